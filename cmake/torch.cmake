@@ -1,0 +1,14 @@
+# sluice_torch: learners on LibTorch, or the file that says there are none.
+if(SLUICE_TORCH)
+  find_package(Torch REQUIRED)
+  file(GLOB SLUICE_TORCH_SOURCES CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/compute/torch/*.cc)
+  list(FILTER SLUICE_TORCH_SOURCES EXCLUDE REGEX "no_torch")
+  add_library(sluice_torch STATIC ${SLUICE_TORCH_SOURCES})
+  target_include_directories(sluice_torch SYSTEM PRIVATE ${TORCH_INCLUDE_DIRS})
+  # LibTorch's structures change their layout without NDEBUG, and its packages are built with it.
+  target_compile_definitions(sluice_torch PRIVATE NDEBUG)
+  target_link_libraries(sluice_torch PUBLIC sluice_core PRIVATE ${TORCH_LIBRARIES})
+else()
+  add_library(sluice_torch STATIC ${PROJECT_SOURCE_DIR}/src/compute/torch/no_torch.cc)
+  target_link_libraries(sluice_torch PUBLIC sluice_core)
+endif()

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "base/result.h"
+#include "base/units.h"
+#include "model/topology.h"
+
+namespace sluice {
+
+// A serial channel that takes startup + per_byte * M for an all-reduce of M bytes.
+struct AllReduceCost {
+  Duration startup{0};
+  double ns_per_byte = 0;
+};
+
+// The machines and the network between them, as the simulator sees them.
+struct Cluster {
+  Topology topology;
+  double bandwidth_gbps = 0;  // of each interface, in each direction
+  Duration latency = from_us(50);
+  double reduce_ns_per_byte = 0.1;
+  double update_ns_per_byte = 0.1;
+  int server_threads = 1;
+  Bytes header_bytes = 64;
+  Duration sync{0};  // fixed cost of one synchronisation of a chunk
+  std::optional<AllReduceCost> allreduce;  // replaces the network if present
+
+  Duration wire_time(Bytes bytes) const;
+};
+
+// Reads the TOML cluster format; errors name the file and the key.
+Result<Cluster> read_cluster(const std::string& path);
+Result<Cluster> parse_cluster(const std::string& text, const std::string& source);
+
+}  // namespace sluice

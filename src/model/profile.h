@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "base/units.h"
+#include "model/layer.h"
+
+namespace sluice {
+
+struct LayerProfile {
+  std::string name;
+  std::int64_t params = 0;
+  Duration forward{0};
+  Duration backward{0};
+};
+
+// What one worker computes in one iteration: layers in forward order, with their times.
+struct Profile {
+  std::string name;
+  std::int64_t batch = 1;
+  std::string device;  // where the times come from; empty if the file does not say
+  std::vector<LayerProfile> layers;
+
+  Duration forward() const;
+  Duration backward() const;
+  Duration compute() const { return forward() + backward(); }
+  std::vector<Layer> layout() const;
+};
+
+// Reads the JSON profile format; errors name the file and the key.
+Result<Profile> read_profile(const std::string& path);
+Result<Profile> parse_profile(const std::string& text, const std::string& source);
+
+}  // namespace sluice

@@ -1,0 +1,41 @@
+#pragma once
+
+#include "base/id.h"
+
+namespace sluice {
+
+// Who is where. Workers are nodes 0 ... W-1, servers follow them. Host h has the workers
+// h*k ... h*k+k-1; servers stand one on each of these hosts, or on further hosts of their own.
+class Topology {
+ public:
+  Topology() : Topology(1, 1, 0) {}
+  // servers_apart: 0 puts a server beside the workers of every host; n > 0 gives n hosts with a
+  // server each.
+  Topology(std::size_t worker_hosts, std::size_t workers_per_host, std::size_t servers_apart)
+      : worker_hosts_(worker_hosts), per_host_(workers_per_host), servers_apart_(servers_apart) {}
+
+  std::size_t hosts() const { return worker_hosts_ + servers_apart_; }
+  std::size_t workers() const { return worker_hosts_ * per_host_; }
+  std::size_t workers_per_host() const { return per_host_; }
+  std::size_t servers() const { return servers_apart_ == 0 ? worker_hosts_ : servers_apart_; }
+  std::size_t nodes() const { return workers() + servers(); }
+
+  NodeId worker(std::size_t rank) const { return NodeId(rank); }
+  NodeId server(std::size_t index) const { return NodeId(workers() + index); }
+  bool is_worker(NodeId node) const { return node.index() < workers(); }
+  std::size_t server_index(NodeId node) const { return node.index() - workers(); }
+
+  HostId host_of(NodeId node) const {
+    if (is_worker(node)) {
+      return HostId(node.index() / per_host_);
+    }
+    return HostId(server_index(node) + (servers_apart_ == 0 ? 0 : worker_hosts_));
+  }
+
+ private:
+  std::size_t worker_hosts_;
+  std::size_t per_host_;
+  std::size_t servers_apart_;
+};
+
+}  // namespace sluice

@@ -1,0 +1,27 @@
+#pragma once
+
+#include "base/id.h"
+#include "base/units.h"
+#include "protocol/payload.h"
+#include "protocol/work.h"
+#include "wire/message.h"
+
+namespace sluice {
+
+// What a node can do to its world. Nothing here blocks or calls back: every answer is a later event.
+class Effects {
+ public:
+  virtual ~Effects() = default;
+
+  // Sends a message; Sent follows, and Returned if the message wants it. The payload is read until
+  // then, so the range behind it must stay as it is.
+  virtual void send(const Message& message, Payload payload) = 0;
+  // Begins a piece of arithmetic; Finished follows.
+  virtual void start(Work work) = 0;
+  // The worker may run forward through the layer in this iteration.
+  virtual void release(NodeId worker, LayerId layer, Iteration iteration) = 0;
+  // A view of a node's own buffer, to be sent.
+  virtual Payload borrow(NodeId node, const BufferRange& what) = 0;
+};
+
+}  // namespace sluice

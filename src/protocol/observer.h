@@ -1,0 +1,29 @@
+#pragma once
+
+#include "base/id.h"
+#include "base/units.h"
+#include "protocol/work.h"
+#include "wire/message.h"
+
+namespace sluice {
+
+enum class Phase : bool { kForward, kBackward };
+
+// Sees what a driver does, in real and in virtual time alike. Calls for one host come from one
+// thread at a time, except those of computed() and waited(), which come from the worker's own.
+class Observer {
+ public:
+  virtual ~Observer() = default;
+
+  virtual void computed(NodeId worker, LayerId layer, Iteration iteration, Phase phase, Time begin,
+                        Time end) = 0;
+  // The worker stood still before this layer's forward pass: communication that nothing hid.
+  virtual void waited(NodeId worker, LayerId layer, Iteration iteration, Time begin, Time end) = 0;
+  // From the hand-over to the network until it has taken all of it.
+  virtual void sent(const Message& message, Time begin, Time end) = 0;
+  // From the first byte until the message is handed to its node.
+  virtual void received(const Message& message, Time begin, Time end) = 0;
+  virtual void worked(const Work& work, Time begin, Time end) = 0;
+};
+
+}  // namespace sluice
