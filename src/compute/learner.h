@@ -17,6 +17,8 @@ class StepHooks {
 
   // Before the forward pass first reads this layer's parameters; returns when they are in.
   virtual void before_layer(LayerId layer) = 0;
+  // The loss is known: the backward pass begins.
+  virtual void forward_done() = 0;
   // This layer's gradient is final and stays untouched until the layer's next backward pass.
   virtual void gradient_ready(LayerId layer) = 0;
 };

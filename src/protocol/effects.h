@@ -20,8 +20,10 @@ class Effects {
   virtual void start(Work work) = 0;
   // The worker may run forward through the layer in this iteration.
   virtual void release(NodeId worker, LayerId layer, Iteration iteration) = 0;
-  // A view of a node's own buffer, to be sent.
+  // A view of a node's own buffer, to be sent or worked on.
   virtual Payload borrow(NodeId node, const BufferRange& what) = 0;
+  // The same as it is now, free of what happens to the buffer later.
+  virtual Payload copy(NodeId node, const BufferRange& what) = 0;
 };
 
 }  // namespace sluice

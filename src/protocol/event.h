@@ -12,6 +12,10 @@ namespace sluice {
 
 // What can happen to a node. Events of one host are handled one at a time.
 
+// The run begins: initial parameters are in place on every node.
+struct Started {
+  NodeId node;
+};
 // The gradient of this layer is final.
 struct GradientReady {
   NodeId worker;
@@ -45,6 +49,6 @@ struct Finished {
   Iteration iteration;
 };
 
-using Event = std::variant<GradientReady, BackwardDone, Received, Sent, Returned, Finished>;
+using Event = std::variant<Started, GradientReady, BackwardDone, Received, Sent, Returned, Finished>;
 
 }  // namespace sluice

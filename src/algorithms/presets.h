@@ -1,0 +1,26 @@
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "base/result.h"
+#include "model/strategy.h"
+
+namespace sluice {
+
+// A named point of the space, as a paper or a system has it.
+struct Preset {
+  std::string_view name;
+  Strategy strategy;
+  std::string_view summary;
+  std::string_view paper;
+};
+
+std::span<const Preset> presets();
+// Null if there is none of that name.
+const Preset* find_preset(std::string_view name);
+
+// Refuses, with the reason, a combination that makes no sense.
+Result<void> validate(const Strategy& strategy);
+
+}  // namespace sluice

@@ -1,0 +1,67 @@
+#include "algorithms/server_worker.h"
+
+#include "base/check.h"
+
+namespace sluice {
+namespace {
+
+// Chunks count towards the first of their layers, so that each counts once.
+LayerId head_of(const ChunkMap& chunks, ChunkId chunk) { return chunks.layers_of(chunk).front(); }
+
+Countdown notices_per_layer(const ChunkMap& chunks) {
+  std::vector<std::size_t> needed(chunks.layers(), 0);
+  for (std::size_t c = 0; c < chunks.size(); ++c) {
+    ++needed[head_of(chunks, ChunkId(c)).index()];
+  }
+  return Countdown(std::move(needed));
+}
+
+}  // namespace
+
+ServerWorker::ServerWorker(const Job& job, std::shared_ptr<const ChunkMap> chunk_map, NodeId self)
+    : Worker(job, std::move(chunk_map), self), notices_missing_(notices_per_layer(chunks())) {}
+
+BufferRange ServerWorker::landing(const Message& message) const {
+  if (message.kind == MessageKind::kParameters) {
+    return {Buffer::kParameters, chunks()[message.chunk].range};
+  }
+  return {};
+}
+
+void ServerWorker::exchange(ChunkId chunk, Iteration iteration, Effects& effects) {
+  Payload gradient = effects.borrow(self(), {Buffer::kGradients, chunks()[chunk].range});
+  Message push = about(chunk, MessageKind::kPush, server_of(chunk), iteration);
+  push.payload_bytes = gradient.size();
+  effects.send(push, std::move(gradient));
+}
+
+void ServerWorker::on_network(const Event& event, Effects& effects) {
+  const auto* received = std::get_if<Received>(&event);
+  if (received == nullptr) {
+    return;
+  }
+  const Message& message = received->message;
+  switch (message.kind) {
+    case MessageKind::kParameters:
+      return complete(message.chunk, message.iteration, effects);
+    case MessageKind::kNotify:
+      return on_notice(message, effects);
+    default:
+      fail_check("a worker understands parameters and notices", std::source_location::current());
+  }
+}
+
+// As MXNet's KVStore does, a layer is pulled when all its parts have been announced.
+void ServerWorker::on_notice(const Message& notice, Effects& effects) {
+  const LayerId layer = head_of(chunks(), notice.chunk);
+  if (!notices_missing_.arrive(layer.index())) {
+    return;
+  }
+  for (const ChunkId chunk : chunks().chunks_of(layer)) {
+    if (head_of(chunks(), chunk) == layer) {
+      effects.send(about(chunk, MessageKind::kPull, server_of(chunk), notice.iteration), {});
+    }
+  }
+}
+
+}  // namespace sluice

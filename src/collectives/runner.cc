@@ -1,0 +1,139 @@
+#include "collectives/runner.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+
+namespace sluice {
+namespace {
+
+bool overlap(const Range& a, const Range& b) { return a.begin < b.end && b.begin < a.end; }
+
+// A reduction into what is being sent in the same round would change it under the peer's eyes.
+bool must_copy(const Round& round) {
+  return round.receive.has_value() && overlap(round.send->range, round.receive->range);
+}
+
+}  // namespace
+
+CollectiveRunner::CollectiveRunner(Collective collective, NodeId self, std::size_t workers,
+                                   std::shared_ptr<const ChunkMap> chunks)
+    : collective_(collective),
+      self_(self),
+      workers_(workers),
+      chunks_(std::move(chunks)),
+      runs_(chunks_->size()) {}
+
+bool CollectiveRunner::begin(ChunkId chunk, Iteration iteration, Effects& effects) {
+  Run& run = runs_[chunk.index()];
+  run.iteration = iteration;
+  run.plan = make_plan(collective_, self_.index(), workers_, (*chunks_)[chunk].range);
+  run.round = 0;
+  run.entered = false;
+  return advance(chunk, effects);
+}
+
+std::optional<CollectiveRunner::Done> CollectiveRunner::handle(const Event& event,
+                                                               Effects& effects) {
+  if (const auto* received = std::get_if<Received>(&event)) {
+    const Message& message = received->message;
+    Run& run = runs_[message.chunk.index()];
+    run.arrivals.emplace_back(message.round, received->payload);
+    return done_if(!run.plan.empty() && advance(message.chunk, effects), message.chunk);
+  }
+  if (const auto* finished = std::get_if<Finished>(&event)) {
+    Run& run = runs_[finished->chunk.index()];
+    ++run.round;
+    run.entered = false;
+    return done_if(advance(finished->chunk, effects), finished->chunk);
+  }
+  if (const auto* returned = std::get_if<Returned>(&event)) {
+    const ChunkId chunk = returned->message.chunk;
+    --runs_[chunk.index()].lent;
+    return done_if(advance(chunk, effects), chunk);
+  }
+  return std::nullopt;
+}
+
+BufferRange CollectiveRunner::landing(const Message& message) const {
+  if (message.kind != MessageKind::kGather) {
+    return {};
+  }
+  // Whoever has the whole sum has this worker's share of it, so the plan is under way here too.
+  const Plan& plan = runs_[message.chunk.index()].plan;
+  check(message.round < plan.size(), "a gathered part belongs to a round of the plan");
+  return {Buffer::kGradients, plan[message.round].receive->range};
+}
+
+// Enters rounds until one has to wait. True when the last is through and nothing is lent any more.
+bool CollectiveRunner::advance(ChunkId chunk, Effects& effects) {
+  Run& run = runs_[chunk.index()];
+  for (; run.round < run.plan.size(); ++run.round, run.entered = false) {
+    const Round& round = run.plan[run.round];
+    if (!run.entered) {
+      run.entered = true;
+      send(chunk, run, effects);
+    }
+    if (!round.receive.has_value()) {
+      continue;
+    }
+    const auto arrival = std::find_if(run.arrivals.begin(), run.arrivals.end(),
+                                      [&](const auto& a) { return a.first == run.round; });
+    if (arrival == run.arrivals.end()) {
+      return false;
+    }
+    Payload payload = std::move(arrival->second);
+    run.arrivals.erase(arrival);
+    if (round.reduce) {
+      reduce(chunk, run, std::move(payload), effects);
+      return false;
+    }
+  }
+  return run.lent == 0;
+}
+
+void CollectiveRunner::send(ChunkId chunk, Run& run, Effects& effects) {
+  const Round& round = run.plan[run.round];
+  if (!round.send.has_value()) {
+    return;
+  }
+  const BufferRange what{Buffer::kGradients, round.send->range};
+  const bool copied = must_copy(round);
+  Message message;
+  message.kind = round.reduce ? MessageKind::kReduce : MessageKind::kGather;
+  message.wants_return = !copied;
+  message.round = static_cast<std::uint16_t>(run.round);
+  message.priority = (*chunks_)[chunk].priority;
+  message.from = self_;
+  message.to = NodeId(round.send->peer);
+  message.chunk = chunk;
+  message.iteration = run.iteration;
+  Payload payload = copied ? effects.copy(self_, what) : effects.borrow(self_, what);
+  message.payload_bytes = payload.size();
+  run.lent += copied ? 0 : 1;
+  effects.send(message, std::move(payload));
+}
+
+void CollectiveRunner::reduce(ChunkId chunk, const Run& run, Payload source, Effects& effects) {
+  Work work;
+  work.kind = WorkKind::kReduce;
+  work.round = static_cast<std::uint16_t>(run.round);
+  work.priority = (*chunks_)[chunk].priority;
+  work.node = self_;
+  work.chunk = chunk;
+  work.iteration = run.iteration;
+  work.range = run.plan[run.round].receive->range;
+  work.sources.push_back(std::move(source));
+  effects.start(std::move(work));
+}
+
+std::optional<CollectiveRunner::Done> CollectiveRunner::done_if(bool finished, ChunkId chunk) {
+  if (!finished) {
+    return std::nullopt;
+  }
+  Run& run = runs_[chunk.index()];
+  run.plan.clear();
+  return Done{chunk, run.iteration};
+}
+
+}  // namespace sluice

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "collectives/plan.h"
+#include "partition/chunk_map.h"
+#include "protocol/effects.h"
+#include "protocol/event.h"
+
+namespace sluice {
+
+// Runs the plan of a collective for any number of chunks at a time, in place in the gradients of
+// one worker. A round is entered when the one before it has been received in full; what peers send
+// ahead of that is kept.
+class CollectiveRunner {
+ public:
+  struct Done {
+    ChunkId chunk;
+    Iteration iteration;
+  };
+
+  CollectiveRunner(Collective collective, NodeId self, std::size_t workers,
+                   std::shared_ptr<const ChunkMap> chunks);
+
+  // True if nothing has to be exchanged: the sum is there already.
+  bool begin(ChunkId chunk, Iteration iteration, Effects& effects);
+  // Tells which chunk, if any, this event completed: its sum is in place and no peer reads it.
+  std::optional<Done> handle(const Event& event, Effects& effects);
+  BufferRange landing(const Message& message) const;
+
+ private:
+  struct Run {
+    Iteration iteration = 0;
+    Plan plan;
+    std::size_t round = 0;
+    bool entered = false;  // this round's message has been sent
+    std::size_t lent = 0;  // messages that peers may still be reading
+    std::vector<std::pair<std::size_t, Payload>> arrivals;  // not used yet, by round
+  };
+
+  bool advance(ChunkId chunk, Effects& effects);
+  void send(ChunkId chunk, Run& run, Effects& effects);
+  void reduce(ChunkId chunk, const Run& run, Payload source, Effects& effects);
+  std::optional<Done> done_if(bool finished, ChunkId chunk);
+
+  Collective collective_;
+  NodeId self_;
+  std::size_t workers_;
+  std::shared_ptr<const ChunkMap> chunks_;
+  std::vector<Run> runs_;  // by chunk
+};
+
+}  // namespace sluice

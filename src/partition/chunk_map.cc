@@ -1,0 +1,122 @@
+#include "partition/chunk_map.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+#include "base/random.h"
+
+namespace sluice {
+namespace {
+
+// Deals chunks over servers in turn.
+class RoundRobin {
+ public:
+  explicit RoundRobin(std::size_t servers) : servers_(servers) {}
+  std::uint32_t next() { return static_cast<std::uint32_t>(turn_++ % servers_); }
+
+ private:
+  std::size_t servers_;
+  std::size_t turn_ = 0;
+};
+
+std::vector<Chunk> cut_layers(std::span<const Layer> layers, std::size_t servers) {
+  RoundRobin deal(servers);
+  std::vector<Chunk> chunks;
+  for (std::size_t l = 0; l < layers.size(); ++l) {
+    if (!layers[l].range.empty()) {
+      chunks.push_back({layers[l].range, static_cast<std::uint32_t>(l), deal.next()});
+    }
+  }
+  return chunks;
+}
+
+std::vector<Chunk> cut_whole(std::span<const Layer> layers, std::size_t servers) {
+  const Range all{0, layers.empty() ? 0 : layers.back().range.end};
+  std::vector<Chunk> chunks;
+  for (std::size_t s = 0; s < servers; ++s) {
+    const Range part = part_of(all, static_cast<std::int64_t>(servers), static_cast<std::int64_t>(s));
+    if (!part.empty()) {
+      chunks.push_back({part, 0, static_cast<std::uint32_t>(s)});
+    }
+  }
+  return chunks;
+}
+
+// MXNet's KVStore: a small layer goes to one server chosen by a hash, a large one is split evenly
+// over all of them.
+std::vector<Chunk> cut_kvstore(std::span<const Layer> layers, std::size_t servers,
+                               const Strategy& strategy) {
+  std::vector<Chunk> chunks;
+  for (std::size_t l = 0; l < layers.size(); ++l) {
+    const Range range = layers[l].range;
+    const auto priority = static_cast<std::uint32_t>(l);
+    if (range.size() < strategy.kvstore_split_params) {
+      if (!range.empty()) {
+        const auto server = Random(strategy.seed, l).below(servers);
+        chunks.push_back({range, priority, static_cast<std::uint32_t>(server)});
+      }
+      continue;
+    }
+    for (std::size_t s = 0; s < servers; ++s) {
+      const Range part =
+          part_of(range, static_cast<std::int64_t>(servers), static_cast<std::int64_t>(s));
+      if (!part.empty()) {
+        chunks.push_back({part, priority, static_cast<std::uint32_t>(s)});
+      }
+    }
+  }
+  return chunks;
+}
+
+// P3: slices of at most so many parameters, dealt over the servers in turn.
+std::vector<Chunk> cut_slices(std::span<const Layer> layers, std::size_t servers,
+                              const Strategy& strategy) {
+  check(strategy.slice_params > 0, "a slice has at least one parameter");
+  RoundRobin deal(servers);
+  std::vector<Chunk> chunks;
+  for (std::size_t l = 0; l < layers.size(); ++l) {
+    const Range range = layers[l].range;
+    for (std::int64_t begin = range.begin; begin < range.end; begin += strategy.slice_params) {
+      const Range slice{begin, std::min(begin + strategy.slice_params, range.end)};
+      chunks.push_back({slice, static_cast<std::uint32_t>(l), deal.next()});
+    }
+  }
+  return chunks;
+}
+
+}  // namespace
+
+ChunkMap::ChunkMap(std::span<const Layer> layers, std::vector<Chunk> chunks)
+    : chunks_(std::move(chunks)), chunks_of_(layers.size()), layers_of_(chunks_.size()) {
+  std::size_t layer = 0;
+  for (std::size_t c = 0; c < chunks_.size(); ++c) {
+    const Range range = chunks_[c].range;
+    while (layer < layers.size() && layers[layer].range.end <= range.begin) {
+      ++layer;
+    }
+    for (std::size_t l = layer; l < layers.size() && layers[l].range.begin < range.end; ++l) {
+      if (!layers[l].range.empty()) {
+        chunks_of_[l].push_back(ChunkId(c));
+        layers_of_[c].push_back(LayerId(l));
+      }
+    }
+    check(!layers_of_[c].empty(), "a chunk lies inside the layers");
+  }
+}
+
+ChunkMap make_chunks(std::span<const Layer> layers, std::size_t servers, const Strategy& strategy) {
+  check(servers > 0, "there is a server, or one channel for all");
+  switch (strategy.partition) {
+    case Partition::kLayer:
+      return {layers, cut_layers(layers, servers)};
+    case Partition::kWhole:
+      return {layers, cut_whole(layers, servers)};
+    case Partition::kKvstore:
+      return {layers, cut_kvstore(layers, servers, strategy)};
+    case Partition::kSlice:
+      return {layers, cut_slices(layers, servers, strategy)};
+  }
+  fail_check("every partition is handled", std::source_location::current());
+}
+
+}  // namespace sluice

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/id.h"
+#include "base/range.h"
+#include "model/layer.h"
+#include "model/strategy.h"
+
+namespace sluice {
+
+// What is synchronised as one piece: a slice of a layer, a layer, or several layers at once.
+struct Chunk {
+  Range range;
+  std::uint32_t priority = 0;  // that of its most urgent layer
+  std::uint32_t server = 0;    // index of the server that keeps it
+};
+
+// Which chunks a layer is made of, and which layers a chunk touches. Chunks tile the parameters in
+// ascending order; layers without parameters have no chunk.
+class ChunkMap {
+ public:
+  ChunkMap(std::span<const Layer> layers, std::vector<Chunk> chunks);
+
+  std::size_t size() const { return chunks_.size(); }
+  std::size_t layers() const { return chunks_of_.size(); }
+  const Chunk& operator[](ChunkId id) const { return chunks_[id.index()]; }
+  std::span<const Chunk> all() const { return chunks_; }
+
+  std::span<const ChunkId> chunks_of(LayerId layer) const { return chunks_of_[layer.index()]; }
+  std::span<const LayerId> layers_of(ChunkId chunk) const { return layers_of_[chunk.index()]; }
+
+ private:
+  std::vector<Chunk> chunks_;
+  std::vector<std::vector<ChunkId>> chunks_of_;
+  std::vector<std::vector<LayerId>> layers_of_;
+};
+
+// Cuts the layers as the strategy says and deals the chunks over the servers.
+ChunkMap make_chunks(std::span<const Layer> layers, std::size_t servers, const Strategy& strategy);
+
+}  // namespace sluice

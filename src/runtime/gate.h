@@ -1,0 +1,68 @@
+#pragma once
+
+#include <condition_variable>
+#include <mutex>
+#include <stdexcept>
+#include <vector>
+
+#include "base/check.h"
+#include "base/id.h"
+
+namespace sluice {
+
+// The run was broken off while this thread waited for parameters.
+class Cancelled : public std::runtime_error {
+ public:
+  Cancelled() : std::runtime_error("the run was broken off") {}
+};
+
+// Where a worker's forward pass waits for its layers.
+class Gate {
+ public:
+  explicit Gate(std::size_t layers) : released_(layers, -1) {}
+
+  void release(LayerId layer, Iteration iteration) {
+    {
+      const std::lock_guard lock(mutex_);
+      Iteration& released = released_[layer.index()];
+      check(iteration == released + 1, "a layer is released once an iteration, in order");
+      released = iteration;
+    }
+    changed_.notify_all();
+  }
+
+  // True if the layer was there already.
+  bool wait(LayerId layer, Iteration iteration) {
+    std::unique_lock lock(mutex_);
+    const auto here = [&] { return cancelled_ || released_[layer.index()] >= iteration; };
+    const bool at_once = here();
+    changed_.wait(lock, here);
+    if (cancelled_) {
+      throw Cancelled();
+    }
+    check(released_[layer.index()] == iteration, "no layer runs on parameters of a later iteration");
+    return at_once;
+  }
+
+  void wait_for_all(Iteration iteration) {
+    for (std::size_t l = 0; l < released_.size(); ++l) {
+      wait(LayerId(l), iteration);
+    }
+  }
+
+  void cancel() {
+    {
+      const std::lock_guard lock(mutex_);
+      cancelled_ = true;
+    }
+    changed_.notify_all();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<Iteration> released_;  // by layer
+  bool cancelled_ = false;
+};
+
+}  // namespace sluice

@@ -1,0 +1,64 @@
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <utility>
+
+#include "protocol/event.h"
+
+namespace sluice {
+
+// Events for one host, from any thread to its loop.
+class Mailbox {
+ public:
+  void post(Event event) {
+    {
+      const std::lock_guard lock(mutex_);
+      events_.push_back(std::move(event));
+    }
+    filled_.notify_one();
+  }
+
+  // No more will be waited for: the loop ends when it has nothing left to do.
+  void close() {
+    {
+      const std::lock_guard lock(mutex_);
+      closed_ = true;
+    }
+    filled_.notify_one();
+  }
+
+  // Appends what is there to `into`, without waiting.
+  void drain(std::deque<Event>& into) {
+    const std::lock_guard lock(mutex_);
+    move_to(into);
+  }
+
+  // Waits for events and appends them to `into`; false when the box is closed and empty.
+  bool wait(std::deque<Event>& into) {
+    std::unique_lock lock(mutex_);
+    filled_.wait(lock, [this] { return closed_ || !events_.empty(); });
+    move_to(into);
+    return !closed_ || !into.empty();
+  }
+
+ private:
+  void move_to(std::deque<Event>& into) {
+    if (into.empty()) {
+      into.swap(events_);
+      return;
+    }
+    for (Event& event : events_) {
+      into.push_back(std::move(event));
+    }
+    events_.clear();
+  }
+
+  std::mutex mutex_;
+  std::condition_variable filled_;
+  std::deque<Event> events_;
+  bool closed_ = false;
+};
+
+}  // namespace sluice

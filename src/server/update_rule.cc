@@ -1,0 +1,40 @@
+#include "server/update_rule.h"
+
+#include <algorithm>
+#include <array>
+
+#include "base/check.h"
+
+namespace sluice {
+namespace {
+
+// Long enough to amortise the outer loop, short enough for the sum to stay in the first cache.
+constexpr std::size_t kBlock = 1024;
+
+}  // namespace
+
+void UpdateRule::apply(std::span<float> parameters, std::span<float> velocity,
+                       std::span<const std::span<const float>> sources, float contributors) const {
+  check(!sources.empty(), "an update has a gradient");
+  const float scale = 1.0F / contributors;
+  std::array<float, kBlock> sum;
+  for (std::size_t begin = 0; begin < parameters.size(); begin += kBlock) {
+    const std::size_t count = std::min(kBlock, parameters.size() - begin);
+    std::copy_n(sources[0].data() + begin, count, sum.data());
+    for (const auto& source : sources.subspan(1)) {
+      const float* values = source.data() + begin;
+      for (std::size_t i = 0; i < count; ++i) {
+        sum[i] += values[i];
+      }
+    }
+    float* w = parameters.data() + begin;
+    float* v = velocity.data() + begin;
+    for (std::size_t i = 0; i < count; ++i) {
+      const float g = sum[i] * scale + weight_decay * w[i];
+      v[i] = momentum * v[i] + g;
+      w[i] -= rate * v[i];
+    }
+  }
+}
+
+}  // namespace sluice

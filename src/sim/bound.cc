@@ -1,0 +1,88 @@
+#include "sim/bound.h"
+
+#include <algorithm>
+#include <functional>
+
+namespace sluice {
+namespace {
+
+// The parts of the bound; bytes are of parameters, without headers.
+struct Limits {
+  std::function<Duration(double bytes)> iteration;  // resources busy for all bytes of an iteration
+  std::function<Duration(double bytes)> window;     // between a gradient and the next forward pass
+};
+
+Duration wire_time(const Cluster& cluster, double bytes) {
+  return from_ns(bytes * 8.0 / cluster.bandwidth_gbps);
+}
+
+Limits channel_limits(const Cluster& cluster) {
+  const AllReduceCost cost = *cluster.allreduce;
+  const auto time = [cost, sync = cluster.sync](double bytes) {
+    return cost.startup + sync + from_ns(bytes * cost.ns_per_byte);
+  };
+  return {time, time};
+}
+
+Limits allreduce_limits(const Cluster& cluster) {
+  const Topology& topology = cluster.topology;
+  const auto hosts = static_cast<double>(topology.hosts());
+  const auto workers = static_cast<double>(topology.workers());
+  const double share = (hosts - 1) / hosts;
+  const double work = static_cast<double>(topology.workers_per_host()) *
+                      ((workers - 1) / workers * cluster.reduce_ns_per_byte +
+                       cluster.update_ns_per_byte) /
+                      cluster.server_threads;
+  return {[&cluster, share, work](double bytes) {
+            return std::max(wire_time(cluster, 2 * share * bytes), from_ns(work * bytes));
+          },
+          [&cluster, share](double bytes) {
+            return wire_time(cluster, share * bytes) + cluster.sync;
+          }};
+}
+
+Limits server_limits(const Cluster& cluster) {
+  const Topology& topology = cluster.topology;
+  const auto workers = static_cast<double>(topology.workers());
+  const auto servers = static_cast<double>(topology.servers());
+  const auto per_host = static_cast<double>(topology.workers_per_host());
+  const bool apart = topology.hosts() > topology.servers();
+  const double push = apart ? per_host : (workers - per_host) / servers;
+  const double busiest = apart ? std::max(per_host, workers / servers) : 2 * push;
+  const double work =
+      ((workers - 1) * cluster.reduce_ns_per_byte + cluster.update_ns_per_byte) /
+      (servers * cluster.server_threads);
+  const Duration trip = apart ? 2 * cluster.latency : Duration{0};
+  return {[&cluster, busiest, work](double bytes) {
+            return std::max(wire_time(cluster, busiest * bytes), from_ns(work * bytes));
+          },
+          [&cluster, push, trip](double bytes) {
+            return wire_time(cluster, push * bytes) + trip + cluster.sync;
+          }};
+}
+
+Limits limits_of(const Cluster& cluster, Exchange exchange) {
+  if (cluster.allreduce.has_value()) {
+    return channel_limits(cluster);
+  }
+  return exchange == Exchange::kAllReduce ? allreduce_limits(cluster) : server_limits(cluster);
+}
+
+}  // namespace
+
+Duration lower_bound(const Profile& profile, const Cluster& cluster, Exchange exchange) {
+  const Limits limits = limits_of(cluster, exchange);
+  Duration bound = profile.compute();
+  Duration rest = profile.compute();  // forward and backward of this layer and those behind it
+  double bytes = 0;                   // of the layers up to this one
+  for (const LayerProfile& layer : profile.layers) {
+    bytes += static_cast<double>(layer.params * kFloatBytes);
+    if (bytes > 0) {
+      bound = std::max(bound, rest + limits.window(bytes));
+    }
+    rest -= layer.forward + layer.backward;
+  }
+  return bytes > 0 ? std::max(bound, limits.iteration(bytes)) : bound;
+}
+
+}  // namespace sluice

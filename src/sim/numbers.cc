@@ -1,0 +1,91 @@
+#include "sim/numbers.h"
+
+#include <memory>
+
+#include "base/check.h"
+#include "compute/server_state.h"
+
+namespace sluice {
+namespace {
+
+class IgnoreHooks final : public StepHooks {
+ public:
+  void before_layer(LayerId /*layer*/) override {}
+  void forward_done() override {}
+  void gradient_ready(LayerId /*layer*/) override {}
+};
+
+}  // namespace
+
+Numbers::Numbers(const VirtualNumbers* numbers, const Topology& topology) : numbers_(numbers) {
+  if (numbers_ == nullptr) {
+    return;
+  }
+  check(numbers_->learners.size() == topology.workers(), "every worker has its learner");
+  for (const auto& learner : numbers_->learners) {
+    workspaces_.emplace_back(learner->parameters(), learner->gradients(), numbers_->rule);
+  }
+  const auto initial = numbers_->learners.front()->parameters();
+  for (std::size_t s = 0; s < topology.servers(); ++s) {
+    server_parameters_.push_back(server_parameters(initial, *numbers_->chunks, s));
+    workspaces_.emplace_back(server_parameters_.back().values(), std::span<float>{},
+                             numbers_->rule);
+  }
+}
+
+Payload Numbers::snapshot(const Payload& payload) {
+  if (!payload.has_data()) {
+    return payload;
+  }
+  const auto values = payload.values();
+  auto copy = std::make_shared<std::vector<float>>(values.begin(), values.end());
+  const std::span<const float> view(*copy);
+  return {view, std::move(copy)};
+}
+
+Payload Numbers::view(NodeId node, const BufferRange& what) {
+  if (numbers_ == nullptr) {
+    return Payload(what.range.size() * kFloatBytes);
+  }
+  return {workspaces_[node.index()].view(what), nullptr};
+}
+
+void Numbers::land(NodeId node, const BufferRange& where, const Payload& payload) {
+  if (numbers_ != nullptr && where.buffer != Buffer::kNone) {
+    workspaces_[node.index()].land(where, payload);
+  }
+}
+
+void Numbers::execute(const Work& work) {
+  if (numbers_ != nullptr) {
+    workspaces_[work.node.index()].execute(work);
+  }
+}
+
+void Numbers::all_reduce(ChunkId chunk) {
+  if (numbers_ == nullptr) {
+    return;
+  }
+  const Range range = (*numbers_->chunks)[chunk].range;
+  const BufferRange what{Buffer::kGradients, range};
+  const std::size_t workers = numbers_->learners.size();
+  Work add;
+  add.kind = WorkKind::kReduce;
+  add.range = range;
+  for (std::size_t w = 1; w < workers; ++w) {
+    add.sources.assign(1, view(NodeId(w), what));
+    workspaces_[0].execute(add);
+  }
+  for (std::size_t w = 1; w < workers; ++w) {
+    workspaces_[w].land(what, view(NodeId(0), what));
+  }
+}
+
+void Numbers::compute_gradients(NodeId worker, Iteration iteration) {
+  if (numbers_ != nullptr) {
+    IgnoreHooks hooks;
+    numbers_->learners[worker.index()]->step(iteration, hooks);
+  }
+}
+
+}  // namespace sluice

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <vector>
+
+#include "compute/workspace.h"
+#include "model/topology.h"
+#include "sim/simulator.h"
+
+namespace sluice {
+
+// The numbers of a simulated run, if it has any: without learners every call only counts bytes.
+class Numbers {
+ public:
+  Numbers(const VirtualNumbers* numbers, const Topology& topology);
+
+  // What is under way must not change when its sender goes on.
+  static Payload snapshot(const Payload& payload);
+
+  Payload view(NodeId node, const BufferRange& what);
+  void land(NodeId node, const BufferRange& where, const Payload& payload);
+  void execute(const Work& work);
+  // Sums the chunk over all workers, in rank order, and gives each of them the sum.
+  void all_reduce(ChunkId chunk);
+  void compute_gradients(NodeId worker, Iteration iteration);
+
+ private:
+  const VirtualNumbers* numbers_;
+  std::vector<ZeroedBuffer> server_parameters_;
+  std::vector<Workspace> workspaces_;  // by node; none without numbers
+};
+
+}  // namespace sluice

@@ -1,0 +1,334 @@
+#include "sim/simulator.h"
+
+#include <algorithm>
+#include <deque>
+
+#include "base/check.h"
+#include "sim/allreduce_channel.h"
+#include "sim/event_queue.h"
+#include "sim/network.h"
+#include "sim/numbers.h"
+#include "sim/slots.h"
+#include "sim/virtual_worker.h"
+
+namespace sluice {
+namespace {
+
+class Simulator final : public Effects {
+ public:
+  explicit Simulator(const Simulation& setup);
+
+  SimulationResult run();
+
+  void send(const Message& message, Payload payload) override;
+  void start(Work work) override;
+  void release(NodeId worker, LayerId layer, Iteration iteration) override;
+  Payload borrow(NodeId node, const BufferRange& what) override;
+  Payload copy(NodeId node, const BufferRange& what) override { return borrow(node, what); }
+
+ private:
+  // What can be due; `index` is a worker, a host, or a slot of what is under way.
+  struct Due {
+    enum class Kind : std::uint8_t { kCompute, kEgressFree, kDeliver, kWorkDone, kChannelFree };
+    Kind kind;
+    std::uint32_t index;
+  };
+  struct Transit {
+    Message message;
+    Payload payload;
+    Time begin{0};  // of the leg that is under way
+  };
+  struct Doing {
+    Work work;
+    Time begin;
+  };
+  struct Interface {
+    std::deque<std::uint32_t> queue;  // slots of what waits behind the one that leaves
+    bool busy = false;
+    Message leaving;
+    Time since{0};
+  };
+  struct Pace {
+    Time since{0};  // when the step under way, or the wait for it, began
+    bool waiting = true;
+  };
+
+  void dispatch(const Due& due);
+  void deliver_event(HostId host, const Event& event);
+  void try_compute(NodeId worker);
+  void on_computed(NodeId worker);
+  void begin_egress(HostId host);
+  void on_egress_free(HostId host);
+  void on_delivered(std::uint32_t slot);
+  void on_work_done(std::uint32_t slot);
+  void on_channel_free();
+  void pump_channel();
+  Duration work_time(const Work& work) const;
+  HostId host_of(NodeId node) const { return setup_.cluster.topology.host_of(node); }
+
+  const Simulation& setup_;
+  Time now_{0};
+  EventQueue<Due> due_;
+  Network network_;
+  std::vector<Interface> interfaces_;  // by host
+  std::vector<VirtualWorker> workers_;
+  std::vector<Pace> paces_;  // by worker
+  Slots<Transit> transits_;
+  Slots<Doing> doings_;
+  AllReduceChannel channel_;
+  Time channel_since_{0};  // when the reduction under way began
+  Numbers numbers_;
+  SimulationResult result_;
+};
+
+Simulator::Simulator(const Simulation& setup)
+    : setup_(setup),
+      network_(setup.cluster),
+      interfaces_(setup.cluster.topology.hosts()),
+      workers_(setup.cluster.topology.workers(), VirtualWorker(setup.profile, setup.iterations)),
+      paces_(workers_.size()),
+      channel_(setup.channel_order, workers_.size()),
+      numbers_(setup.numbers, setup.cluster.topology) {
+  check(setup.hosts.size() == interfaces_.size(), "every host has its protocol");
+  result_.starts.assign(static_cast<std::size_t>(setup.iterations) + 1, Time{0});
+}
+
+SimulationResult Simulator::run() {
+  for (std::size_t w = 0; w < workers_.size(); ++w) {
+    deliver_event(host_of(NodeId(w)), Started{NodeId(w)});
+  }
+  while (!due_.empty()) {
+    now_ = due_.next_time();
+    ++result_.events;
+    dispatch(due_.pop());
+  }
+  for (const VirtualWorker& worker : workers_) {
+    check(worker.finished(), "every worker gets to the end");
+  }
+  result_.end = now_;
+  const auto hosts = static_cast<std::int64_t>(interfaces_.size());
+  for (std::size_t h = 0; h < interfaces_.size(); ++h) {
+    result_.egress_busy += network_.egress_busy(HostId(h)) / hosts;
+    result_.ingress_busy += network_.ingress_busy(HostId(h)) / hosts;
+  }
+  result_.channel_overtakings = channel_.overtakings();
+  return std::move(result_);
+}
+
+void Simulator::dispatch(const Due& due) {
+  switch (due.kind) {
+    case Due::Kind::kCompute:
+      return on_computed(NodeId(due.index));
+    case Due::Kind::kEgressFree:
+      return on_egress_free(HostId(due.index));
+    case Due::Kind::kDeliver:
+      return on_delivered(due.index);
+    case Due::Kind::kWorkDone:
+      return on_work_done(due.index);
+    case Due::Kind::kChannelFree:
+      return on_channel_free();
+  }
+}
+
+void Simulator::deliver_event(HostId host, const Event& event) {
+  setup_.hosts[host.index()]->handle(event, *this);
+}
+
+// ---- compute ------------------------------------------------------------------------------------
+
+void Simulator::release(NodeId worker, LayerId layer, Iteration iteration) {
+  workers_[worker.index()].release(layer, iteration);
+  if (paces_[worker.index()].waiting) {
+    try_compute(worker);
+  }
+}
+
+void Simulator::try_compute(NodeId id) {
+  VirtualWorker& worker = workers_[id.index()];
+  Pace& pace = paces_[id.index()];
+  if (!worker.can_begin()) {
+    if (!pace.waiting) {
+      pace = {now_, true};
+    }
+    return;
+  }
+  const auto [phase, layer, length] = worker.next();
+  if (pace.waiting && pace.since < now_ && setup_.observer != nullptr) {
+    setup_.observer->waited(id, layer, worker.iteration(), pace.since, now_);
+  }
+  pace = {now_, false};
+  if (worker.at_start_of_iteration()) {
+    Time& start = result_.starts[static_cast<std::size_t>(worker.iteration())];
+    start = std::max(start, now_);
+    if (worker.finished()) {
+      return;
+    }
+  }
+  due_.ready_at(now_ + length, {Due::Kind::kCompute, static_cast<std::uint32_t>(id.index())});
+}
+
+void Simulator::on_computed(NodeId id) {
+  VirtualWorker& worker = workers_[id.index()];
+  const auto [phase, layer, length] = worker.next();
+  const Iteration iteration = worker.iteration();
+  if (setup_.observer != nullptr) {
+    setup_.observer->computed(id, layer, iteration, phase, paces_[id.index()].since, now_);
+  }
+  worker.advance();
+  if (phase == Phase::kForward && worker.next().phase == Phase::kBackward) {
+    numbers_.compute_gradients(id, iteration);
+  }
+  try_compute(id);
+  if (phase == Phase::kBackward) {
+    deliver_event(host_of(id), GradientReady{id, layer, iteration});
+    if (layer.index() == 0) {
+      deliver_event(host_of(id), BackwardDone{id, iteration});
+    }
+  }
+}
+
+// ---- network ------------------------------------------------------------------------------------
+
+Payload Simulator::borrow(NodeId node, const BufferRange& what) { return numbers_.view(node, what); }
+
+void Simulator::send(const Message& message, Payload payload) {
+  if (message.kind == MessageKind::kAllReduce) {
+    channel_.join(message);
+    return pump_channel();
+  }
+  // What is under way must not change when the sender goes on.
+  const auto slot = transits_.put({message, Numbers::snapshot(payload), now_});
+  const HostId from = host_of(message.from);
+  if (from == host_of(message.to)) {
+    due_.ready_at(now_, {Due::Kind::kDeliver, slot});
+    return;
+  }
+  ++result_.messages;
+  result_.bytes += message.payload_bytes + setup_.cluster.header_bytes;
+  Interface& interface = interfaces_[from.index()];
+  interface.queue.push_back(slot);
+  if (!interface.busy) {
+    begin_egress(from);
+  }
+}
+
+void Simulator::begin_egress(HostId host) {
+  Interface& interface = interfaces_[host.index()];
+  const std::uint32_t slot = interface.queue.front();
+  interface.queue.pop_front();
+  interface.busy = true;
+  interface.leaving = transits_[slot].message;
+  interface.since = now_;
+  const auto flight = network_.begin(host, host_of(interface.leaving.to),
+                                     interface.leaving.payload_bytes, now_);
+  transits_[slot].begin = flight.ingress_begin;
+  due_.free_at(flight.egress_end,
+               {Due::Kind::kEgressFree, static_cast<std::uint32_t>(host.index())});
+  due_.ready_at(flight.ingress_end, {Due::Kind::kDeliver, slot});
+}
+
+void Simulator::on_egress_free(HostId host) {
+  Interface& interface = interfaces_[host.index()];
+  interface.busy = false;
+  const Message message = interface.leaving;
+  if (setup_.observer != nullptr) {
+    setup_.observer->sent(message, interface.since, now_);
+  }
+  deliver_event(host, Sent{message});
+  if (message.wants_return) {
+    deliver_event(host, Returned{message});
+  }
+  if (!interface.busy && !interface.queue.empty()) {
+    begin_egress(host);
+  }
+}
+
+void Simulator::on_delivered(std::uint32_t slot) {
+  Transit transit = transits_.take(slot);
+  const Message& message = transit.message;
+  const HostId host = host_of(message.to);
+  const bool local = host_of(message.from) == host;
+  if (!local && setup_.observer != nullptr) {
+    setup_.observer->received(message, transit.begin, now_);
+  }
+  numbers_.land(message.to, setup_.hosts[host.index()]->landing(message), transit.payload);
+  deliver_event(host, Received{message, std::move(transit.payload)});
+  if (local && message.wants_return) {
+    deliver_event(host, Returned{message});
+  }
+}
+
+// ---- arithmetic ---------------------------------------------------------------------------------
+
+void Simulator::start(Work work) {
+  const Duration length = work_time(work);
+  const auto slot = doings_.put({std::move(work), now_});
+  due_.ready_at(now_ + length, {Due::Kind::kWorkDone, slot});
+}
+
+Duration Simulator::work_time(const Work& work) const {
+  const Cluster& cluster = setup_.cluster;
+  if (cluster.allreduce.has_value()) {
+    return Duration{0};  // the channel's cost is that of the whole synchronisation
+  }
+  const auto bytes = static_cast<double>(work.range.size() * kFloatBytes);
+  if (work.kind == WorkKind::kReduce) {
+    return from_ns(bytes * cluster.reduce_ns_per_byte);
+  }
+  const auto additions = static_cast<double>(work.sources.size() - 1);
+  return from_ns(bytes * (additions * cluster.reduce_ns_per_byte + cluster.update_ns_per_byte)) +
+         cluster.sync;
+}
+
+void Simulator::on_work_done(std::uint32_t slot) {
+  const Doing doing = doings_.take(slot);
+  const Work& work = doing.work;
+  if (setup_.observer != nullptr) {
+    setup_.observer->worked(work, doing.begin, now_);
+  }
+  numbers_.execute(work);
+  deliver_event(host_of(work.node),
+                Finished{work.kind, work.round, work.node, work.chunk, work.iteration});
+}
+
+// ---- the all-reduce channel ---------------------------------------------------------------------
+
+void Simulator::pump_channel() {
+  if (const auto next = channel_.begin()) {
+    const AllReduceCost& cost = *setup_.cluster.allreduce;
+    const Duration length =
+        cost.startup + setup_.cluster.sync +
+        from_ns(static_cast<double>(next->payload_bytes) * cost.ns_per_byte);
+    ++result_.messages;
+    result_.bytes += next->payload_bytes;
+    channel_since_ = now_;
+    due_.free_at(now_ + length, {Due::Kind::kChannelFree, 0});
+  }
+}
+
+void Simulator::on_channel_free() {
+  const Message request = channel_.end();
+  const Time begin = channel_since_;
+  numbers_.all_reduce(request.chunk);
+  pump_channel();
+  for (std::size_t w = 0; w < workers_.size(); ++w) {
+    Message message = request;
+    message.from = message.to = NodeId(w);
+    if (setup_.observer != nullptr) {
+      setup_.observer->sent(message, begin, now_);
+    }
+    deliver_event(host_of(message.to), Received{message, {}});
+  }
+}
+
+}  // namespace
+
+Duration SimulationResult::iteration_time() const {
+  const std::size_t last = starts.size() - 1;
+  const std::size_t first = last / 2;
+  return (starts[last] - starts[first]) / static_cast<std::int64_t>(last - first);
+}
+
+SimulationResult simulate(const Simulation& simulation) { return Simulator(simulation).run(); }
+
+}  // namespace sluice

@@ -1,0 +1,125 @@
+// What is simulated is what is shipped: the same algorithm objects, on threads and in virtual time,
+// end with the same bits.
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include "algorithms/presets.h"
+#include "support/simulated.h"
+#include "support/threaded.h"
+#include "support/toy_learner.h"
+
+namespace sluice {
+namespace {
+
+using testing::run_simulated;
+using testing::run_threaded;
+using testing::toy_learners;
+
+const std::vector<std::int64_t> kLayers{37, 0, 500, 12, 260, 3};
+constexpr UpdateRule kRule{.rate = 0.05F, .momentum = 0.9F, .weight_decay = 1e-3F};
+constexpr Iteration kIterations = 50;
+
+Strategy small(std::string_view preset) {
+  Strategy strategy = find_preset(preset)->strategy;
+  strategy.slice_params = 64;
+  strategy.kvstore_split_params = 200;
+  strategy.credit = 512;
+  return strategy;
+}
+
+std::vector<float> parameters_of(Learner& learner) {
+  const auto values = learner.parameters();
+  return {values.begin(), values.end()};
+}
+
+std::vector<float> on_threads(const Strategy& strategy, const Topology& topology,
+                              Iteration iterations = kIterations) {
+  const auto learners = toy_learners(kLayers, topology.workers());
+  run_threaded(learners, topology, strategy, kRule, iterations);
+  for (const auto& learner : learners) {
+    EXPECT_EQ(parameters_of(*learner), parameters_of(*learners.front()));
+  }
+  return parameters_of(*learners.front());
+}
+
+std::vector<float> in_virtual_time(const Strategy& strategy, const Topology& topology,
+                                   Iteration iterations = kIterations) {
+  const auto learners = toy_learners(kLayers, topology.workers());
+  Cluster cluster;
+  cluster.topology = topology;
+  cluster.bandwidth_gbps = 1;
+  const Profile profile = testing::profile_of(kLayers, 1, 2);
+  VirtualNumbers numbers{.learners = learners, .chunks = nullptr, .rule = kRule};
+  run_simulated(profile, cluster, strategy, iterations, nullptr, &numbers);
+  return parameters_of(*learners.front());
+}
+
+// Plain SGD on the joined batch: the mean gradient of all ranks, in double precision.
+std::vector<float> single_process(std::size_t workers) {
+  testing::ToyLearner learner(kLayers, 0);
+  const auto initial = learner.parameters();
+  std::vector<double> w(initial.begin(), initial.end());
+  std::vector<double> v(w.size(), 0.0);
+  for (Iteration t = 0; t < kIterations; ++t) {
+    for (std::size_t i = 0; i < w.size(); ++i) {
+      double g = 0;
+      for (std::size_t r = 0; r < workers; ++r) {
+        g += testing::ToyLearner::gradient(static_cast<float>(w[i]), i, r, t);
+      }
+      g = g / static_cast<double>(workers) + static_cast<double>(kRule.weight_decay) * w[i];
+      v[i] = static_cast<double>(kRule.momentum) * v[i] + g;
+      w[i] -= static_cast<double>(kRule.rate) * v[i];
+    }
+  }
+  return {w.begin(), w.end()};
+}
+
+class Parity : public ::testing::TestWithParam<std::size_t> {
+ protected:
+  Topology topology_ = Topology(GetParam(), 1, 0);
+};
+
+TEST_P(Parity, ServerPresetsGiveTheSameBits) {
+  const auto p3 = on_threads(small("p3"), topology_);
+  EXPECT_EQ(on_threads(small("slicing"), topology_), p3);
+  EXPECT_EQ(on_threads(small("kvstore"), topology_), p3);
+}
+
+TEST_P(Parity, ThreadsAndVirtualTimeGiveTheSameBits) {
+  for (const Preset& preset : presets()) {
+    SCOPED_TRACE(preset.name);
+    const Strategy strategy = small(preset.name);
+    EXPECT_EQ(on_threads(strategy, topology_), in_virtual_time(strategy, topology_));
+  }
+}
+
+TEST_P(Parity, EqualsOneProcessOnTheJoinedBatch) {
+  const auto expected = single_process(GetParam());
+  for (const Preset& preset : presets()) {
+    SCOPED_TRACE(preset.name);
+    const auto actual = on_threads(small(preset.name), topology_);
+    ASSERT_EQ(actual.size(), expected.size());
+    double error = 0;
+    double size = 0;
+    for (std::size_t i = 0; i < actual.size(); ++i) {
+      error += std::pow(static_cast<double>(actual[i]) - static_cast<double>(expected[i]), 2);
+      size += std::pow(static_cast<double>(expected[i]), 2);
+    }
+    EXPECT_LE(std::sqrt(error / size), 1e-5);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Workers, Parity, ::testing::Values(2, 3, 4));
+
+TEST(ParityTopologies, SeveralWorkersAHostAndServersApart) {
+  for (const Topology& topology : {Topology(2, 2, 0), Topology(3, 1, 2), Topology(1, 3, 1)}) {
+    for (const Preset& preset : presets()) {
+      SCOPED_TRACE(preset.name);
+      const Strategy strategy = small(preset.name);
+      EXPECT_EQ(on_threads(strategy, topology, 10), in_virtual_time(strategy, topology, 10));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace sluice

@@ -1,0 +1,79 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "algorithms/host.h"
+#include "model/cluster.h"
+#include "model/profile.h"
+#include "sim/simulator.h"
+
+namespace sluice::testing {
+
+// A job on its simulated cluster, wired as the command line does it.
+struct Simulated {
+  Job job;
+  std::shared_ptr<const ChunkMap> chunks;
+  std::vector<std::unique_ptr<Host>> hosts;
+  SimulationResult result;
+};
+
+inline Job job_for(const Profile& profile, const Cluster& cluster, const Strategy& strategy) {
+  Job job;
+  job.layers = profile.layout();
+  job.topology = cluster.topology;
+  job.strategy = strategy;
+  job.server_threads = cluster.server_threads;
+  job.native_allreduce = cluster.allreduce.has_value();
+  return job;
+}
+
+inline Simulated run_simulated(const Profile& profile, const Cluster& cluster,
+                               const Strategy& strategy, Iteration iterations = 10,
+                               Observer* observer = nullptr,
+                               const VirtualNumbers* numbers = nullptr) {
+  Simulated run;
+  run.job = job_for(profile, cluster, strategy);
+  run.chunks = chunks_of(run.job);
+  run.hosts = make_hosts(run.job, run.chunks);
+  std::vector<Protocol*> protocols;
+  for (const auto& host : run.hosts) {
+    protocols.push_back(host.get());
+  }
+  VirtualNumbers with_chunks;
+  if (numbers != nullptr) {
+    with_chunks = *numbers;
+    with_chunks.chunks = run.chunks.get();
+  }
+  run.result = simulate({.profile = profile,
+                         .cluster = cluster,
+                         .hosts = protocols,
+                         .iterations = iterations,
+                         .channel_order = strategy.order,
+                         .observer = observer,
+                         .numbers = numbers != nullptr ? &with_chunks : nullptr});
+  return run;
+}
+
+inline Profile profile_of(const std::vector<std::int64_t>& params, double forward_us,
+                          double backward_us) {
+  Profile profile;
+  profile.name = "made";
+  for (std::size_t i = 0; i < params.size(); ++i) {
+    profile.layers.push_back(
+        {"L" + std::to_string(i + 1), params[i], from_us(forward_us), from_us(backward_us)});
+  }
+  return profile;
+}
+
+inline Strategy point(Exchange exchange, Partition partition, Order order,
+                      std::int64_t slice = 50'000) {
+  Strategy strategy;
+  strategy.exchange = exchange;
+  strategy.partition = partition;
+  strategy.order = order;
+  strategy.slice_params = slice;
+  return strategy;
+}
+
+}  // namespace sluice::testing

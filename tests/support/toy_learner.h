@@ -1,0 +1,84 @@
+#pragma once
+
+#include <cmath>
+#include <memory>
+#include <vector>
+
+#include "base/random.h"
+#include "compute/learner.h"
+
+namespace sluice::testing {
+
+// A learner without LibTorch whose every gradient depends on its parameters, its rank and the
+// iteration, so that a value of the wrong iteration, rank or place shows in the result.
+class ToyLearner final : public Learner {
+ public:
+  ToyLearner(const std::vector<std::int64_t>& params, std::size_t rank) : rank_(rank) {
+    std::vector<std::string> names;
+    for (std::size_t l = 0; l < params.size(); ++l) {
+      names.push_back("L" + std::to_string(l));
+    }
+    layers_ = lay_out(names, params);
+    const auto total = static_cast<std::size_t>(total_params(layers_));
+    gradients_.assign(total, 0.0F);
+    Random random(7);
+    for (std::size_t i = 0; i < total; ++i) {
+      parameters_.push_back(static_cast<float>(random.uniform() - 0.5));
+    }
+  }
+
+  const std::vector<Layer>& layers() const override { return layers_; }
+  std::span<float> parameters() override { return parameters_; }
+  std::span<float> gradients() override { return gradients_; }
+
+  static float gradient(float parameter, std::size_t index, std::size_t rank, Iteration iteration) {
+    const std::uint64_t key = mix(mix(index) ^ (rank * 1000003ULL) ^
+                                  (static_cast<std::uint64_t>(iteration) << 32U));
+    return parameter * 0.3F + static_cast<float>(key >> 40U) * 0x1.0p-24F - 0.5F;
+  }
+
+  double step(Iteration iteration, StepHooks& hooks) override {
+    double norm = 0;
+    std::vector<float> seen(parameters_.size());
+    for (std::size_t l = 0; l < layers_.size(); ++l) {
+      hooks.before_layer(LayerId(l));
+      for_each(l, [&](std::size_t i) {
+        seen[i] = parameters_[i];
+        norm += std::abs(static_cast<double>(seen[i]));
+      });
+    }
+    hooks.forward_done();
+    for (std::size_t l = layers_.size(); l-- > 0;) {
+      for_each(l, [&](std::size_t i) { gradients_[i] = gradient(seen[i], i, rank_, iteration); });
+      hooks.gradient_ready(LayerId(l));
+    }
+    return norm;
+  }
+
+  Evaluation evaluate() override { return {}; }
+
+ private:
+  template <class F>
+  void for_each(std::size_t layer, F f) {
+    const Range range = layers_[layer].range;
+    for (auto i = range.begin; i < range.end; ++i) {
+      f(static_cast<std::size_t>(i));
+    }
+  }
+
+  std::size_t rank_;
+  std::vector<Layer> layers_;
+  std::vector<float> parameters_;
+  std::vector<float> gradients_;
+};
+
+inline std::vector<std::unique_ptr<Learner>> toy_learners(const std::vector<std::int64_t>& params,
+                                                          std::size_t workers) {
+  std::vector<std::unique_ptr<Learner>> learners;
+  for (std::size_t w = 0; w < workers; ++w) {
+    learners.push_back(std::make_unique<ToyLearner>(params, w));
+  }
+  return learners;
+}
+
+}  // namespace sluice::testing
