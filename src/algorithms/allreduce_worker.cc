@@ -30,7 +30,7 @@ void AllReduceWorker::on_network(const Event& event, Effects& effects) {
   }
   if (const auto* finished = std::get_if<Finished>(&event);
       finished != nullptr && finished->kind == WorkKind::kUpdate) {
-    return complete(finished->chunk, finished->iteration + 1, effects);
+    return complete(finished->chunk, finished->iteration, effects);
   }
   if (const auto done = runner_.handle(event, effects)) {
     update(done->chunk, done->iteration, effects);

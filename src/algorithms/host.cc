@@ -117,18 +117,4 @@ Protocol& Host::node(NodeId id) const {
   return *nodes_[id.index()];
 }
 
-std::shared_ptr<const ChunkMap> chunks_of(const Job& job) {
-  const std::size_t servers = job.strategy.uses_servers() ? job.topology.servers() : 1;
-  return std::make_shared<ChunkMap>(make_chunks(job.layers, servers, job.strategy));
-}
-
-std::vector<std::unique_ptr<Host>> make_hosts(const Job& job,
-                                              const std::shared_ptr<const ChunkMap>& chunks) {
-  std::vector<std::unique_ptr<Host>> hosts;
-  for (std::size_t h = 0; h < job.topology.hosts(); ++h) {
-    hosts.push_back(std::make_unique<Host>(job, chunks, HostId(h)));
-  }
-  return hosts;
-}
-
 }  // namespace sluice

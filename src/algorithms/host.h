@@ -38,9 +38,4 @@ class Host final : public Protocol {
   Counters counters_;
 };
 
-// The chunks of a job: one map for all its nodes.
-std::shared_ptr<const ChunkMap> chunks_of(const Job& job);
-std::vector<std::unique_ptr<Host>> make_hosts(const Job& job,
-                                              const std::shared_ptr<const ChunkMap>& chunks);
-
 }  // namespace sluice

@@ -11,7 +11,8 @@ namespace sluice {
 // whose parameters complete a layer. A count that reaches zero starts over for the next iteration.
 class Countdown {
  public:
-  explicit Countdown(std::vector<std::size_t> needed) : needed_(std::move(needed)), left_(needed_) {}
+  explicit Countdown(std::vector<std::size_t> needed)
+      : needed_(std::move(needed)), left_(needed_) {}
 
   // True when this was the last one missing.
   bool arrive(std::size_t index) {

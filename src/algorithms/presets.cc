@@ -14,9 +14,10 @@ constexpr Strategy point(Exchange exchange, Partition partition, Order order) {
 }
 
 constexpr std::array kPresets{
-    Preset{"kvstore", point(Exchange::kPullAfterNotify, Partition::kKvstore, Order::kFifo),
-           "MXNet's KVStore: push, notify, pull; layer by layer, large layers split over the servers",
-           "P3"},
+    Preset{
+        "kvstore", point(Exchange::kPullAfterNotify, Partition::kKvstore, Order::kFifo),
+        "MXNet's KVStore: push, notify, pull; layer by layer, large layers split over the servers",
+        "P3"},
     Preset{"slicing", point(Exchange::kBroadcast, Partition::kSlice, Order::kFifo),
            "P3 without priority: slices, sent back to all as soon as they are updated", "P3"},
     Preset{"p3", point(Exchange::kBroadcast, Partition::kSlice, Order::kPriority),

@@ -3,7 +3,8 @@
 namespace sluice {
 
 Worker::Worker(const Job& job, std::shared_ptr<const ChunkMap> chunks, NodeId self)
-    : topology_(job.topology),
+    : first_chunk_(job.strategy.uses_servers() && job.strategy.staggered ? self.index() : 0),
+      topology_(job.topology),
       chunks_(std::move(chunks)),
       self_(self),
       gradients_missing_(layers_per_chunk(*chunks_)),
@@ -26,9 +27,10 @@ void Worker::on_gradient(const GradientReady& event, Effects& effects) {
   if (chunks.empty()) {
     effects.release(self_, event.layer, event.iteration + 1);
   }
-  for (const ChunkId chunk : chunks) {
+  for (std::size_t i = 0; i < chunks.size(); ++i) {
+    const ChunkId chunk = chunks[(first_chunk_ + i) % chunks.size()];
     if (gradients_missing_.arrive(chunk.index())) {
-      exchange(chunk, event.iteration, effects);
+      exchange(chunk, event.iteration + 1, effects);
     }
   }
 }

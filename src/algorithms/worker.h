@@ -18,7 +18,7 @@ class Worker : public Protocol {
   void handle(const Event& event, Effects& effects) final;
 
  protected:
-  // The gradient of the chunk is final: begin to exchange it.
+  // The gradient of the chunk is final: exchange it for the parameters of this iteration.
   virtual void exchange(ChunkId chunk, Iteration iteration, Effects& effects) = 0;
   // Any event but those of the training loop.
   virtual void on_network(const Event& event, Effects& effects) = 0;
@@ -35,6 +35,9 @@ class Worker : public Protocol {
  private:
   void on_gradient(const GradientReady& event, Effects& effects);
 
+  // Where in a layer this worker begins. If all began with the same chunk, all would flood the
+  // same server first.
+  std::size_t first_chunk_;
   Topology topology_;
   std::shared_ptr<const ChunkMap> chunks_;
   NodeId self_;

@@ -13,7 +13,8 @@ class InvariantError : public std::logic_error {
   using std::logic_error::logic_error;
 };
 
-[[noreturn]] inline void fail_check(std::string_view what, std::source_location where) {
+[[noreturn]] inline void fail_check(std::string_view what,
+                                    std::source_location where = std::source_location::current()) {
   throw InvariantError(std::string(where.file_name()) + ":" + std::to_string(where.line()) + ": " +
                        std::string(what));
 }

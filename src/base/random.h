@@ -25,12 +25,14 @@ class Random {
   }
   // Uniform in [0, bound); the bias is below bound / 2^64.
   constexpr std::uint64_t below(std::uint64_t bound) {
-    return static_cast<std::uint64_t>((static_cast<unsigned __int128>(next()) * bound) >> 64U);
+    return static_cast<std::uint64_t>((static_cast<Wide>(next()) * bound) >> 64U);
   }
   // Uniform in [0, 1).
   constexpr double uniform() { return static_cast<double>(next() >> 11U) * 0x1.0p-53; }
 
  private:
+  __extension__ using Wide = unsigned __int128;
+
   std::uint64_t state_;
 };
 

@@ -4,51 +4,45 @@
 #include <deque>
 #include <optional>
 #include <utility>
-#include <vector>
 
 #include "base/check.h"
+#include "base/heap.h"
+#include "base/slots.h"
 #include "model/strategy.h"
 
 namespace sluice {
 
 // Decides what passes a narrow channel first, and how much may be inside it at a time.
 //
-// Items wait in the order of (priority, arrival), or of arrival alone. An item is admitted while
-// the cost of all admitted items stays within the budget; an item dearer than the whole budget is
-// admitted alone. Costs come back with give_back().
+// Items wait in the order of (urgency, arrival), or of arrival alone; the least value is the most
+// urgent. An item is admitted while the cost of all admitted items stays within the budget; an item
+// dearer than the whole budget is admitted alone. Costs come back with give_back().
 template <class T>
 class AdmissionQueue {
  public:
   AdmissionQueue(Order order, std::int64_t budget) : order_(order), budget_(budget) {}
 
-  void push(std::uint32_t priority, std::int64_t cost, T item) {
-    const std::size_t bucket = order_ == Order::kPriority ? priority : 0;
-    if (bucket >= buckets_.size()) {
-      buckets_.resize(bucket + 1);
-    }
-    buckets_[bucket].push_back({next_sequence_++, cost, std::move(item)});
-    first_ = std::min(first_, bucket);
+  void push(std::uint64_t urgency, std::int64_t cost, T item) {
+    const std::uint64_t rank = order_ == Order::kPriority ? urgency : 0;
+    heap_.push({rank, next_sequence_++}, items_.put({cost, std::move(item)}));
     waiting_.push_back(true);
   }
 
   // The item whose turn it is, if the budget allows it.
   std::optional<T> take() {
-    while (first_ < buckets_.size() && buckets_[first_].empty()) {
-      ++first_;
-    }
-    if (first_ >= buckets_.size()) {
+    if (heap_.empty()) {
       return std::nullopt;
     }
-    Entry& entry = buckets_[first_].front();
-    if (spent_ > 0 && spent_ + entry.cost > budget_) {
+    const std::uint32_t slot = heap_.value();
+    const std::int64_t cost = items_[slot].cost;
+    if (spent_ > 0 && spent_ + cost > budget_) {
       return std::nullopt;
     }
-    note_departure(entry.sequence);
-    spent_ += entry.cost;
+    note_departure(heap_.key().sequence);
+    heap_.pop();
+    spent_ += cost;
     ++admitted_;
-    std::optional<T> item(std::move(entry.item));
-    buckets_[first_].pop_front();
-    return item;
+    return items_.take(slot).item;
   }
 
   void give_back(std::int64_t cost) {
@@ -62,8 +56,15 @@ class AdmissionQueue {
   std::int64_t overtakings() const { return overtakings_; }
 
  private:
-  struct Entry {
+  struct Key {
+    std::uint64_t rank;
     std::uint64_t sequence;
+
+    bool operator<(const Key& other) const {
+      return rank != other.rank ? rank < other.rank : sequence < other.sequence;
+    }
+  };
+  struct Item {
     std::int64_t cost;
     T item;
   };
@@ -84,8 +85,8 @@ class AdmissionQueue {
   std::uint64_t next_sequence_ = 0;
   std::size_t admitted_ = 0;
   std::int64_t overtakings_ = 0;
-  std::size_t first_ = 0;  // no bucket before this one has an item
-  std::vector<std::deque<Entry>> buckets_;
+  Heap<Key, std::uint32_t> heap_;  // of slots in items_
+  Slots<Item> items_;
   std::deque<bool> waiting_;
 };
 

@@ -16,7 +16,8 @@ class Egress {
   explicit Egress(const Strategy& strategy) : queue_(strategy.order, strategy.credit) {}
 
   void send(const Message& message, Payload payload, Effects& network) {
-    queue_.push(message.priority, message.payload_bytes, {message, std::move(payload)});
+    queue_.push(urgency(message.iteration, message.priority), message.payload_bytes,
+                {message, std::move(payload)});
     pump(network);
   }
 

@@ -15,6 +15,7 @@ class Topology {
       : worker_hosts_(worker_hosts), per_host_(workers_per_host), servers_apart_(servers_apart) {}
 
   std::size_t hosts() const { return worker_hosts_ + servers_apart_; }
+  std::size_t worker_hosts() const { return worker_hosts_; }
   std::size_t workers() const { return worker_hosts_ * per_host_; }
   std::size_t workers_per_host() const { return per_host_; }
   std::size_t servers() const { return servers_apart_ == 0 ? worker_hosts_ : servers_apart_; }

@@ -8,10 +8,10 @@ namespace sluice {
 
 // What the mechanisms of a host did: the proof that they are on.
 struct Counters {
-  std::int64_t messages = 0;         // handed to the network
-  Bytes payload_bytes = 0;           // in them
-  std::int64_t local_messages = 0;   // between nodes of one host, past the network
-  std::int64_t chunks = 0;           // gradients and parameters that travelled as one piece
+  std::int64_t messages = 0;        // handed to the network
+  Bytes payload_bytes = 0;          // in them
+  std::int64_t local_messages = 0;  // between nodes of one host, past the network
+  std::int64_t chunks = 0;          // gradients and parameters that travelled as one piece
   std::int64_t egress_overtakings = 0;
   std::int64_t inbox_overtakings = 0;
   std::int64_t updates = 0;

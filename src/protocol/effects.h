@@ -8,7 +8,8 @@
 
 namespace sluice {
 
-// What a node can do to its world. Nothing here blocks or calls back: every answer is a later event.
+// What a node can do to its world. Nothing here blocks or calls back: every answer is a later
+// event.
 class Effects {
  public:
   virtual ~Effects() = default;

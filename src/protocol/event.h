@@ -46,9 +46,10 @@ struct Finished {
   std::uint16_t round;
   NodeId node;
   ChunkId chunk;
-  Iteration iteration;
+  Iteration iteration;  // that of the work
 };
 
-using Event = std::variant<Started, GradientReady, BackwardDone, Received, Sent, Returned, Finished>;
+using Event =
+    std::variant<Started, GradientReady, BackwardDone, Received, Sent, Returned, Finished>;
 
 }  // namespace sluice

@@ -35,7 +35,7 @@ struct Work {
   std::uint32_t contributors = 1;  // workers whose gradients the sources sum up to
   NodeId node;
   ChunkId chunk;
-  Iteration iteration = 0;
+  Iteration iteration = 0;  // whose forward pass waits for it
   Range range;
   std::vector<Payload> sources;
 };

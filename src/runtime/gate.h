@@ -40,7 +40,8 @@ class Gate {
     if (cancelled_) {
       throw Cancelled();
     }
-    check(released_[layer.index()] == iteration, "no layer runs on parameters of a later iteration");
+    check(released_[layer.index()] == iteration,
+          "no layer runs on parameters of a later iteration");
     return at_once;
   }
 

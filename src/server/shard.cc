@@ -33,7 +33,7 @@ BufferRange Shard::landing(const Message&) const { return {}; }
 void Shard::on_push(const Received& event, Effects& effects) {
   const Message& push = event.message;
   Slot& slot = slots_[push.chunk.index()];
-  check(push.iteration == slot.version, "a gradient belongs to the next update of its chunk");
+  check(push.iteration == slot.version + 1, "a gradient goes into the next update of its chunk");
   slot.gradients.resize(topology_.workers());
   slot.gradients[push.from.index()] = event.payload;
   if (++slot.arrived < topology_.workers()) {
@@ -46,7 +46,7 @@ void Shard::on_push(const Received& event, Effects& effects) {
   update.contributors = static_cast<std::uint32_t>(topology_.workers());
   update.node = self_;
   update.chunk = push.chunk;
-  update.iteration = slot.version;
+  update.iteration = push.iteration;
   update.range = (*chunks_)[push.chunk].range;
   update.sources = std::move(slot.gradients);
   slot.gradients.clear();

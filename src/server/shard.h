@@ -21,8 +21,8 @@ class Shard final : public Protocol {
 
  private:
   struct Slot {
-    Iteration version = 0;          // updates applied so far
-    std::size_t arrived = 0;        // gradients for the next update
+    Iteration version = 0;           // updates applied so far
+    std::size_t arrived = 0;         // gradients for the next update
     std::vector<Payload> gradients;  // by rank
   };
 

@@ -13,8 +13,8 @@ class Workbench {
   Workbench(Order order, int threads) : queue_(order, threads) {}
 
   void start(Work work, Effects& driver) {
-    const std::uint32_t priority = work.priority;
-    queue_.push(priority, 1, std::move(work));
+    const std::uint64_t when = urgency(work.iteration, work.priority);
+    queue_.push(when, 1, std::move(work));
     pump(driver);
   }
 

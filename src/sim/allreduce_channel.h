@@ -17,7 +17,7 @@ class AllReduceChannel {
   void join(const Message& request) {
     if (++joined_[request.chunk] == workers_) {
       joined_.erase(request.chunk);
-      queue_.push(request.priority, 1, request);
+      queue_.push(urgency(request.iteration, request.priority), 1, request);
     }
   }
   // The request that may begin now, if the channel is free and one waits.

@@ -26,19 +26,18 @@ Limits channel_limits(const Cluster& cluster) {
 
 Limits allreduce_limits(const Cluster& cluster) {
   const Topology& topology = cluster.topology;
-  const auto hosts = static_cast<double>(topology.hosts());
+  const auto hosts = static_cast<double>(topology.worker_hosts());
   const auto workers = static_cast<double>(topology.workers());
   const double share = (hosts - 1) / hosts;
-  const double work = static_cast<double>(topology.workers_per_host()) *
-                      ((workers - 1) / workers * cluster.reduce_ns_per_byte +
-                       cluster.update_ns_per_byte) /
-                      cluster.server_threads;
-  return {[&cluster, share, work](double bytes) {
-            return std::max(wire_time(cluster, 2 * share * bytes), from_ns(work * bytes));
-          },
-          [&cluster, share](double bytes) {
-            return wire_time(cluster, share * bytes) + cluster.sync;
-          }};
+  const double work =
+      static_cast<double>(topology.workers_per_host()) *
+      ((workers - 1) / workers * cluster.reduce_ns_per_byte + cluster.update_ns_per_byte) /
+      cluster.server_threads;
+  return {
+      [&cluster, share, work](double bytes) {
+        return std::max(wire_time(cluster, 2 * share * bytes), from_ns(work * bytes));
+      },
+      [&cluster, share](double bytes) { return wire_time(cluster, share * bytes) + cluster.sync; }};
 }
 
 Limits server_limits(const Cluster& cluster) {
@@ -49,9 +48,8 @@ Limits server_limits(const Cluster& cluster) {
   const bool apart = topology.hosts() > topology.servers();
   const double push = apart ? per_host : (workers - per_host) / servers;
   const double busiest = apart ? std::max(per_host, workers / servers) : 2 * push;
-  const double work =
-      ((workers - 1) * cluster.reduce_ns_per_byte + cluster.update_ns_per_byte) /
-      (servers * cluster.server_threads);
+  const double work = ((workers - 1) * cluster.reduce_ns_per_byte + cluster.update_ns_per_byte) /
+                      (servers * cluster.server_threads);
   const Duration trip = apart ? 2 * cluster.latency : Duration{0};
   return {[&cluster, busiest, work](double bytes) {
             return std::max(wire_time(cluster, busiest * bytes), from_ns(work * bytes));

@@ -4,11 +4,11 @@
 #include <deque>
 
 #include "base/check.h"
+#include "base/slots.h"
 #include "sim/allreduce_channel.h"
 #include "sim/event_queue.h"
 #include "sim/network.h"
 #include "sim/numbers.h"
-#include "sim/slots.h"
 #include "sim/virtual_worker.h"
 
 namespace sluice {
@@ -189,7 +189,9 @@ void Simulator::on_computed(NodeId id) {
 
 // ---- network ------------------------------------------------------------------------------------
 
-Payload Simulator::borrow(NodeId node, const BufferRange& what) { return numbers_.view(node, what); }
+Payload Simulator::borrow(NodeId node, const BufferRange& what) {
+  return numbers_.view(node, what);
+}
 
 void Simulator::send(const Message& message, Payload payload) {
   if (message.kind == MessageKind::kAllReduce) {
@@ -219,8 +221,8 @@ void Simulator::begin_egress(HostId host) {
   interface.busy = true;
   interface.leaving = transits_[slot].message;
   interface.since = now_;
-  const auto flight = network_.begin(host, host_of(interface.leaving.to),
-                                     interface.leaving.payload_bytes, now_);
+  const auto flight =
+      network_.begin(host, host_of(interface.leaving.to), interface.leaving.payload_bytes, now_);
   transits_[slot].begin = flight.ingress_begin;
   due_.free_at(flight.egress_end,
                {Due::Kind::kEgressFree, static_cast<std::uint32_t>(host.index())});
@@ -296,11 +298,11 @@ void Simulator::on_work_done(std::uint32_t slot) {
 void Simulator::pump_channel() {
   if (const auto next = channel_.begin()) {
     const AllReduceCost& cost = *setup_.cluster.allreduce;
-    const Duration length =
-        cost.startup + setup_.cluster.sync +
-        from_ns(static_cast<double>(next->payload_bytes) * cost.ns_per_byte);
+    const Duration length = cost.startup + setup_.cluster.sync +
+                            from_ns(static_cast<double>(next->payload_bytes) * cost.ns_per_byte);
     ++result_.messages;
     result_.bytes += next->payload_bytes;
+    result_.channel_busy += length;
     channel_since_ = now_;
     due_.free_at(now_ + length, {Due::Kind::kChannelFree, 0});
   }

@@ -37,9 +37,10 @@ struct SimulationResult {
                              // iterations, the last being the start of what would come next
   Time end{0};
   std::int64_t messages = 0;
-  Bytes bytes = 0;  // on the wire, headers included
+  Bytes bytes = 0;           // on the wire, headers included
   Duration egress_busy{0};   // mean over the hosts
   Duration ingress_busy{0};  // mean over the hosts
+  Duration channel_busy{0};  // of the cluster's all-reduce channel, if it has one
   std::int64_t channel_overtakings = 0;
   std::uint64_t events = 0;
 

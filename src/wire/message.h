@@ -18,16 +18,25 @@ enum class MessageKind : std::uint8_t {
 };
 inline constexpr int kMessageKinds = 7;
 
-// The header of what nodes say to each other. Lower priority values are more urgent.
+// When something is needed: in which iteration's forward pass, and before which layer. The least
+// value is the most urgent. The iteration counts first: what one worker still lacks to begin an
+// iteration must not wait behind what another, already ahead, will need in the next.
+constexpr std::uint64_t urgency(Iteration iteration, std::uint32_t priority) {
+  return (static_cast<std::uint64_t>(iteration) << 32U) | priority;
+}
+
+// The header of what nodes say to each other.
 struct Message {
   MessageKind kind = MessageKind::kPush;
   // The receiver's driver confirms a loan: Returned comes once the payload may be overwritten.
   bool wants_return = false;
-  std::uint16_t round = 0;  // of a collective
-  std::uint32_t priority = 0;
+  std::uint16_t round = 0;     // of a collective
+  std::uint32_t priority = 0;  // the layer that waits for it; the first is the most urgent
   NodeId from;
   NodeId to;
   ChunkId chunk;
+  // The iteration whose forward pass waits for it: a gradient of iteration t goes into the
+  // parameters of t+1 and says t+1.
   Iteration iteration = 0;
   Bytes payload_bytes = 0;
 

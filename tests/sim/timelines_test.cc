@@ -29,8 +29,8 @@ TEST_F(Figure4, LayerByLayerTheDelayIsFour) {
 }
 
 TEST_F(Figure4, HalfLayersByPriorityTheDelayIsTwo) {
-  const auto run = run_simulated(profile_, cluster_,
-                                 point(Exchange::kAllReduce, Partition::kSlice, Order::kPriority, 1));
+  const auto run = run_simulated(
+      profile_, cluster_, point(Exchange::kAllReduce, Partition::kSlice, Order::kPriority, 1));
   EXPECT_EQ(to_us(run.result.iteration_time()), 8.0);
   EXPECT_GT(run.result.channel_overtakings, 0);
 }
@@ -52,8 +52,9 @@ class Figure6 : public ::testing::Test {
 };
 
 TEST_F(Figure6, WholeLayersTakeTen) {
-  for (const auto& strategy : {point(Exchange::kBroadcast, Partition::kLayer, Order::kFifo),
-                               point(Exchange::kPullAfterNotify, Partition::kKvstore, Order::kFifo)}) {
+  for (const auto& strategy :
+       {point(Exchange::kBroadcast, Partition::kLayer, Order::kFifo),
+        point(Exchange::kPullAfterNotify, Partition::kKvstore, Order::kFifo)}) {
     const auto run = run_simulated(profile_, cluster_, strategy);
     EXPECT_EQ(to_us(run.result.iteration_time()), 10.0);
   }
@@ -61,8 +62,8 @@ TEST_F(Figure6, WholeLayersTakeTen) {
 
 TEST_F(Figure6, SlicesOfOneParameterTakeSeven) {
   for (const Order order : {Order::kFifo, Order::kPriority}) {
-    const auto run = run_simulated(profile_, cluster_,
-                                   point(Exchange::kBroadcast, Partition::kSlice, order, 1));
+    const auto run =
+        run_simulated(profile_, cluster_, point(Exchange::kBroadcast, Partition::kSlice, order, 1));
     EXPECT_EQ(to_us(run.result.iteration_time()), 7.0);
   }
 }

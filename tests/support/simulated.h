@@ -3,7 +3,7 @@
 #include <memory>
 #include <vector>
 
-#include "algorithms/host.h"
+#include "algorithms/assembly.h"
 #include "model/cluster.h"
 #include "model/profile.h"
 #include "sim/simulator.h"
@@ -12,9 +12,7 @@ namespace sluice::testing {
 
 // A job on its simulated cluster, wired as the command line does it.
 struct Simulated {
-  Job job;
-  std::shared_ptr<const ChunkMap> chunks;
-  std::vector<std::unique_ptr<Host>> hosts;
+  Assembly assembly;
   SimulationResult result;
 };
 
@@ -33,21 +31,15 @@ inline Simulated run_simulated(const Profile& profile, const Cluster& cluster,
                                Observer* observer = nullptr,
                                const VirtualNumbers* numbers = nullptr) {
   Simulated run;
-  run.job = job_for(profile, cluster, strategy);
-  run.chunks = chunks_of(run.job);
-  run.hosts = make_hosts(run.job, run.chunks);
-  std::vector<Protocol*> protocols;
-  for (const auto& host : run.hosts) {
-    protocols.push_back(host.get());
-  }
+  run.assembly = assemble(job_for(profile, cluster, strategy));
   VirtualNumbers with_chunks;
   if (numbers != nullptr) {
     with_chunks = *numbers;
-    with_chunks.chunks = run.chunks.get();
+    with_chunks.chunks = run.assembly.chunks.get();
   }
   run.result = simulate({.profile = profile,
                          .cluster = cluster,
-                         .hosts = protocols,
+                         .hosts = run.assembly.protocols,
                          .iterations = iterations,
                          .channel_order = strategy.order,
                          .observer = observer,

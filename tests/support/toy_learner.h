@@ -32,8 +32,8 @@ class ToyLearner final : public Learner {
   std::span<float> gradients() override { return gradients_; }
 
   static float gradient(float parameter, std::size_t index, std::size_t rank, Iteration iteration) {
-    const std::uint64_t key = mix(mix(index) ^ (rank * 1000003ULL) ^
-                                  (static_cast<std::uint64_t>(iteration) << 32U));
+    const std::uint64_t key =
+        mix(mix(index) ^ (rank * 1000003ULL) ^ (static_cast<std::uint64_t>(iteration) << 32U));
     return parameter * 0.3F + static_cast<float>(key >> 40U) * 0x1.0p-24F - 0.5F;
   }
 

@@ -41,11 +41,12 @@ Session::Session(const ThreadTraining& setup) : setup_(setup), transport_(setup.
   check(setup.learners.size() == topology.workers(), "every worker has its learner");
   check(setup.hosts.size() == topology.hosts(), "every host has its protocol");
   for (std::size_t h = 0; h < topology.hosts(); ++h) {
-    loops_.push_back(std::make_unique<HostLoop>(HostLoop::World{.protocol = *setup.hosts[h],
-                                                                .mailbox = transport_.mailbox(HostId(h)),
-                                                                .transport = transport_,
-                                                                .clock = setup.clock,
-                                                                .observer = setup.observer}));
+    loops_.push_back(
+        std::make_unique<HostLoop>(HostLoop::World{.protocol = *setup.hosts[h],
+                                                   .mailbox = transport_.mailbox(HostId(h)),
+                                                   .transport = transport_,
+                                                   .clock = setup.clock,
+                                                   .observer = setup.observer}));
   }
   for (std::size_t w = 0; w < topology.workers(); ++w) {
     Learner& learner = *setup.learners[w];
@@ -98,6 +99,7 @@ void Session::train(std::size_t rank) {
   const auto boundary = [&](Iteration t) {
     if (rank == 0 && setup_.on_boundary) {
       gate.wait_for_all(t);
+      const std::lock_guard lock(mutex_);
       setup_.on_boundary(t);
     }
   };

@@ -24,7 +24,8 @@ struct ThreadTraining {
   Iteration iterations = 0;
   const Clock& clock;
   Observer* observer = nullptr;
-  // Called after each step of each worker, from that worker's thread, one at a time.
+  // Called after each step of each worker, from that worker's thread. Calls of this and of
+  // on_boundary come one at a time.
   std::function<void(std::size_t rank, Iteration iteration, double loss)> on_step;
   // Called on worker 0 when its parameters of this iteration are complete; iteration 0 and the
   // last one included.

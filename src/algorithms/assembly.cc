@@ -1,0 +1,25 @@
+#include "algorithms/assembly.h"
+
+namespace sluice {
+
+Assembly assemble(Job job) {
+  Assembly assembly;
+  const std::size_t servers = job.strategy.uses_servers() ? job.topology.servers() : 1;
+  assembly.chunks = std::make_shared<ChunkMap>(make_chunks(job.layers, servers, job.strategy));
+  for (std::size_t h = 0; h < job.topology.hosts(); ++h) {
+    assembly.hosts.push_back(std::make_unique<Host>(job, assembly.chunks, HostId(h)));
+    assembly.protocols.push_back(assembly.hosts.back().get());
+  }
+  assembly.job = std::move(job);
+  return assembly;
+}
+
+Counters Assembly::counters() const {
+  Counters sum;
+  for (const auto& host : hosts) {
+    sum += host->counters();
+  }
+  return sum;
+}
+
+}  // namespace sluice

@@ -1,0 +1,17 @@
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace sluice {
+
+// The name that a mistyped word most likely meant; empty if none is close. Close means that it
+// takes one slip, or one for every three letters: a letter wrong, missing, too many, or swapped
+// with the next.
+std::string nearest(std::string_view word, std::span<const std::string> names);
+
+// The end of a complaint about an unknown word: `; did you mean NAME?`, or nothing.
+std::string suggestion(std::string_view word, std::span<const std::string> names);
+
+}  // namespace sluice

@@ -1,0 +1,63 @@
+#include "cli/journal.h"
+
+#include <spdlog/spdlog.h>
+#include <unistd.h>
+
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+namespace sluice::cli {
+
+Journal::Journal(const Extent& extent, const Clock& clock, Learner& judge, RunFolder& folder)
+    : extent_(extent),
+      clock_(clock),
+      judge_(judge),
+      folder_(folder),
+      progress_(std::cerr, isatty(STDERR_FILENO) != 0 ? Progress::Style::kTerminal
+                                                      : Progress::Style::kPlain) {}
+
+void Journal::on_step(Iteration iteration, double loss) {
+  Reports& reports = open_[iteration];
+  reports.loss += loss;
+  if (++reports.count < extent_.workers) {
+    return;
+  }
+  loss_ = reports.loss / static_cast<double>(extent_.workers);
+  open_.erase(iteration);
+  const ProgressState state{.epoch = extent_.epoch_of(iteration),
+                            .epochs = extent_.epoch_of(extent_.iterations - 1),
+                            .step = iteration + 1,
+                            .steps = extent_.iterations,
+                            .loss = loss_,
+                            .samples = extent_.samples_after(iteration + 1),
+                            .now = trained()};
+  append({{"step", state.step},
+          {"epoch", state.epoch},
+          {"loss", state.loss},
+          {"samples", state.samples},
+          {"time_s", to_seconds(state.now)}});
+  progress_.update(state);
+}
+
+void Journal::on_boundary(Iteration iterations) {
+  if (iterations == 0) {
+    return;
+  }
+  const Time begin = clock_.now();
+  evaluation_ = judge_.evaluate();
+  judging_ += clock_.now() - begin;
+  append({{"step", iterations},
+          {"test_loss", evaluation_.loss},
+          {"test_accuracy", evaluation_.accuracy},
+          {"time_s", to_seconds(trained())}});
+  progress_.finish();
+  spdlog::info("after {} steps: test accuracy {:.2f} %", iterations, evaluation_.accuracy * 100);
+}
+
+void Journal::append(const nlohmann::ordered_json& row) {
+  if (const auto written = folder_.append_metrics(row); !written && !error_) {
+    error_ = written.error();
+  }
+}
+
+}  // namespace sluice::cli

@@ -1,0 +1,62 @@
+#pragma once
+
+#include <map>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+
+#include "compute/learner.h"
+#include "report/progress.h"
+#include "report/run_folder.h"
+#include "runtime/clock.h"
+
+namespace sluice::cli {
+
+// How long a training run is, and how much it learns from at a time.
+struct Extent {
+  std::size_t workers = 1;
+  std::int64_t batch = 1;  // of each worker
+  Iteration iterations = 0;
+  Iteration per_epoch = 1;
+
+  std::int64_t epoch_of(Iteration iteration) const { return iteration / per_epoch + 1; }
+  std::int64_t samples_after(Iteration iterations_done) const {
+    return iterations_done * batch * static_cast<std::int64_t>(workers);
+  }
+};
+
+// Shows how training goes and writes it down, a row a step. Calls come one at a time.
+class Journal {
+ public:
+  Journal(const Extent& extent, const Clock& clock, Learner& judge, RunFolder& folder);
+
+  // One worker has done this iteration.
+  void on_step(Iteration iteration, double loss);
+  // The judge's parameters are complete after so many iterations: evaluate them.
+  void on_boundary(Iteration iterations);
+
+  double loss() const { return loss_; }  // of the last step, mean over the workers
+  const Evaluation& evaluation() const { return evaluation_; }
+  Duration trained() const { return clock_.now() - judging_; }  // without the time of evaluations
+  const std::optional<Error>& error() const { return error_; }
+
+ private:
+  struct Reports {
+    std::size_t count = 0;
+    double loss = 0;
+  };
+
+  void append(const nlohmann::ordered_json& row);
+
+  Extent extent_;
+  const Clock& clock_;
+  Learner& judge_;
+  RunFolder& folder_;
+  Progress progress_;
+  std::map<Iteration, Reports> open_;  // iterations that not all workers have finished
+  double loss_ = 0;
+  Evaluation evaluation_;
+  Duration judging_{0};
+  std::optional<Error> error_;  // the first failure to write
+};
+
+}  // namespace sluice::cli

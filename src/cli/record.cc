@@ -1,0 +1,84 @@
+#include "cli/record.h"
+
+#include "report/names.h"
+
+namespace sluice::cli {
+namespace {
+
+std::vector<std::string> names_of(const std::vector<Layer>& layers) {
+  std::vector<std::string> names;
+  names.reserve(layers.size());
+  for (const Layer& layer : layers) {
+    names.push_back(layer.name);
+  }
+  return names;
+}
+
+}  // namespace
+
+Result<Record> Record::open(const Settings& settings, const std::string& folder) {
+  Record record;
+  if (!folder.empty()) {
+    auto made = RunFolder::create(folder);
+    if (!made) {
+      return made.error();
+    }
+    record.folder_ = *std::move(made);
+    if (const auto written = record.folder_->write_config(settings.to_toml()); !written) {
+      return written.error();
+    }
+  }
+  record.trace_path_ = settings.text("trace");
+  if (record.trace_path_ == "auto") {
+    if (!record.folder_) {
+      return Error("--trace: there is no run folder to put it in; name a file, or give --run DIR");
+    }
+    record.trace_path_ = record.folder_->file("trace.json");
+  }
+  return record;
+}
+
+void Record::watch(const Assembly& assembly) {
+  const Job& job = assembly.job;
+  tally_ = std::make_unique<Tally>(job.topology);
+  std::vector<Observer*> observers{tally_.get()};
+  if (!trace_path_.empty()) {
+    trace_ = std::make_unique<TraceWriter>(job.topology, names_of(job.layers),
+                                           chunk_names(job.layers, *assembly.chunks));
+    observers.push_back(trace_.get());
+  }
+  tee_ = std::make_unique<Tee>(std::move(observers));
+}
+
+Result<void> Record::close(const nlohmann::ordered_json& summary) {
+  if (folder_) {
+    if (auto written = folder_->write_summary(summary); !written) {
+      return written;
+    }
+  }
+  return trace_ ? trace_->write(trace_path_) : Result<void>{};
+}
+
+nlohmann::ordered_json mechanism_of(const Assembly& assembly, const Tally& tally) {
+  const Counters counters = assembly.counters();
+  nlohmann::ordered_json by_kind;
+  const auto traffic = tally.sent_by_kind();
+  for (std::size_t k = 0; k < traffic.size(); ++k) {
+    if (traffic[k].messages > 0) {
+      by_kind[std::string(name_of(static_cast<MessageKind>(k)))] = {
+          {"messages", traffic[k].messages}, {"bytes", traffic[k].bytes}};
+    }
+  }
+  return {{"messages", counters.messages},
+          {"bytes", counters.payload_bytes},
+          {"local_messages", counters.local_messages},
+          {"chunks_a_model", assembly.chunks->size()},
+          {"chunks_sent", counters.chunks},
+          {"updates", counters.updates},
+          {"overtakings_egress", counters.egress_overtakings},
+          {"overtakings_inbox", counters.inbox_overtakings},
+          {"hidden_share", tally.hidden_share()},
+          {"sent_by_kind", by_kind}};
+}
+
+}  // namespace sluice::cli

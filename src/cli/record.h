@@ -1,0 +1,46 @@
+#pragma once
+
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "algorithms/assembly.h"
+#include "cli/settings.h"
+#include "report/run_folder.h"
+#include "report/tally.h"
+#include "report/tee.h"
+#include "report/trace.h"
+
+namespace sluice::cli {
+
+// What is kept of a run, real or simulated: its folder if it has one, its tally, its trace if the
+// user wants one.
+class Record {
+ public:
+  // `folder` may be empty: then only what the user asked for by name is written.
+  static Result<Record> open(const Settings& settings, const std::string& folder);
+
+  // Begins to watch; the assembly must outlive the record.
+  void watch(const Assembly& assembly);
+  Observer* observer() { return tee_.get(); }
+  const Tally& tally() const { return *tally_; }
+  // Null if the run has none.
+  RunFolder* folder() { return folder_ ? &*folder_ : nullptr; }
+
+  // Writes the summary and the trace.
+  Result<void> close(const nlohmann::ordered_json& summary);
+
+ private:
+  std::optional<RunFolder> folder_;
+  std::string trace_path_;
+  std::unique_ptr<Tally> tally_;
+  std::unique_ptr<TraceWriter> trace_;
+  std::unique_ptr<Tee> tee_;
+};
+
+// What the mechanisms did, for the summary: messages, bytes, chunks, overtakings, overlap.
+nlohmann::ordered_json mechanism_of(const Assembly& assembly, const Tally& tally);
+
+}  // namespace sluice::cli

@@ -1,0 +1,154 @@
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include <nlohmann/json.hpp>
+
+#include "algorithms/presets.h"
+#include "cli/commands.h"
+#include "cli/console.h"
+#include "cli/record.h"
+#include "model/cluster.h"
+#include "model/profile.h"
+#include "report/table.h"
+#include "sim/bound.h"
+#include "sim/simulator.h"
+
+namespace sluice::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Result<Job> job_of(const Settings& settings, const Profile& profile, const Cluster& cluster) {
+  Job job;
+  job.layers = profile.layout();
+  job.topology = cluster.topology;
+  job.strategy = settings.strategy();
+  job.server_threads = cluster.server_threads;
+  if (cluster.allreduce.has_value()) {
+    if (job.strategy.uses_servers()) {
+      spdlog::info("the cluster's [allreduce] table stands in for the exchange {}",
+                   name_of(kExchangeNames, job.strategy.exchange));
+    }
+    job.strategy.exchange = Exchange::kAllReduce;
+    job.native_allreduce = true;
+  }
+  if (const auto valid = validate(job.strategy); !valid) {
+    return valid.error();
+  }
+  return job;
+}
+
+Json summarise(const Settings& settings, const Profile& profile, const Cluster& cluster,
+               const Assembly& assembly, const SimulationResult& result, const Tally* tally) {
+  const Duration iteration = result.iteration_time();
+  const auto iterations = static_cast<double>(result.starts.size() - 1);
+  const auto share = [&](Duration busy) {
+    return iteration.count() > 0 ? to_us(busy) / iterations / to_us(iteration) : 0.0;
+  };
+  const bool channel = cluster.allreduce.has_value();
+  const auto samples =
+      static_cast<double>(profile.batch) * static_cast<double>(cluster.topology.workers());
+  const Strategy& strategy = assembly.job.strategy;
+  Json summary{
+      {"preset", settings.text("preset")},
+      {"algorithm", name_of(kAlgorithmNames, strategy.algorithm)},
+      {"exchange", name_of(kExchangeNames, strategy.exchange)},
+      {"partition", name_of(kPartitionNames, strategy.partition)},
+      {"order", name_of(kOrderNames, strategy.order)},
+      {"codec", name_of(kCodecNames, strategy.codec)},
+      {"profile", profile.name},
+      {"hosts", cluster.topology.hosts()},
+      {"workers", cluster.topology.workers()},
+      {"iterations", result.starts.size() - 1},
+      {"iteration_us", to_us(iteration)},
+      {"compute_us", to_us(profile.compute())},
+      {"samples_per_s", iteration.count() > 0 ? samples / to_seconds(iteration) : 0.0},
+      {"exposed_communication_us", to_us(iteration - profile.compute())},
+      {"bound_us", to_us(lower_bound(profile, cluster, strategy.exchange))},
+      {"egress_utilisation", share(channel ? result.channel_busy : result.egress_busy)},
+      {"ingress_utilisation", share(channel ? result.channel_busy : result.ingress_busy)},
+      {"messages", result.messages},
+      {"bytes", result.bytes},
+      {"messages_per_iteration", static_cast<double>(result.messages) / iterations},
+      {"bytes_per_iteration", static_cast<double>(result.bytes) / iterations},
+      {"overtakings_channel", result.channel_overtakings},
+      {"events", result.events},
+  };
+  if (tally != nullptr) {
+    summary["mechanism"] = mechanism_of(assembly, *tally);
+  }
+  return summary;
+}
+
+void print_table(const Json& summary) {
+  const auto ms = [&](const char* key) {
+    return fmt::format("{:.3f} ms", summary[key].get<double>() / 1000);
+  };
+  const auto percent = [&](const char* key) {
+    return fmt::format("{:.1f} %", summary[key].get<double>() * 100);
+  };
+  const auto& mechanism = summary["mechanism"];
+  Table table({{""}, {"", Table::Align::kRight}});
+  table.add_row({"preset", summary["preset"]});
+  table.add_row({"iteration", ms("iteration_us")});
+  table.add_row({"  of it compute", ms("compute_us")});
+  table.add_row({"  exposed communication", ms("exposed_communication_us")});
+  table.add_row({"lower bound", ms("bound_us")});
+  table.add_row({"samples/s", fmt::format("{:.1f}", summary["samples_per_s"].get<double>())});
+  table.add_row({"network out", percent("egress_utilisation")});
+  table.add_row({"network in", percent("ingress_utilisation")});
+  table.add_row({"messages an iteration",
+                 fmt::format("{:.0f}", summary["messages_per_iteration"].get<double>())});
+  table.add_row(
+      {"bytes an iteration", fmt::format("{:.0f}", summary["bytes_per_iteration"].get<double>())});
+  table.add_row({"overtakings out / in the server",
+                 fmt::format("{} / {}",
+                             mechanism["overtakings_egress"].get<std::int64_t>() +
+                                 summary["overtakings_channel"].get<std::int64_t>(),
+                             mechanism["overtakings_inbox"].get<std::int64_t>())});
+  table.add_row({"communication hidden",
+                 fmt::format("{:.1f} %", mechanism["hidden_share"].get<double>() * 100)});
+  print(table.render());
+}
+
+}  // namespace
+
+int simulate(const Settings& settings) {
+  const auto profile = read_profile(settings.text("profile"));
+  if (!profile) {
+    return bad_input(profile.error());
+  }
+  const auto cluster = read_cluster(settings.text("cluster"));
+  if (!cluster) {
+    return bad_input(cluster.error());
+  }
+  auto job = job_of(settings, *profile, *cluster);
+  if (!job) {
+    return bad_input(job.error());
+  }
+  auto record = Record::open(settings, settings.text("run"));
+  if (!record) {
+    return bad_input(record.error());
+  }
+  Record kept = *std::move(record);
+  const Assembly assembly = assemble(*std::move(job));
+  kept.watch(assembly);
+  const SimulationResult result = sluice::simulate({.profile = *profile,
+                                                    .cluster = *cluster,
+                                                    .hosts = assembly.protocols,
+                                                    .iterations = settings.integer("iterations"),
+                                                    .channel_order = assembly.job.strategy.order,
+                                                    .observer = kept.observer()});
+  const Json summary = summarise(settings, *profile, *cluster, assembly, result, &kept.tally());
+  if (const auto closed = kept.close(summary); !closed) {
+    return failed(closed.error());
+  }
+  if (settings.on("json")) {
+    print(summary);
+  } else {
+    print_table(summary);
+  }
+  return kOk;
+}
+
+}  // namespace sluice::cli

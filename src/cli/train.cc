@@ -1,0 +1,217 @@
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include <ctime>
+#include <nlohmann/json.hpp>
+
+#include "algorithms/presets.h"
+#include "cli/commands.h"
+#include "cli/console.h"
+#include "cli/journal.h"
+#include "cli/record.h"
+#include "compute/data/idx.h"
+#include "compute/data/sharding.h"
+#include "compute/data/synthetic.h"
+#include "compute/torch/torch_learner.h"
+#include "report/table.h"
+#include "runtime/threads/thread_training.h"
+
+namespace sluice::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Result<TorchTask> task_of(const Settings& settings) {
+  TorchTask task;
+  task.model = settings.text("model");
+  task.batch = settings.integer("batch");
+  task.workers = static_cast<std::size_t>(settings.integer("workers"));
+  task.seed = static_cast<std::uint64_t>(settings.integer("seed"));
+  DataSplit split;
+  if (settings.text("data") == "synthetic") {
+    SyntheticSpec spec;
+    spec.seed = task.seed;
+    spec.sample_shape = {1, 28, 28};
+    split = make_synthetic(spec);
+  } else {
+    auto read = read_idx_folder(settings.text("data-dir"));
+    if (!read) {
+      return read.error();
+    }
+    split = *std::move(read);
+  }
+  task.train = std::make_shared<const DataSet>(std::move(split.train));
+  task.test = std::make_shared<const DataSet>(std::move(split.test));
+  return task;
+}
+
+Result<Extent> extent_of(const Settings& settings, const TorchTask& task) {
+  const Sharding sharding{task.seed, task.train->size(), task.batch, task.workers};
+  Extent extent{.workers = task.workers,
+                .batch = task.batch,
+                .iterations = settings.integer("iterations"),
+                .per_epoch = sharding.steps_per_epoch()};
+  if (extent.per_epoch == 0) {
+    return Error(fmt::format(
+        "--batch: {} workers with {} samples each need {}, and the data set has {}; take a smaller "
+        "batch or fewer workers",
+        task.workers, task.batch, extent.samples_after(1), task.train->size()));
+  }
+  if (extent.iterations == 0) {
+    extent.iterations = extent.per_epoch * settings.integer("epochs");
+  }
+  return extent;
+}
+
+std::string folder_of(const Settings& settings) {
+  if (const std::string named = settings.text("run"); !named.empty()) {
+    return named;
+  }
+  const std::time_t now = std::time(nullptr);
+  return fmt::format("runs/{}-{}-{:%Y%m%d-%H%M%S}", settings.text("preset"), settings.text("model"),
+                     fmt::localtime(now));
+}
+
+// The steps of a run that can fail for the user's reasons, before anything is computed.
+struct Prepared {
+  TorchTask task;
+  Extent extent;
+  LearnerFactory factory;
+};
+
+Result<Prepared> prepare(const Settings& settings) {
+  if (const auto valid = validate(settings.strategy()); !valid) {
+    return valid.error();
+  }
+  auto task = task_of(settings);
+  if (!task) {
+    return task.error();
+  }
+  auto extent = extent_of(settings, *task);
+  if (!extent) {
+    return extent.error();
+  }
+  auto factory = make_torch_learners(*task);
+  if (!factory) {
+    return factory.error();
+  }
+  return Prepared{*std::move(task), *extent, *std::move(factory)};
+}
+
+void choose_engine(const TorchTask& task, const Clock& clock) {
+  const auto choice = configure_engine(task, [&] { return to_seconds(clock.now()); });
+  if (choice) {
+    spdlog::info("oneDNN {}: a step takes {:.1f} ms with it and {:.1f} ms without",
+                 choice->onednn ? "on" : "off", choice->seconds_with_onednn * 1e3,
+                 choice->seconds_without_onednn * 1e3);
+  } else {
+    spdlog::warn("{}", choice.error().message());
+  }
+}
+
+Json summarise(const Settings& settings, const Prepared& prepared, const Assembly& assembly,
+               const Tally& tally, const Journal& journal) {
+  const Extent& extent = prepared.extent;
+  const double seconds = to_seconds(journal.trained());
+  Json workers = Json::array();
+  for (std::size_t w = 0; w < extent.workers; ++w) {
+    const WorkerTally of_worker = tally.worker(w);
+    workers.push_back(
+        {{"compute_s", to_seconds(of_worker.compute)}, {"waited_s", to_seconds(of_worker.waited)}});
+  }
+  return {{"preset", settings.text("preset")},
+          {"model", prepared.task.model},
+          {"data", settings.text("data")},
+          {"parameters", total_params(assembly.job.layers)},
+          {"workers", extent.workers},
+          {"batch", extent.batch},
+          {"iterations", extent.iterations},
+          {"train_s", seconds},
+          {"samples_per_s", static_cast<double>(extent.samples_after(extent.iterations)) / seconds},
+          {"iteration_us", seconds * 1e6 / static_cast<double>(extent.iterations)},
+          {"loss", journal.loss()},
+          {"test_loss", journal.evaluation().loss},
+          {"test_accuracy", journal.evaluation().accuracy},
+          {"mechanism", mechanism_of(assembly, tally)},
+          {"by_worker", workers}};
+}
+
+void print_table(const Json& summary, const std::string& folder) {
+  const auto& mechanism = summary["mechanism"];
+  const auto count = [&](const char* key) { return mechanism[key].get<std::int64_t>(); };
+  Table table({{""}, {"", Table::Align::kRight}});
+  table.add_row(
+      {"test accuracy", fmt::format("{:.2f} %", summary["test_accuracy"].get<double>() * 100)});
+  table.add_row({"training time", fmt::format("{:.1f} s", summary["train_s"].get<double>())});
+  table.add_row({"samples/s", fmt::format("{:.0f}", summary["samples_per_s"].get<double>())});
+  table.add_row(
+      {"sent", fmt::format("{:.1f} MB in {} messages", static_cast<double>(count("bytes")) / 1e6,
+                           count("messages"))});
+  table.add_row({"pieces a model", fmt::format("{}", count("chunks_a_model"))});
+  table.add_row({"pieces sent", fmt::format("{}", count("chunks_sent"))});
+  table.add_row(
+      {"overtook another on the way out", fmt::format("{}", count("overtakings_egress"))});
+  table.add_row({"overtook another in a server", fmt::format("{}", count("overtakings_inbox"))});
+  table.add_row({"communication hidden behind compute",
+                 fmt::format("{:.1f} %", mechanism["hidden_share"].get<double>() * 100)});
+  print(table.render());
+  print(fmt::format("report in {}\n", folder));
+}
+
+}  // namespace
+
+int train(const Settings& settings) {
+  const auto prepared = prepare(settings);
+  if (!prepared) {
+    return bad_input(prepared.error());
+  }
+  auto opened = Record::open(settings, folder_of(settings));
+  if (!opened) {
+    return bad_input(opened.error());
+  }
+  Record record = *std::move(opened);
+  choose_engine(prepared->task, Clock());
+  std::vector<std::unique_ptr<Learner>> learners;
+  for (std::size_t w = 0; w < prepared->task.workers; ++w) {
+    learners.push_back(prepared->factory(w));
+  }
+  Job job;
+  job.layers = learners.front()->layers();
+  job.topology = Topology(prepared->task.workers, 1, 0);
+  job.strategy = settings.strategy();
+  const Assembly assembly = assemble(std::move(job));
+  record.watch(assembly);
+
+  const Clock clock;
+  Journal journal(prepared->extent, clock, *learners.front(), *record.folder());
+  train_on_threads(
+      {.topology = assembly.job.topology,
+       .chunks = *assembly.chunks,
+       .hosts = assembly.protocols,
+       .learners = learners,
+       .rule = {.rate = static_cast<float>(settings.number("lr")),
+                .momentum = static_cast<float>(settings.number("momentum")),
+                .weight_decay = static_cast<float>(settings.number("weight-decay"))},
+       .iterations = prepared->extent.iterations,
+       .clock = clock,
+       .observer = record.observer(),
+       .on_step = [&](std::size_t, Iteration t, double loss) { journal.on_step(t, loss); },
+       .on_boundary = [&](Iteration t) { journal.on_boundary(t); },
+       .boundary_every = prepared->extent.per_epoch});
+  const Json summary = summarise(settings, *prepared, assembly, record.tally(), journal);
+  if (const auto closed = record.close(summary); !closed) {
+    return failed(closed.error());
+  }
+  if (journal.error()) {
+    return failed(*journal.error());
+  }
+  if (settings.on("json")) {
+    print(summary);
+  } else {
+    print_table(summary, record.folder()->path());
+  }
+  return kOk;
+}
+
+}  // namespace sluice::cli

@@ -1,0 +1,73 @@
+#pragma once
+
+#include <rapidcheck.h>
+
+#include <ostream>
+#include <vector>
+
+#include "model/cluster.h"
+#include "model/profile.h"
+#include "model/strategy.h"
+#include "support/simulated.h"
+
+namespace sluice::testing {
+
+// A made-up net on a made-up cluster.
+struct World {
+  Profile profile;
+  Cluster cluster;
+};
+
+inline std::ostream& operator<<(std::ostream& out, const World& world) {
+  out << "layers";
+  for (const auto& layer : world.profile.layers) {
+    out << " (" << layer.params << ", " << to_us(layer.forward) << ", " << to_us(layer.backward)
+        << ")";
+  }
+  const Topology& t = world.cluster.topology;
+  return out << "; workers " << t.workers() << ", per host " << t.workers_per_host() << ", hosts "
+             << t.hosts() << ", Gb/s " << world.cluster.bandwidth_gbps << ", latency us "
+             << to_us(world.cluster.latency) << ", threads " << world.cluster.server_threads;
+}
+
+inline rc::Gen<std::int64_t> between(std::int64_t low, std::int64_t high) {
+  return rc::gen::inRange<std::int64_t>(low, high + 1);
+}
+
+inline World any_world() {
+  World world;
+  world.profile.name = "generated";
+  const auto layers = *between(1, 8);
+  for (std::int64_t l = 0; l < layers; ++l) {
+    const bool bare = *rc::gen::weightedElement<bool>({{6, false}, {1, true}});
+    world.profile.layers.push_back({"L" + std::to_string(l), bare ? 0 : *between(1, 4000),
+                                    from_us(static_cast<double>(*between(0, 50))),
+                                    from_us(static_cast<double>(*between(0, 100)))});
+  }
+  world.cluster.topology = Topology(
+      static_cast<std::size_t>(*between(1, 5)), static_cast<std::size_t>(*between(1, 2)),
+      static_cast<std::size_t>(*rc::gen::weightedElement<std::int64_t>({{3, 0}, {1, 1}, {1, 2}})));
+  world.cluster.bandwidth_gbps = *rc::gen::element(0.05, 0.3, 1.0, 4.0, 25.0);
+  world.cluster.latency = from_us(static_cast<double>(*between(0, 60)));
+  world.cluster.server_threads = static_cast<int>(*between(1, 3));
+  return world;
+}
+
+inline Strategy any_strategy() {
+  Strategy strategy;
+  strategy.exchange =
+      *rc::gen::element(Exchange::kBroadcast, Exchange::kPullAfterNotify, Exchange::kAllReduce);
+  strategy.partition =
+      strategy.exchange == Exchange::kAllReduce
+          ? *rc::gen::element(Partition::kLayer, Partition::kWhole, Partition::kSlice)
+          : *rc::gen::element(Partition::kLayer, Partition::kWhole, Partition::kKvstore,
+                              Partition::kSlice);
+  strategy.order = *rc::gen::element(Order::kFifo, Order::kPriority);
+  strategy.slice_params = *between(50, 2000);
+  strategy.kvstore_split_params = *between(100, 3000);
+  strategy.credit = *between(1, 10'000);
+  strategy.seed = static_cast<std::uint64_t>(*between(0, 1000));
+  return strategy;
+}
+
+}  // namespace sluice::testing
