@@ -12,10 +12,9 @@ Profile vgg19() {
   Profile profile;
   profile.name = "vgg19";
   profile.batch = 32;
-  const std::vector<std::int64_t> params{1792,    36928,   73856,   147584,  295168,
-                                         590080,  590080,  590080,  1180160, 2359808,
-                                         2359808, 2359808, 2359808, 2359808, 2359808,
-                                         2359808, 102764544, 16781312, 4097000};
+  const std::vector<std::int64_t> params{
+      1792,    36928,   73856,   147584,  295168,  590080,  590080,    590080,   1180160, 2359808,
+      2359808, 2359808, 2359808, 2359808, 2359808, 2359808, 102764544, 16781312, 4097000};
   for (std::size_t l = 0; l < params.size(); ++l) {
     profile.layers.push_back(
         {"L" + std::to_string(l), params[l], from_us(25'000), from_us(50'000)});
@@ -40,7 +39,11 @@ void simulate_vgg19(benchmark::State& state, std::string_view preset) {
   state.counters["iteration_ms"] = to_us(iteration) / 1000;
 }
 
-BENCHMARK_CAPTURE(simulate_vgg19, p3, "p3")->Arg(4)->Arg(16)->Arg(64)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(simulate_vgg19, p3, "p3")
+    ->Arg(4)
+    ->Arg(16)
+    ->Arg(64)
+    ->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(simulate_vgg19, slicing, "slicing")->Arg(64)->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(simulate_vgg19, wfbp, "wfbp")->Arg(64)->Unit(benchmark::kMillisecond);
 

@@ -1,13 +1,13 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "base/check.h"
-#include "base/heap.h"
-#include "base/slots.h"
 #include "model/strategy.h"
 
 namespace sluice {
@@ -23,26 +23,29 @@ class AdmissionQueue {
   AdmissionQueue(Order order, std::int64_t budget) : order_(order), budget_(budget) {}
 
   void push(std::uint64_t urgency, std::int64_t cost, T item) {
-    const std::uint64_t rank = order_ == Order::kPriority ? urgency : 0;
-    heap_.push({rank, next_sequence_++}, items_.put({cost, std::move(item)}));
+    bucket_of(order_ == Order::kPriority ? urgency : 0)
+        .entries.push_back({next_sequence_++, cost, std::move(item)});
     waiting_.push_back(true);
   }
 
   // The item whose turn it is, if the budget allows it.
   std::optional<T> take() {
-    if (heap_.empty()) {
+    if (buckets_.empty()) {
       return std::nullopt;
     }
-    const std::uint32_t slot = heap_.value();
-    const std::int64_t cost = items_[slot].cost;
-    if (spent_ > 0 && spent_ + cost > budget_) {
+    Bucket& bucket = buckets_.back();
+    Entry& entry = bucket.entries[bucket.head];
+    if (spent_ > 0 && spent_ + entry.cost > budget_) {
       return std::nullopt;
     }
-    note_departure(heap_.key().sequence);
-    heap_.pop();
-    spent_ += cost;
+    note_departure(entry.sequence);
+    spent_ += entry.cost;
     ++admitted_;
-    return items_.take(slot).item;
+    std::optional<T> item(std::move(entry.item));
+    if (++bucket.head == bucket.entries.size()) {
+      retire_last();
+    }
+    return item;
   }
 
   void give_back(std::int64_t cost) {
@@ -56,18 +59,42 @@ class AdmissionQueue {
   std::int64_t overtakings() const { return overtakings_; }
 
  private:
-  struct Key {
-    std::uint64_t rank;
+  struct Entry {
     std::uint64_t sequence;
-
-    bool operator<(const Key& other) const {
-      return rank != other.rank ? rank < other.rank : sequence < other.sequence;
-    }
-  };
-  struct Item {
     std::int64_t cost;
     T item;
   };
+  // Items of equal urgency in the order of arrival; those before head have left.
+  struct Bucket {
+    std::uint64_t urgency = 0;
+    std::size_t head = 0;
+    std::vector<Entry> entries;
+  };
+
+  Bucket& bucket_of(std::uint64_t urgency) {
+    const auto place =
+        std::lower_bound(buckets_.begin(), buckets_.end(), urgency,
+                         [](const Bucket& bucket, std::uint64_t u) { return bucket.urgency > u; });
+    if (place != buckets_.end() && place->urgency == urgency) {
+      return *place;
+    }
+    Bucket fresh;
+    if (!spare_.empty()) {
+      fresh = std::move(spare_.back());
+      spare_.pop_back();
+    }
+    fresh.urgency = urgency;
+    return *buckets_.insert(place, std::move(fresh));
+  }
+
+  // Keeps the memory of an empty bucket for the next one.
+  void retire_last() {
+    Bucket& bucket = buckets_.back();
+    bucket.head = 0;
+    bucket.entries.clear();
+    spare_.push_back(std::move(bucket));
+    buckets_.pop_back();
+  }
 
   // waiting_ has a flag for each item from the oldest one that still waits on.
   void note_departure(std::uint64_t sequence) {
@@ -85,8 +112,8 @@ class AdmissionQueue {
   std::uint64_t next_sequence_ = 0;
   std::size_t admitted_ = 0;
   std::int64_t overtakings_ = 0;
-  Heap<Key, std::uint32_t> heap_;  // of slots in items_
-  Slots<Item> items_;
+  std::vector<Bucket> buckets_;  // none is empty; the most urgent is the last
+  std::vector<Bucket> spare_;
   std::deque<bool> waiting_;
 };
 

@@ -18,13 +18,13 @@ struct AllReduceCost {
 // The machines and the network between them, as the simulator sees them.
 struct Cluster {
   Topology topology;
-  double bandwidth_gbps = 0;  // of each interface, in each direction
+  double bandwidth_gbps = 0;  // of each interface, in each direction; 0: not known
   Duration latency = from_us(50);
   double reduce_ns_per_byte = 0.1;
   double update_ns_per_byte = 0.1;
   int server_threads = 1;
   Bytes header_bytes = 64;
-  Duration sync{0};  // fixed cost of one synchronisation of a chunk
+  Duration sync{0};                        // fixed cost of one synchronisation of a chunk
   std::optional<AllReduceCost> allreduce;  // replaces the network if present
 
   Duration wire_time(Bytes bytes) const;

@@ -13,8 +13,8 @@ struct Job {
   std::vector<Layer> layers;
   Topology topology;
   Strategy strategy;
-  int server_threads = 1;          // pieces of arithmetic that a host does at a time
-  bool native_allreduce = false;   // the driver offers a whole all-reduce as one operation
+  int server_threads = 1;         // pieces of arithmetic that a host does at a time
+  bool native_allreduce = false;  // the driver offers a whole all-reduce as one operation
 };
 
 }  // namespace sluice

@@ -34,7 +34,8 @@ std::vector<Chunk> cut_whole(std::span<const Layer> layers, std::size_t servers)
   const Range all{0, layers.empty() ? 0 : layers.back().range.end};
   std::vector<Chunk> chunks;
   for (std::size_t s = 0; s < servers; ++s) {
-    const Range part = part_of(all, static_cast<std::int64_t>(servers), static_cast<std::int64_t>(s));
+    const Range part =
+        part_of(all, static_cast<std::int64_t>(servers), static_cast<std::int64_t>(s));
     if (!part.empty()) {
       chunks.push_back({part, 0, static_cast<std::uint32_t>(s)});
     }

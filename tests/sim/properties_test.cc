@@ -118,8 +118,10 @@ RC_GTEST_PROP(SimulationProperties, MoreBandwidthNeverCostsMoreThanTheTripOfASli
   strategy.slice_params = *testing::between(50, 500);
   strategy.credit = 1;
   const auto slow = run_simulated(world.profile, world.cluster, strategy, 12);
-  const Duration slice =
-      world.cluster.wire_time(strategy.slice_params * kFloatBytes + world.cluster.header_bytes);
+  const Duration trip =
+      2 *
+      (world.cluster.wire_time(strategy.slice_params * kFloatBytes + world.cluster.header_bytes) +
+       world.cluster.latency);
   world.cluster.bandwidth_gbps *= *rc::gen::element(1.1, 1.5, 2.0, 10.0);
   const auto fast = run_simulated(world.profile, world.cluster, strategy, 12);
   RC_ASSERT(fast.result.iteration_time() <= slow.result.iteration_time() + trip);

@@ -14,7 +14,7 @@ class ThreadTransport final : public Transport {
  public:
   explicit ThreadTransport(const Topology& topology) : topology_(topology) {
     for (std::size_t h = 0; h < topology.hosts(); ++h) {
-      mailboxes_.push_back(std::make_unique<Mailbox>());
+      mailboxes_.push_back(std::make_shared<Mailbox>());
     }
   }
 
@@ -22,7 +22,8 @@ class ThreadTransport final : public Transport {
 
   void send(const Message& message, Payload payload) override {
     if (message.wants_return) {
-      auto loan = std::make_shared<Loan>(mailbox_of(message.from), message, payload);
+      auto loan = std::make_shared<Loan>(mailboxes_[topology_.host_of(message.from).index()],
+                                         message, payload);
       payload = payload.held_by(std::move(loan));
     }
     mailbox_of(message.to).post(Received{message, std::move(payload)});
@@ -35,17 +36,17 @@ class ThreadTransport final : public Transport {
   }
 
  private:
-  // Tells the lender when the last reader has let go.
+  // Tells the lender when the last reader has let go; that may be after the end of a broken run.
   class Loan {
    public:
-    Loan(Mailbox& lender, const Message& message, Payload payload)
-        : lender_(lender), message_(message), payload_(std::move(payload)) {}
+    Loan(std::shared_ptr<Mailbox> lender, const Message& message, Payload payload)
+        : lender_(std::move(lender)), message_(message), payload_(std::move(payload)) {}
     Loan(const Loan&) = delete;
     Loan& operator=(const Loan&) = delete;
-    ~Loan() { lender_.post(Returned{message_}); }
+    ~Loan() { lender_->post(Returned{message_}); }
 
    private:
-    Mailbox& lender_;
+    std::shared_ptr<Mailbox> lender_;
     Message message_;
     Payload payload_;
   };
@@ -53,7 +54,7 @@ class ThreadTransport final : public Transport {
   Mailbox& mailbox_of(NodeId node) { return mailbox(topology_.host_of(node)); }
 
   Topology topology_;
-  std::vector<std::unique_ptr<Mailbox>> mailboxes_;
+  std::vector<std::shared_ptr<Mailbox>> mailboxes_;
 };
 
 }  // namespace sluice

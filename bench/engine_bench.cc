@@ -1,0 +1,164 @@
+// The engine on threads against the memory traffic that no engine can avoid.
+#include <benchmark/benchmark.h>
+#include <sys/resource.h>
+
+#include <array>
+#include <chrono>
+#include <thread>
+
+#include "algorithms/presets.h"
+#include "support/threaded.h"
+
+namespace sluice {
+namespace {
+
+constexpr std::int64_t kParams = 25'000'000;
+constexpr std::size_t kWorkers = 4;
+constexpr std::size_t kLayers = 50;
+constexpr Iteration kIterations = 5;
+
+// Computes nothing: what is left is the synchronisation.
+class IdleLearner final : public Learner {
+ public:
+  IdleLearner() : parameters_(kParams, 1.0F), gradients_(kParams, 0.5F) {
+    layers_ = lay_out(std::vector<std::string>(kLayers, "layer"),
+                      std::vector<std::int64_t>(kLayers, kParams / kLayers));
+  }
+  const std::vector<Layer>& layers() const override { return layers_; }
+  std::span<float> parameters() override { return parameters_; }
+  std::span<float> gradients() override { return gradients_; }
+  double step(Iteration, StepHooks& hooks) override {
+    for (std::size_t l = 0; l < kLayers; ++l) {
+      hooks.before_layer(LayerId(l));
+    }
+    hooks.forward_done();
+    for (std::size_t l = kLayers; l-- > 0;) {
+      hooks.gradient_ready(LayerId(l));
+    }
+    return 0;
+  }
+  Evaluation evaluate() override { return {}; }
+
+ private:
+  std::vector<Layer> layers_;
+  std::vector<float> parameters_;
+  std::vector<float> gradients_;
+};
+
+double seconds_of(const std::function<void()>& body) {
+  const auto begin = std::chrono::steady_clock::now();
+  body();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+// What synchronising once must read and write, on as many threads as there are hosts: every server
+// sums the gradients of its share into its parameters, and every worker copies the result.
+double bare_traffic(std::vector<std::unique_ptr<Learner>>& learners) {
+  std::vector<float> master(kParams);
+  std::vector<float> velocity(kParams);
+  std::array<const float*, kWorkers> gradients{};
+  for (std::size_t w = 0; w < kWorkers; ++w) {
+    gradients[w] = learners[w]->gradients().data();
+  }
+  const auto share = static_cast<std::size_t>(kParams) / kWorkers;
+  return seconds_of([&] {
+    std::vector<std::jthread> threads;
+    for (std::size_t t = 0; t < kWorkers; ++t) {
+      threads.emplace_back([&, t] {
+        const auto [a, b, c, d] = gradients;
+        float* w = master.data();
+        float* v = velocity.data();
+        for (std::size_t i = t * share; i < (t + 1) * share; ++i) {
+          v[i] = 0.9F * v[i] + (a[i] + b[i] + c[i] + d[i]) * 0.25F;
+          w[i] -= 0.05F * v[i];
+        }
+      });
+    }
+    threads.clear();
+    for (std::size_t t = 0; t < kWorkers; ++t) {
+      threads.emplace_back(
+          [&, t] { std::copy(master.begin(), master.end(), learners[t]->parameters().begin()); });
+    }
+  });
+}
+
+void synchronise(benchmark::State& state, std::string_view preset) {
+  std::vector<std::unique_ptr<Learner>> learners;
+  for (std::size_t w = 0; w < kWorkers; ++w) {
+    learners.push_back(std::make_unique<IdleLearner>());
+  }
+  const Strategy strategy = find_preset(preset)->strategy;
+  double bare = 0;
+  double engine = 0;
+  for (auto _ : state) {
+    bare += bare_traffic(learners);
+    // The first iterations pay for the first touch of the servers' memory.
+    const auto run = [&](Iteration n) {
+      return seconds_of([&] {
+        testing::run_threaded(learners, Topology(kWorkers, 1, 0), strategy, UpdateRule{}, n);
+      });
+    };
+    const double warm_up = run(1);
+    engine += (run(1 + kIterations) - warm_up) / static_cast<double>(kIterations);
+  }
+  const auto runs = static_cast<double>(state.iterations());
+  state.counters["engine_ms"] = engine / runs * 1e3;
+  state.counters["bare_ms"] = bare / runs * 1e3;
+  state.counters["ratio"] = engine / bare;
+}
+
+BENCHMARK_CAPTURE(synchronise, p3, "p3")->Iterations(3)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(synchronise, wfbp, "wfbp")->Iterations(3)->Unit(benchmark::kMillisecond);
+
+// Sleeps in its forward pass, so that all communication threads idle.
+class SleepingLearner final : public Learner {
+ public:
+  SleepingLearner() : parameters_(8, 0.0F), gradients_(8, 0.0F), layers_(lay_out({"L"}, {8})) {}
+  const std::vector<Layer>& layers() const override { return layers_; }
+  std::span<float> parameters() override { return parameters_; }
+  std::span<float> gradients() override { return gradients_; }
+  double step(Iteration, StepHooks& hooks) override {
+    hooks.before_layer(LayerId(0));
+    std::this_thread::sleep_for(std::chrono::milliseconds(500));
+    hooks.forward_done();
+    hooks.gradient_ready(LayerId(0));
+    return 0;
+  }
+  Evaluation evaluate() override { return {}; }
+
+ private:
+  std::vector<float> parameters_;
+  std::vector<float> gradients_;
+  std::vector<Layer> layers_;
+};
+
+double cpu_seconds() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  const auto seconds = [](const timeval& t) {
+    return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) * 1e-6;
+  };
+  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
+}
+
+void idle(benchmark::State& state) {
+  std::vector<std::unique_ptr<Learner>> learners;
+  for (std::size_t w = 0; w < kWorkers; ++w) {
+    learners.push_back(std::make_unique<SleepingLearner>());
+  }
+  double cpu = 0;
+  double wall = 0;
+  for (auto _ : state) {
+    const double before = cpu_seconds();
+    wall += seconds_of([&] {
+      testing::run_threaded(learners, Topology(kWorkers, 1, 0), find_preset("p3")->strategy,
+                            UpdateRule{}, 4);
+    });
+    cpu += cpu_seconds() - before;
+  }
+  state.counters["share_of_a_core"] = cpu / wall;
+}
+BENCHMARK(idle)->Iterations(1)->Unit(benchmark::kMillisecond);
+
+}  // namespace
+}  // namespace sluice

@@ -1,0 +1,45 @@
+#include "cli/console.h"
+
+#include <spdlog/sinks/stdout_color_sinks.h>
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+namespace sluice::cli {
+namespace {
+
+void complain(std::string message) {
+  std::ranges::replace_if(
+      message, [](char c) { return static_cast<unsigned char>(c) < ' '; }, ' ');
+  fmt::print(stderr, "sluice: {}\n", message);
+}
+
+}  // namespace
+
+int bad_input(const Error& error) {
+  complain(error.message());
+  return kBadInput;
+}
+
+int failed(const Error& error) {
+  complain(error.message());
+  return kFailed;
+}
+
+void print(const std::string& text) { fmt::print("{}", text); }
+
+void print(const nlohmann::ordered_json& value) {
+  constexpr auto kReplace = nlohmann::ordered_json::error_handler_t::replace;
+  fmt::print("{}\n", value.dump(2, ' ', false, kReplace));
+}
+
+void start_logging(const std::string& level) {
+  auto logger = spdlog::stderr_color_mt("sluice");
+  logger->set_pattern("%^%l%$: %v");
+  logger->set_level(spdlog::level::from_str(level));
+  spdlog::set_default_logger(logger);
+}
+
+}  // namespace sluice::cli

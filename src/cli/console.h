@@ -1,0 +1,25 @@
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+#include "base/result.h"
+
+namespace sluice::cli {
+
+inline constexpr int kOk = 0;
+inline constexpr int kFailed = 1;    // the run failed, or Sluice has a defect
+inline constexpr int kBadInput = 2;  // usage, or a file of the user's
+
+// Say what is wrong in one line on standard error, and return the exit code.
+int bad_input(const Error& error);
+int failed(const Error& error);
+
+// Results go to standard output, all else to standard error.
+void print(const std::string& text);
+void print(const nlohmann::ordered_json& value);
+
+// The word must be one of the setting log-level.
+void start_logging(const std::string& level);
+
+}  // namespace sluice::cli

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "model/document.h"
+#include "model/strategy.h"
+
+namespace sluice::cli {
+
+// Commands that take the same settings; values are bits of a set.
+enum class Command : std::uint8_t { kTrain = 1, kSimulate = 2, kShow = 4 };
+
+// One thing that a user can set: the flag --KEY, and KEY in a configuration file.
+struct Setting {
+  std::string key;
+  unsigned commands;  // set of Command
+  Form form;
+  Json fallback;  // null: the user must say
+  std::string help;
+  std::string bare = {};  // what the flag means without a value; empty: it needs one
+};
+
+// The one table of all settings, in the order in which help and config.toml show them. A key stands
+// at most once for each command.
+std::vector<Setting> all_settings();
+std::vector<Setting> settings_of(Command command);
+
+// The settings that make up a strategy, as an object of keys and values, and back.
+Json to_values(const Strategy& strategy);
+Strategy to_strategy(const Json& values);
+
+}  // namespace sluice::cli

@@ -1,0 +1,220 @@
+#include "cli/settings.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <iterator>
+#include <utility>
+
+#include "algorithms/presets.h"
+#include "base/file.h"
+#include "base/nearest.h"
+
+namespace sluice::cli {
+namespace {
+
+// A flag's text as the value that a file would hold. Text that does not parse stays text, and the
+// form refuses it.
+Json value_of_flag(const std::string& text, Form::Kind kind) {
+  const auto parse = [&]<class T>(T value) {
+    const char* end = text.data() + text.size();
+    const auto [stop, error] = std::from_chars(text.data(), end, value);
+    return error == std::errc() && stop == end ? Json(value) : Json(text);
+  };
+  switch (kind) {
+    case Form::Kind::kInteger:
+      return parse(std::int64_t{});
+    case Form::Kind::kNumber:
+      return parse(double{});
+    case Form::Kind::kSwitch:
+      return text == "true" || text == "false" ? Json(text == "true") : Json(text);
+    default:
+      return text;
+  }
+}
+
+bool is_utf8(const std::string& text) {
+  try {
+    return !Json(text).dump().empty();
+  } catch (const Json::type_error&) {
+    return false;
+  }
+}
+
+// JSON's notation serves for TOML, but for a character that only TOML wants escaped.
+std::string toml_value(const Json& value) {
+  std::string text;
+  for (const char c : value.dump()) {
+    if (c == '\x7f') {
+      text += "\\u007f";
+    } else {
+      text += c;
+    }
+  }
+  return text;
+}
+
+// A TOML comment holds no control characters.
+std::string toml_comment(std::string text) {
+  std::ranges::replace_if(
+      text, [](char c) { return static_cast<unsigned char>(c) < ' ' || c == '\x7f'; }, '?');
+  return text;
+}
+
+std::vector<std::string> keys_of(const std::vector<Setting>& settings) {
+  std::vector<std::string> keys;
+  std::ranges::transform(settings, std::back_inserter(keys), &Setting::key);
+  return keys;
+}
+
+}  // namespace
+
+std::string Origin::text() const {
+  switch (kind) {
+    case Kind::kDefault:
+      return "default";
+    case Kind::kPreset:
+      return "from preset " + name;
+    case Kind::kConfig:
+      return "from " + name;
+    case Kind::kFlag:
+      return "from flag";
+  }
+  return "?";
+}
+
+Settings::Settings(Command command) {
+  for (Setting& setting : settings_of(command)) {
+    Json value = setting.fallback;
+    entries_.push_back({std::move(setting), std::move(value), {}});
+  }
+}
+
+Result<Settings> Settings::resolve(Command command, const Flags& flags,
+                                   const std::string& config_path) {
+  Settings settings(command);
+  const auto config = config_path.empty() ? Json::object() : settings.read_config(config_path);
+  if (!config) {
+    return config.error();
+  }
+  const auto given = settings.check_flags(flags);
+  if (!given) {
+    return given.error();
+  }
+  if (settings.find("preset") != nullptr) {
+    settings.apply_preset(*config, *given, config_path);
+  }
+  settings.apply(*config, {Origin::Kind::kConfig, config_path});
+  settings.apply(*given, {Origin::Kind::kFlag});
+  if (const auto complete = settings.check_complete(); !complete) {
+    return complete.error();
+  }
+  return settings;
+}
+
+Result<Json> Settings::read_config(const std::string& path) const {
+  const auto text = read_file(path);
+  if (!text) {
+    return text.error();
+  }
+  const auto table = parse_toml(*text, path);
+  if (!table) {
+    return table.error();
+  }
+  const std::vector<std::string> keys = keys_of(all_settings());
+  Json values = Json::object();
+  for (const auto& [key, value] : table->items()) {
+    if (const Entry* entry = find(key)) {
+      if (const auto checked = entry->setting.form.check(value); !checked) {
+        return checked.error().within(path + ": " + key);
+      }
+      values[key] = value;
+    } else if (std::ranges::find(keys, key) == keys.end()) {
+      return Error(path + ": " + key + ": is not a setting" + suggestion(key, keys));
+    }
+  }
+  return values;
+}
+
+Result<Json> Settings::check_flags(const Flags& flags) const {
+  Json values = Json::object();
+  for (const auto& [key, text] : flags) {
+    if (!is_utf8(text)) {
+      return Error("--" + key + ": expected text in UTF-8");
+    }
+    const Form& form = at(key).setting.form;
+    Json value = value_of_flag(text, form.kind());
+    if (const auto checked = form.check(value); !checked) {
+      return checked.error().within("--" + key);
+    }
+    values[key] = std::move(value);
+  }
+  return values;
+}
+
+void Settings::apply_preset(const Json& config, const Json& flags, const std::string& config_path) {
+  const std::string name = flags.value("preset", config.value("preset", text("preset")));
+  const Json values = to_values(find_preset(name)->strategy);
+  apply(values, {Origin::Kind::kPreset, name});
+  for (const auto& [key, value] : values.items()) {
+    if (flags.contains("preset") && !flags.contains(key) && config.value(key, value) != value) {
+      warnings_.push_back(fmt::format("{}: {} = {} wins over --preset {}, which has {}",
+                                      config_path, key, config[key].dump(), name, value.dump()));
+    }
+  }
+}
+
+void Settings::apply(const Json& values, const Origin& origin) {
+  for (Entry& entry : entries_) {
+    if (values.contains(entry.setting.key)) {
+      entry.value = values[entry.setting.key];
+      entry.origin = origin;
+    }
+  }
+}
+
+Result<void> Settings::check_complete() const {
+  for (const Entry& entry : entries_) {
+    if (entry.value.is_null()) {
+      return Error("--" + entry.setting.key + ": is missing; it names the " + entry.setting.help);
+    }
+  }
+  return {};
+}
+
+const Settings::Entry* Settings::find(const std::string& key) const {
+  const auto found = std::ranges::find(entries_, key, [](const Entry& e) { return e.setting.key; });
+  return found == entries_.end() ? nullptr : &*found;
+}
+
+const Settings::Entry& Settings::at(const std::string& key) const {
+  const Entry* entry = find(key);
+  check(entry != nullptr, "the command has no setting " + key);
+  return *entry;
+}
+
+std::string Settings::text(const std::string& key) const { return at(key).value; }
+std::int64_t Settings::integer(const std::string& key) const { return at(key).value; }
+double Settings::number(const std::string& key) const { return at(key).value; }
+bool Settings::on(const std::string& key) const { return at(key).value; }
+const Origin& Settings::origin(const std::string& key) const { return at(key).origin; }
+
+Strategy Settings::strategy() const {
+  Json values;
+  for (const Entry& entry : entries_) {
+    values[entry.setting.key] = entry.value;
+  }
+  return to_strategy(values);
+}
+
+std::string Settings::to_toml() const {
+  std::string toml;
+  for (const Entry& entry : entries_) {
+    toml += fmt::format("{} = {}  # {}\n", entry.setting.key, toml_value(entry.value),
+                        toml_comment(entry.origin.text()));
+  }
+  return toml;
+}
+
+}  // namespace sluice::cli

@@ -1,0 +1,69 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "cli/setting.h"
+
+namespace sluice::cli {
+
+// Where a value comes from. Later kinds win over earlier ones.
+struct Origin {
+  enum class Kind : std::uint8_t { kDefault, kPreset, kConfig, kFlag };
+
+  Kind kind = Kind::kDefault;
+  std::string name = {};  // of the preset or the file
+
+  // "default", "from preset p3", "from run.toml", "from flag".
+  std::string text() const;
+};
+
+// The effective settings of a command, each with its origin.
+class Settings {
+ public:
+  // Flags as the user typed them, by key.
+  using Flags = std::map<std::string, std::string>;
+
+  // Errors name the flag, or the file and the key. An empty config path means no file. A file may
+  // hold settings of other commands too, so that one file serves several.
+  static Result<Settings> resolve(Command command, const Flags& flags,
+                                  const std::string& config_path);
+
+  // The key must be one of the command's, and of that type.
+  std::string text(const std::string& key) const;
+  std::int64_t integer(const std::string& key) const;
+  double number(const std::string& key) const;
+  bool on(const std::string& key) const;
+  const Origin& origin(const std::string& key) const;
+
+  Strategy strategy() const;
+  // Every setting with its origin; a file for --config.
+  std::string to_toml() const;
+  // What the user may not have meant, a line each.
+  const std::vector<std::string>& warnings() const { return warnings_; }
+
+ private:
+  struct Entry {
+    Setting setting;
+    Json value;
+    Origin origin;
+  };
+
+  explicit Settings(Command command);
+
+  const Entry* find(const std::string& key) const;
+  const Entry& at(const std::string& key) const;
+  Result<Json> check_flags(const Flags& flags) const;
+  Result<Json> read_config(const std::string& path) const;
+  void apply_preset(const Json& config, const Json& flags, const std::string& config_path);
+  void apply(const Json& values, const Origin& origin);
+  Result<void> check_complete() const;
+
+  std::vector<Entry> entries_;
+  std::vector<std::string> warnings_;
+};
+
+}  // namespace sluice::cli

@@ -1,0 +1,54 @@
+#include "collectives/cost.h"
+
+#include <bit>
+#include <cmath>
+
+#include "base/check.h"
+
+namespace sluice {
+namespace {
+
+// Messages and bytes that follow each other on the way to the result; bytes count in units of M.
+struct Path {
+  double messages;
+  double moved;
+  double added;
+};
+
+Path critical_path(Collective collective, std::size_t size) {
+  const auto n = static_cast<double>(size);
+  const double levels = std::log2(n);
+  const double all_but_one = (n - 1) / n;
+  switch (collective) {
+    case Collective::kRing:
+      return {2 * (n - 1), 2 * all_but_one, all_but_one};
+    case Collective::kRecursiveDoubling:
+      return {levels, levels, levels};
+    case Collective::kHalvingDoubling:
+      return {2 * levels, 2 * all_but_one, all_but_one};
+    case Collective::kBinaryTree:
+      return {2 * levels, 2 * levels, levels};
+  }
+  fail_check("every collective has its cost");
+}
+
+}  // namespace
+
+AllReduceCost collective_cost(Collective collective, std::size_t size, const LinkCost& link) {
+  check(size > 0, "a collective has at least one rank");
+  const Path path = critical_path(collective, size);
+  return {from_us(path.messages * to_us(link.startup)),
+          path.moved * link.ns_per_byte + path.added * link.reduce_ns_per_byte};
+}
+
+Bytes bytes_sent(Collective collective, std::size_t size, Bytes bytes) {
+  check(size > 0, "a collective has at least one rank");
+  if (collective != Collective::kRecursiveDoubling) {
+    return 2 * static_cast<Bytes>(size - 1) * bytes;
+  }
+  const std::size_t power = std::bit_floor(size);
+  const auto levels = static_cast<std::size_t>(std::countr_zero(power));
+  return static_cast<Bytes>(power * levels + 2 * (size - power)) * bytes;
+}
+
+}  // namespace sluice

@@ -1,0 +1,109 @@
+#include <ATen/Context.h>
+#include <ATen/Parallel.h>
+#include <dlfcn.h>
+#include <torch/version.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "compute/torch/torch_learner.h"
+
+namespace sluice {
+namespace {
+
+// LibTorch may call BLAS through a library that the system chooses at run time, so OpenBLAS can
+// only be looked for; nullptr if it is another one.
+template <class Function>
+Function* find_symbol(const char* name) {
+  return reinterpret_cast<Function*>(dlsym(RTLD_DEFAULT, name));
+}
+
+struct Blas {
+  std::string name;
+  bool tuned = true;
+};
+
+Blas find_blas() {
+  if (auto* get_config = find_symbol<char*()>("openblas_get_config")) {
+    return {get_config(), true};
+  }
+  if (at::hasMKL()) {
+    return {"MKL", true};
+  }
+  Dl_info library{};
+  if (dladdr(dlsym(RTLD_DEFAULT, "sgemm_"), &library) != 0 && library.dli_fname != nullptr) {
+    return {library.dli_fname, false};
+  }
+  return {"built into LibTorch", true};
+}
+
+// OpenBLAS takes no notice of LibTorch's own setting.
+void use_one_thread() {
+  at::set_num_threads(1);
+  if (auto* set_num_threads = find_symbol<void(int)>("openblas_set_num_threads")) {
+    set_num_threads(1);
+  }
+}
+
+class NoHooks final : public StepHooks {
+ public:
+  void before_layer(LayerId /*layer*/) override {}
+  void forward_done() override {}
+  void gradient_ready(LayerId /*layer*/) override {}
+};
+
+// Seconds of the fastest of a few steps, after one that warms up.
+double measure_step(Learner& learner, const std::function<double()>& seconds) {
+  constexpr double kEnough = 0.2;
+  NoHooks hooks;
+  learner.step(0, hooks);
+  const double begin = seconds();
+  double fastest = std::numeric_limits<double>::infinity();
+  for (double now = begin; now - begin < kEnough;) {
+    learner.step(0, hooks);
+    const double after = seconds();
+    fastest = std::min(fastest, after - now);
+    now = after;
+  }
+  return fastest;
+}
+
+}  // namespace
+
+EngineInfo torch_engine() {
+  EngineInfo info;
+  info.available = true;
+  info.version = TORCH_VERSION;
+  const Blas blas = find_blas();
+  info.blas = blas.name;
+  if (!blas.tuned) {
+    info.advice =
+        "LibTorch computes with " + blas.name +
+        ", which may be many times slower than OpenBLAS: apt-get install libopenblas0-pthread";
+  }
+  info.onednn = at::hasMKLDNN() && at::globalContext().userEnabledMkldnn();
+  info.threads = at::get_num_threads();
+  info.cuda = at::hasCUDA();
+  return info;
+}
+
+Result<EngineChoice> configure_engine(const TorchTask& task,
+                                      const std::function<double()>& seconds) {
+  use_one_thread();
+  auto make_learner = make_torch_learners(task);
+  if (!make_learner) {
+    return make_learner.error();
+  }
+  const std::unique_ptr<Learner> learner = (*make_learner)(0);
+  at::Context& context = at::globalContext();
+  EngineChoice choice;
+  context.setUserEnabledMkldnn(false);
+  choice.seconds_without_onednn = measure_step(*learner, seconds);
+  context.setUserEnabledMkldnn(true);
+  choice.seconds_with_onednn = measure_step(*learner, seconds);
+  choice.onednn = at::hasMKLDNN() && choice.seconds_with_onednn < choice.seconds_without_onednn;
+  context.setUserEnabledMkldnn(choice.onednn);
+  return choice;
+}
+
+}  // namespace sluice

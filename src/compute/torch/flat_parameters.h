@@ -1,0 +1,27 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <span>
+#include <vector>
+
+namespace sluice {
+
+// Moves parameters into one flat buffer and their gradients into another, side by side in the given
+// order. The tensors become views of the buffers and stay views throughout training, so that
+// nothing is copied between autograd and the network.
+class FlatParameters {
+ public:
+  explicit FlatParameters(const std::vector<at::Tensor>& parameters);
+
+  std::span<float> values();
+  std::span<float> gradients();
+  // Autograd adds to gradients; this makes the next backward pass overwrite them.
+  void zero_gradients();
+
+ private:
+  at::Tensor values_;
+  at::Tensor gradients_;
+};
+
+}  // namespace sluice

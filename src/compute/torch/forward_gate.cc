@@ -1,0 +1,106 @@
+#include "compute/torch/forward_gate.h"
+
+#include <ATen/record_function.h>
+
+#include <exception>
+#include <memory>
+#include <utility>
+
+namespace sluice {
+namespace {
+
+using Places = std::unordered_map<const c10::TensorImpl*, std::size_t>;
+
+// One run of a gate.
+class Watch {
+ public:
+  Watch(const Places& places, const ForwardGate::BeforeRead& before_read)
+      : places_(places), before_read_(before_read) {}
+
+  void see(const c10::IValue& input) noexcept {
+    if (failure_) {
+      return;
+    }
+    if (input.isList()) {
+      for (const c10::IValue& element : input.toListRef()) {
+        see(element);
+      }
+    } else if (input.isTensor()) {
+      see_tensor(input.toTensor());
+    }
+  }
+
+  void rethrow() const {
+    if (failure_) {
+      std::rethrow_exception(failure_);
+    }
+  }
+
+ private:
+  void see_tensor(const at::Tensor& tensor) noexcept {
+    const auto found = places_.find(tensor.unsafeGetTensorImpl());
+    if (found == places_.end()) {
+      return;
+    }
+    try {
+      before_read_(found->second);
+    } catch (...) {
+      failure_ = std::current_exception();
+    }
+  }
+
+  const Places& places_;
+  const ForwardGate::BeforeRead& before_read_;
+  std::exception_ptr failure_;
+};
+
+// LibTorch takes a bare function as observer, so the run it belongs to is found by its thread.
+thread_local Watch* current_watch = nullptr;
+
+std::unique_ptr<at::ObserverContext> see_inputs(const at::RecordFunction& call) {
+  for (const c10::IValue& input : call.inputs()) {
+    current_watch->see(input);
+  }
+  return nullptr;
+}
+
+class Observation {
+ public:
+  explicit Observation(Watch& watch) : outer_(std::exchange(current_watch, &watch)) {
+    handle_ = at::addThreadLocalCallback(at::RecordFunctionCallback(see_inputs)
+                                             .needsInputs(true)
+                                             .scopes({at::RecordScope::FUNCTION}));
+  }
+  ~Observation() {
+    at::removeCallback(handle_);
+    current_watch = outer_;
+  }
+  Observation(const Observation&) = delete;
+  Observation& operator=(const Observation&) = delete;
+
+ private:
+  Watch* outer_;
+  at::CallbackHandle handle_;
+};
+
+}  // namespace
+
+ForwardGate::ForwardGate(const std::vector<at::Tensor>& parameters) {
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    places_.emplace(parameters[i].unsafeGetTensorImpl(), i);
+  }
+}
+
+at::Tensor ForwardGate::run(const std::function<at::Tensor()>& forward,
+                            const BeforeRead& before_read) const {
+  Watch watch(places_, before_read);
+  at::Tensor result;
+  {
+    const Observation observation(watch);
+    result = forward();
+  }
+  watch.rethrow();
+  return result;
+}
+
+}  // namespace sluice

@@ -1,0 +1,30 @@
+#include "compute/torch/torch_learner.h"
+
+namespace sluice {
+namespace {
+
+constexpr const char* kHowToGet =
+    "this build has no LibTorch: install it (Debian: apt-get install libtorch-dev; elsewhere "
+    "unpack "
+    "LibTorch and pass -DCMAKE_PREFIX_PATH=/path/to/libtorch), then build with -DSLUICE_TORCH=ON";
+
+}  // namespace
+
+Result<LearnerFactory> make_torch_learners(const TorchTask& task) {
+  return Error("model " + task.model + ": " + kHowToGet);
+}
+
+std::vector<ModelInfo> torch_models() { return {}; }
+
+EngineInfo torch_engine() {
+  EngineInfo info;
+  info.advice = kHowToGet;
+  return info;
+}
+
+Result<EngineChoice> configure_engine(const TorchTask& task,
+                                      const std::function<double()>& /*seconds*/) {
+  return Error("model " + task.model + ": " + kHowToGet);
+}
+
+}  // namespace sluice

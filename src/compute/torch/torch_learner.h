@@ -1,0 +1,62 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "compute/data/dataset.h"
+#include "compute/learner.h"
+
+// The whole of LibTorch that the rest of Sluice sees. A build without LibTorch has the same
+// functions, which say how to get it.
+namespace sluice {
+
+struct TorchTask {
+  std::string model;  // one of torch_models()
+  std::shared_ptr<const DataSet> train;
+  std::shared_ptr<const DataSet> test;
+  std::int64_t batch = 64;  // of each worker
+  std::size_t workers = 1;
+  std::uint64_t seed = 1;  // fixes the first parameters and the order of the samples
+};
+
+// The factory may be called from any thread, also by several at once.
+Result<LearnerFactory> make_torch_learners(const TorchTask& task);
+
+struct ModelInfo {
+  std::string name;
+  std::string description;
+  std::vector<std::int64_t> input_shape;
+  std::int64_t parameters = 0;  // with ten classes
+  std::size_t layers = 0;
+};
+std::vector<ModelInfo> torch_models();
+
+// What `sluice doctor` reports.
+struct EngineInfo {
+  bool available = false;
+  std::string version;
+  std::string blas;
+  bool onednn = false;  // in use, not only built in
+  int threads = 0;      // of one operator
+  bool cuda = false;
+  std::string advice;  // what to install; empty if nothing is missing
+};
+EngineInfo torch_engine();
+
+// What configure_engine() found: seconds of one step of the task.
+struct EngineChoice {
+  bool onednn = false;
+  double seconds_with_onednn = 0;
+  double seconds_without_onednn = 0;
+};
+// Prepares the process for one operator thread a worker, then runs steps of the task with and
+// without oneDNN and keeps the faster. Call it before the first worker starts; `seconds` is a
+// clock.
+Result<EngineChoice> configure_engine(const TorchTask& task,
+                                      const std::function<double()>& seconds);
+
+}  // namespace sluice

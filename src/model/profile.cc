@@ -1,0 +1,115 @@
+#include "model/profile.h"
+
+#include <fmt/format.h>
+
+#include "base/file.h"
+#include "model/document.h"
+
+namespace sluice {
+namespace {
+
+// Far above any use, and low enough that sums over layers and iterations fit their types.
+constexpr std::int64_t kMostParams = 1'000'000'000'000;
+constexpr std::int64_t kMostBatch = 1'000'000'000;
+constexpr double kLongestUs = 86'400e6;
+
+LayerProfile read_layer(Fields& fields) {
+  const Form time = Form::number(0, kLongestUs);
+  LayerProfile layer;
+  layer.name = fields.get<std::string>("name", Form::text());
+  layer.params = fields.get<std::int64_t>("params", Form::integer(0, kMostParams));
+  layer.forward = from_us(fields.get<double>("forward_us", time));
+  layer.backward = from_us(fields.get<double>("backward_us", time));
+  return layer;
+}
+
+// The index of a layer, and its name if it has one.
+std::string place_of(const Json& layer, std::size_t index) {
+  std::string place = fmt::format("layers[{}]", index);
+  if (layer.is_object() && layer.contains("name") && layer["name"].is_string()) {
+    place += fmt::format(" {}", layer["name"].dump());
+  }
+  return place;
+}
+
+std::vector<LayerProfile> read_layers(Fields& fields) {
+  std::vector<LayerProfile> layers;
+  const Json* list = fields.required("layers", Form::list());
+  if (list == nullptr) {
+    return layers;
+  }
+  std::int64_t params = 0;
+  Duration time{0};
+  for (const Json& entry : *list) {
+    Fields part(entry, fields.where() + ": " + place_of(entry, layers.size()));
+    const LayerProfile& layer = layers.emplace_back(read_layer(part));
+    params += layer.params;
+    time += layer.forward + layer.backward;
+    if (params > kMostParams) {
+      part.complain("params", fmt::format("brings the sum of all layers to {}, expected at most {}",
+                                          params, kMostParams));
+    }
+    if (time > from_us(kLongestUs)) {
+      part.complain("forward_us, backward_us",
+                    fmt::format("bring the sum of all layers to {} us, expected at most {} us",
+                                to_us(time), kLongestUs));
+    }
+    if (const auto done = part.done(); !done) {
+      fields.merge(done);
+      break;
+    }
+  }
+  return layers;
+}
+
+}  // namespace
+
+Duration Profile::forward() const {
+  Duration sum{0};
+  for (const LayerProfile& layer : layers) {
+    sum += layer.forward;
+  }
+  return sum;
+}
+
+Duration Profile::backward() const {
+  Duration sum{0};
+  for (const LayerProfile& layer : layers) {
+    sum += layer.backward;
+  }
+  return sum;
+}
+
+std::vector<Layer> Profile::layout() const {
+  std::vector<std::string> names;
+  std::vector<std::int64_t> params;
+  for (const LayerProfile& layer : layers) {
+    names.push_back(layer.name);
+    params.push_back(layer.params);
+  }
+  return lay_out(names, params);
+}
+
+Result<Profile> parse_profile(const std::string& text, const std::string& source) {
+  const auto document = parse_json(text, source);
+  if (!document) {
+    return document.error();
+  }
+  Fields fields(*document, source);
+  Profile profile;
+  profile.name = fields.get<std::string>("name", Form::text());
+  profile.batch = fields.get<std::int64_t>("batch", Form::integer(1, kMostBatch));
+  profile.device = fields.get<std::string>("device", Form::text(), "");
+  profile.layers = read_layers(fields);
+  if (const auto done = fields.done(); !done) {
+    return done.error();
+  }
+  return profile;
+}
+
+Result<Profile> read_profile(const std::string& path) {
+  const auto text = read_file(path);
+  return text ? parse_profile(*text, path) : text.error();
+}
+
+}  // namespace sluice

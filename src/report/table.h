@@ -1,0 +1,31 @@
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace sluice {
+
+// A text table with aligned columns, for reports.
+class Table {
+ public:
+  enum class Align : bool { kLeft, kRight };
+  struct Column {
+    std::string title;
+    Align align = Align::kLeft;
+  };
+
+  // A table without titles has no head line.
+  explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
+
+  // Takes one cell a column.
+  void add_row(std::vector<std::string> cells);
+  // Lines end without blanks, the last one with a line break too.
+  std::string render() const;
+
+ private:
+  std::vector<Column> columns_;
+  std::vector<std::vector<std::string>> rows_;
+};
+
+}  // namespace sluice

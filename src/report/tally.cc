@@ -1,0 +1,137 @@
+#include "report/tally.h"
+
+#include <algorithm>
+
+namespace sluice {
+namespace {
+
+// Where the newest `count` intervals begin; the end of time if there are not so many.
+Time begin_of_newest(const Intervals& intervals, std::size_t count) {
+  const auto kept = intervals.kept();
+  return kept.size() < count ? Time::max() : kept[kept.size() - count].begin;
+}
+
+void keep_newest(Intervals& intervals, std::size_t most) {
+  if (intervals.kept().size() > most) {
+    intervals.forget(begin_of_newest(intervals, most / 2));
+  }
+}
+
+}  // namespace
+
+Traffic& Traffic::operator+=(const Traffic& other) {
+  messages += other.messages;
+  bytes += other.bytes;
+  return *this;
+}
+
+Tally::Tally(const Topology& topology, std::size_t most_intervals)
+    : topology_(topology), most_intervals_(most_intervals), hosts_(topology.hosts()) {
+  for (std::size_t rank = 0; rank < topology.workers(); ++rank) {
+    Host& host = host_of(topology.worker(rank));
+    host.workers.emplace_back();
+    host.computed_until.emplace_back(0);
+  }
+}
+
+void Tally::computed(NodeId worker, LayerId, Iteration, Phase, Time begin, Time end) {
+  Host& host = host_of(worker);
+  const std::size_t local = worker.index() % topology_.workers_per_host();
+  const std::scoped_lock lock(host.mutex);
+  host.workers[local].compute += end - begin;
+  host.computed_until[local] = end;
+  host.compute.add({begin, end});
+  settle(host);
+}
+
+void Tally::waited(NodeId worker, LayerId, Iteration, Time begin, Time end) {
+  Host& host = host_of(worker);
+  const std::scoped_lock lock(host.mutex);
+  host.workers[worker.index() % topology_.workers_per_host()].waited += end - begin;
+}
+
+void Tally::sent(const Message& message, Time begin, Time end) {
+  Host& host = host_of(message.from);
+  const std::scoped_lock lock(host.mutex);
+  host.sent[static_cast<std::size_t>(message.kind)] += {1, message.payload_bytes};
+  host.egress.add({begin, end});
+  keep_newest(host.egress, most_intervals_);
+  communicate(host, {begin, end});
+}
+
+void Tally::received(const Message& message, Time begin, Time end) {
+  Host& host = host_of(message.to);
+  const std::scoped_lock lock(host.mutex);
+  host.ingress.add({begin, end});
+  keep_newest(host.ingress, most_intervals_);
+  communicate(host, {begin, end});
+}
+
+void Tally::worked(const Work& work, Time begin, Time end) {
+  Host& host = host_of(work.node);
+  const std::scoped_lock lock(host.mutex);
+  host.work += end - begin;
+  communicate(host, {begin, end});
+}
+
+void Tally::communicate(Host& host, Interval span) {
+  host.communication.add(span);
+  settle(host);
+}
+
+void Tally::settle(Host& host) const {
+  if (std::max(host.communication.kept().size(), host.compute.kept().size()) <= most_intervals_) {
+    return;
+  }
+  Time until = std::min(begin_of_newest(host.communication, most_intervals_ / 2),
+                        begin_of_newest(host.compute, most_intervals_ / 2));
+  for (const Time computed_until : host.computed_until) {
+    until = std::min(until, computed_until);
+  }
+  host.settled_hidden += overlap(host.communication, host.compute, until);
+  host.communication.forget(until);
+  host.compute.forget(until);
+}
+
+WorkerTally Tally::worker(std::size_t rank) const {
+  const Host& host = hosts_[topology_.host_of(topology_.worker(rank)).index()];
+  const std::scoped_lock lock(host.mutex);
+  return host.workers[rank % topology_.workers_per_host()];
+}
+
+HostTally Tally::host(HostId id) const {
+  const Host& host = hosts_[id.index()];
+  const std::scoped_lock lock(host.mutex);
+  return {.egress_busy = host.egress.total(),
+          .ingress_busy = host.ingress.total(),
+          .work = host.work,
+          .communication = host.communication.total(),
+          .hidden = host.settled_hidden + overlap(host.communication, host.compute),
+          .sent = host.sent};
+}
+
+TrafficByKind Tally::sent_by_kind() const {
+  TrafficByKind all{};
+  for (std::size_t h = 0; h < hosts_.size(); ++h) {
+    const TrafficByKind sent = host(HostId(h)).sent;
+    for (std::size_t kind = 0; kind < all.size(); ++kind) {
+      all[kind] += sent[kind];
+    }
+  }
+  return all;
+}
+
+double Tally::hidden_share() const {
+  Duration communication{0};
+  Duration hidden{0};
+  for (std::size_t h = 0; h < hosts_.size(); ++h) {
+    if (!hosts_[h].workers.empty()) {
+      const HostTally sums = host(HostId(h));
+      communication += sums.communication;
+      hidden += sums.hidden;
+    }
+  }
+  return communication == Duration(0) ? 1 : to_seconds(hidden) / to_seconds(communication);
+}
+
+}  // namespace sluice

@@ -1,0 +1,83 @@
+#pragma once
+
+#include <array>
+#include <mutex>
+#include <vector>
+
+#include "model/topology.h"
+#include "protocol/observer.h"
+#include "report/intervals.h"
+
+namespace sluice {
+
+struct Traffic {
+  std::int64_t messages = 0;
+  Bytes bytes = 0;  // of payload
+
+  Traffic& operator+=(const Traffic& other);
+  bool operator==(const Traffic&) const = default;
+};
+using TrafficByKind = std::array<Traffic, kMessageKinds>;  // indexed by MessageKind
+
+struct WorkerTally {
+  Duration compute{0};  // sum over layers, forward and backward
+  Duration waited{0};   // exposed communication
+};
+
+// Let C be the time in which the host communicated: the union of its messages on their way out, its
+// messages on their way in, and its arithmetic on gradients and parameters. Let K be the time in
+// which at least one of its workers computed. What lies in both was hidden behind compute.
+struct HostTally {
+  Duration egress_busy{0};    // union of the messages on their way out
+  Duration ingress_busy{0};   // union of the messages on their way in
+  Duration work{0};           // sum over pieces of work, which may run side by side
+  Duration communication{0};  // |C|
+  Duration hidden{0};         // |C and K|
+  TrafficByKind sent{};
+};
+
+// Adds up what a run does. Memory does not grow with the run: only the latest intervals of a host
+// are kept. A span counts in full unless it is reported so late that most_intervals / 2 gaps in
+// the host's activity lie behind its begin.
+class Tally : public Observer {
+ public:
+  explicit Tally(const Topology& topology, std::size_t most_intervals = 8192);
+
+  void computed(NodeId worker, LayerId layer, Iteration iteration, Phase phase, Time begin,
+                Time end) override;
+  void waited(NodeId worker, LayerId layer, Iteration iteration, Time begin, Time end) override;
+  void sent(const Message& message, Time begin, Time end) override;
+  void received(const Message& message, Time begin, Time end) override;
+  void worked(const Work& work, Time begin, Time end) override;
+
+  WorkerTally worker(std::size_t rank) const;
+  HostTally host(HostId host) const;
+  TrafficByKind sent_by_kind() const;
+  // The share of |C| that was hidden, over all hosts with workers; 1 if they never communicated.
+  double hidden_share() const;
+
+ private:
+  struct Host {
+    mutable std::mutex mutex;
+    TrafficByKind sent{};
+    Duration work{0};
+    Duration settled_hidden{0};
+    Intervals egress;
+    Intervals ingress;
+    Intervals communication;
+    Intervals compute;
+    std::vector<WorkerTally> workers;
+    std::vector<Time> computed_until;  // of each worker; its own spans come in order
+  };
+
+  Host& host_of(NodeId node) { return hosts_[topology_.host_of(node).index()]; }
+  void communicate(Host& host, Interval span);
+  // Settles the overlap of C and K as far as both are known, and forgets that time.
+  void settle(Host& host) const;
+
+  Topology topology_;
+  std::size_t most_intervals_;
+  std::vector<Host> hosts_;
+};
+
+}  // namespace sluice

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <utility>
+#include <vector>
+
+#include "protocol/observer.h"
+
+namespace sluice {
+
+// Shows everything to several observers, in their order. They must outlive the tee.
+class Tee : public Observer {
+ public:
+  explicit Tee(std::vector<Observer*> observers) : observers_(std::move(observers)) {}
+
+  void computed(NodeId worker, LayerId layer, Iteration iteration, Phase phase, Time begin,
+                Time end) override {
+    for (Observer* o : observers_) {
+      o->computed(worker, layer, iteration, phase, begin, end);
+    }
+  }
+  void waited(NodeId worker, LayerId layer, Iteration iteration, Time begin, Time end) override {
+    for (Observer* o : observers_) {
+      o->waited(worker, layer, iteration, begin, end);
+    }
+  }
+  void sent(const Message& message, Time begin, Time end) override {
+    for (Observer* o : observers_) {
+      o->sent(message, begin, end);
+    }
+  }
+  void received(const Message& message, Time begin, Time end) override {
+    for (Observer* o : observers_) {
+      o->received(message, begin, end);
+    }
+  }
+  void worked(const Work& work, Time begin, Time end) override {
+    for (Observer* o : observers_) {
+      o->worked(work, begin, end);
+    }
+  }
+
+ private:
+  std::vector<Observer*> observers_;
+};
+
+}  // namespace sluice

@@ -1,0 +1,200 @@
+#include "report/trace.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "base/file.h"
+
+namespace sluice {
+namespace {
+
+std::string quoted(const std::string& text) {
+  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+// Microseconds, exact to the picosecond.
+std::string microseconds(Duration d) {
+  constexpr std::int64_t kPerUs = 1'000'000;
+  return fmt::format("{}.{:06}", d.count() / kPerUs, d.count() % kPerUs);
+}
+
+}  // namespace
+
+// Numbers processes and lanes from 1 on, since viewers give 0 a meaning of its own; no two lanes
+// share a number, not even in different processes.
+class TraceWriter::Printer {
+ public:
+  Printer(const TraceWriter& trace, std::ostream& out) : trace_(trace), out_(out) {
+    out_ << R"({"displayTimeUnit":"ms","traceEvents":[)";
+  }
+  ~Printer() { out_ << "\n]}\n"; }
+  Printer(const Printer&) = delete;
+  Printer& operator=(const Printer&) = delete;
+
+  void begin_process(const std::string& name) {
+    ++process_;
+    describe("process", name, 0, process_);
+  }
+
+  // First-fit of spans in order of time: what overlaps goes to the next lane that is free, and a
+  // lane that nothing overlaps stays one.
+  void print_lane(const std::string& name, Lane spans) {
+    std::ranges::stable_sort(spans, {}, &Span::begin);
+    std::vector<Time> free_from{Time(0)};
+    const int first = lane_ + 1;
+    for (const Span& span : spans) {
+      auto fit = std::ranges::find_if(free_from, [&](Time t) { return t <= span.begin; });
+      if (fit == free_from.end()) {
+        fit = free_from.insert(fit, Time(0));
+      }
+      *fit = span.end;
+      print(span, first + static_cast<int>(fit - free_from.begin()));
+    }
+    for (std::size_t i = 0; i < free_from.size(); ++i) {
+      ++lane_;
+      describe("thread", i == 0 ? name : fmt::format("{} ({})", name, i + 1), lane_, lane_);
+    }
+  }
+
+ private:
+  void print(const Span& span, int lane) {
+    emit(R"({{"ph":"X","pid":{},"tid":{},"ts":{},"dur":{},"name":{},"args":{{{}}}}})", process_,
+         lane, microseconds(span.begin), microseconds(span.end - span.begin),
+         quoted(trace_.label(span)), trace_.details(span));
+  }
+  // The name and the place of a process or a lane.
+  void describe(const char* what, const std::string& name, int lane, int place) {
+    emit(R"({{"ph":"M","pid":{},"tid":{},"name":"{}_name","args":{{"name":{}}}}})", process_, lane,
+         what, quoted(name));
+    emit(R"({{"ph":"M","pid":{},"tid":{},"name":"{}_sort_index","args":{{"sort_index":{}}}}})",
+         process_, lane, what, place);
+  }
+  template <class... Args>
+  void emit(fmt::format_string<Args...> format, Args&&... args) {
+    out_ << separator_ << fmt::format(format, std::forward<Args>(args)...);
+    separator_ = ",\n";
+  }
+
+  const TraceWriter& trace_;
+  std::ostream& out_;
+  const char* separator_ = "\n";
+  int process_ = 0;
+  int lane_ = 0;
+};
+
+TraceWriter::TraceWriter(const Topology& topology, std::vector<std::string> layer_names,
+                         ChunkNames chunk_names)
+    : topology_(topology),
+      layer_names_(std::move(layer_names)),
+      chunk_names_(std::move(chunk_names)),
+      compute_(topology.workers()),
+      hosts_(topology.hosts()) {}
+
+void TraceWriter::computed(NodeId worker, LayerId layer, Iteration iteration, Phase phase,
+                           Time begin, Time end) {
+  note_compute(worker, layer, iteration,
+               phase == Phase::kForward ? What::kForward : What::kBackward, begin, end);
+}
+
+void TraceWriter::waited(NodeId worker, LayerId layer, Iteration iteration, Time begin, Time end) {
+  note_compute(worker, layer, iteration, What::kWait, begin, end);
+}
+
+void TraceWriter::note_compute(NodeId worker, LayerId layer, Iteration iteration, What what,
+                               Time begin, Time end) {
+  compute_[worker.index()].push_back({.begin = begin,
+                                      .end = end,
+                                      .iteration = iteration,
+                                      .subject = static_cast<std::uint32_t>(layer.index()),
+                                      .what = what});
+}
+
+void TraceWriter::sent(const Message& message, Time begin, Time end) {
+  hosts_[topology_.host_of(message.from).index()].egress.push_back(
+      span_of(message, message.to, What::kSent, begin, end));
+}
+
+void TraceWriter::received(const Message& message, Time begin, Time end) {
+  hosts_[topology_.host_of(message.to).index()].ingress.push_back(
+      span_of(message, message.from, What::kReceived, begin, end));
+}
+
+void TraceWriter::worked(const Work& work, Time begin, Time end) {
+  hosts_[topology_.host_of(work.node).index()].server.push_back(
+      {.begin = begin,
+       .end = end,
+       .iteration = work.iteration,
+       .bytes = work.range.size() * kFloatBytes,
+       .subject = static_cast<std::uint32_t>(work.chunk.index()),
+       .priority = work.priority,
+       .what = What::kWork,
+       .kind = static_cast<std::uint8_t>(work.kind)});
+}
+
+TraceWriter::Span TraceWriter::span_of(const Message& message, NodeId peer, What what, Time begin,
+                                       Time end) {
+  return {.begin = begin,
+          .end = end,
+          .iteration = message.iteration,
+          .bytes = message.payload_bytes,
+          .subject = static_cast<std::uint32_t>(message.chunk.index()),
+          .priority = message.priority,
+          .peer = peer,
+          .what = what,
+          .kind = static_cast<std::uint8_t>(message.kind)};
+}
+
+std::string TraceWriter::label(const Span& span) const {
+  switch (span.what) {
+    case What::kForward:
+      return "forward " + layer_names_[span.subject];
+    case What::kBackward:
+      return "backward " + layer_names_[span.subject];
+    case What::kWait:
+      return "wait for " + layer_names_[span.subject];
+    case What::kSent:
+    case What::kReceived:
+      return fmt::format("{} {}", name_of(static_cast<MessageKind>(span.kind)),
+                         chunk_names_(ChunkId(span.subject)));
+    case What::kWork:
+      return fmt::format("{} {}", name_of(static_cast<WorkKind>(span.kind)),
+                         chunk_names_(ChunkId(span.subject)));
+  }
+  return "?";
+}
+
+std::string TraceWriter::details(const Span& span) const {
+  std::string text = fmt::format(R"("iteration":{})", span.iteration);
+  if (span.what == What::kSent || span.what == What::kReceived || span.what == What::kWork) {
+    text += fmt::format(R"(,"bytes":{},"priority":{})", span.bytes, span.priority);
+  }
+  if (span.what == What::kSent || span.what == What::kReceived) {
+    text += fmt::format(R"(,"{}":"{}")", span.what == What::kSent ? "to" : "from",
+                        name_of(span.peer, topology_));
+  }
+  return text;
+}
+
+void TraceWriter::write(std::ostream& out) const {
+  Printer printer(*this, out);
+  for (std::size_t h = 0; h < hosts_.size(); ++h) {
+    printer.begin_process(fmt::format("host {}", h));
+    for (std::size_t rank = 0; rank < compute_.size(); ++rank) {
+      if (topology_.host_of(topology_.worker(rank)) == HostId(h)) {
+        printer.print_lane(fmt::format("worker {} compute", rank), compute_[rank]);
+      }
+    }
+    printer.print_lane("egress", hosts_[h].egress);
+    printer.print_lane("ingress", hosts_[h].ingress);
+    printer.print_lane("server", hosts_[h].server);
+  }
+}
+
+Result<void> TraceWriter::write(const std::filesystem::path& path) const {
+  return write_file(path, [this](std::ostream& out) { write(out); });
+}
+
+}  // namespace sluice

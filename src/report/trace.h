@@ -1,0 +1,70 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "model/topology.h"
+#include "protocol/observer.h"
+#include "report/names.h"
+
+namespace sluice {
+
+// Keeps every span of a run and writes them as Chrome trace events, which Perfetto opens: a process
+// for each host, with a lane for the compute of each of its workers, its egress, its ingress and
+// its server. Spans of a lane that overlap are spread over further lanes beneath it.
+class TraceWriter : public Observer {
+ public:
+  TraceWriter(const Topology& topology, std::vector<std::string> layer_names,
+              ChunkNames chunk_names);
+
+  void computed(NodeId worker, LayerId layer, Iteration iteration, Phase phase, Time begin,
+                Time end) override;
+  void waited(NodeId worker, LayerId layer, Iteration iteration, Time begin, Time end) override;
+  void sent(const Message& message, Time begin, Time end) override;
+  void received(const Message& message, Time begin, Time end) override;
+  void worked(const Work& work, Time begin, Time end) override;
+
+  // After the run, when no observation is under way.
+  void write(std::ostream& out) const;
+  Result<void> write(const std::filesystem::path& path) const;
+
+ private:
+  enum class What : std::uint8_t { kForward, kBackward, kWait, kSent, kReceived, kWork };
+  struct Span {
+    Time begin{0};
+    Time end{0};
+    Iteration iteration = 0;
+    Bytes bytes = 0;
+    std::uint32_t subject = 0;  // a layer or a chunk
+    std::uint32_t priority = 0;
+    NodeId peer{};  // the other end of a message
+    What what = What::kForward;
+    std::uint8_t kind = 0;  // of the message or the work
+  };
+  using Lane = std::vector<Span>;
+  // Each lane is written by one thread at a time, as the observer's contract says.
+  struct Host {
+    Lane egress;
+    Lane ingress;
+    Lane server;
+  };
+  class Printer;
+
+  void note_compute(NodeId worker, LayerId layer, Iteration iteration, What what, Time begin,
+                    Time end);
+  static Span span_of(const Message& message, NodeId peer, What what, Time begin, Time end);
+  std::string label(const Span& span) const;
+  std::string details(const Span& span) const;
+
+  Topology topology_;
+  std::vector<std::string> layer_names_;
+  ChunkNames chunk_names_;
+  std::vector<Lane> compute_;  // by worker
+  std::vector<Host> hosts_;
+};
+
+}  // namespace sluice

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <span>
+
+#include "base/result.h"
+#include "wire/message.h"
+
+namespace sluice {
+
+// A message's header as it travels: these fields without gaps, integers in little-endian order.
+//
+//   4  magic "SLCE"       2  round         4  to
+//   1  version            4  priority      4  chunk
+//   1  kind               4  from          8  iteration
+//   1  flags                               8  payload bytes
+//
+// Flags: bit 0 is wants_return, the others are zero.
+inline constexpr std::size_t kHeaderBytes = 41;
+
+using Header = std::array<std::byte, kHeaderBytes>;
+
+Header encode_header(const Message& message);
+
+// Takes only what encode_header makes; the error names the offset and what was expected there.
+Result<Message> decode_header(std::span<const std::byte> bytes);
+
+}  // namespace sluice

@@ -1,0 +1,35 @@
+#include "base/nearest.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace sluice {
+namespace {
+
+const std::vector<std::string> kNames{"slice", "seed", "train", "credit"};
+
+TEST(NearestTest, ForgivesOneSlip) {
+  EXPECT_EQ(nearest("slcie", kNames), "slice") << "swapped";
+  EXPECT_EQ(nearest("slce", kNames), "slice") << "missing";
+  EXPECT_EQ(nearest("sslice", kNames), "slice") << "too many";
+  EXPECT_EQ(nearest("slife", kNames), "slice") << "wrong";
+  EXPECT_EQ(nearest("trian", kNames), "train");
+}
+
+TEST(NearestTest, TakesTheNearest) { EXPECT_EQ(nearest("creditt", kNames), "credit"); }
+
+TEST(NearestTest, SaysNothingWhereNothingIsClose) {
+  EXPECT_EQ(nearest("bandwidth", kNames), "");
+  EXPECT_EQ(nearest("", kNames), "");
+  EXPECT_EQ(nearest("x", {}), "");
+  EXPECT_EQ(nearest(std::string(1'000'000, 's'), kNames), "");
+}
+
+TEST(NearestTest, EndsAComplaint) {
+  EXPECT_EQ(suggestion("sede", kNames), "; did you mean seed?");
+  EXPECT_EQ(suggestion("bandwidth", kNames), "");
+}
+
+}  // namespace
+}  // namespace sluice

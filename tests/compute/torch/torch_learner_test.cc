@@ -1,0 +1,193 @@
+#include "compute/torch/torch_learner.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "compute/data/idx.h"
+#include "compute/data/synthetic.h"
+#include "compute/torch/recorded_hooks.h"
+
+namespace sluice {
+namespace {
+
+DataSet first_samples(const DataSet& data, std::int64_t samples) {
+  DataSet part = data;
+  part.labels.resize(static_cast<std::size_t>(samples));
+  part.features.resize(static_cast<std::size_t>(samples * data.sample_size()));
+  return part;
+}
+
+TorchTask task_of(const std::string& model, const DataSplit& split) {
+  TorchTask task;
+  task.model = model;
+  task.train = std::make_shared<DataSet>(split.train);
+  task.test = std::make_shared<DataSet>(split.test);
+  task.batch = 32;
+  return task;
+}
+
+TorchTask small_task(const std::string& model) {
+  SyntheticSpec spec;
+  spec.sample_shape = {1, 28, 28};
+  spec.train_samples = 320;
+  spec.test_samples = 1010;
+  return task_of(model, make_synthetic(spec));
+}
+
+std::unique_ptr<Learner> make_learner(const TorchTask& task) {
+  auto make = make_torch_learners(task);
+  EXPECT_TRUE(make) << make.error().message();
+  return (*make)(0);
+}
+
+// Plain SGD on one worker, without any of the protocol.
+void train(Learner& learner, Iteration iterations) {
+  constexpr float kRate = 0.05F;
+  constexpr float kMomentum = 0.9F;
+  const std::span<float> parameters = learner.parameters();
+  const std::span<const float> gradients = learner.gradients();
+  std::vector<float> velocity(parameters.size());
+  for (Iteration t = 0; t < iterations; ++t) {
+    RecordedHooks hooks;
+    learner.step(t, hooks);
+    for (std::size_t i = 0; i < velocity.size(); ++i) {
+      velocity[i] = kMomentum * velocity[i] + gradients[i];
+      parameters[i] -= kRate * velocity[i];
+    }
+  }
+}
+
+// A clock in which every step takes equally long. Unlike the default this leaves one thread to
+// every operator, as in a run.
+Result<EngineChoice> configure(const TorchTask& task) {
+  double now = 0;
+  return configure_engine(task, [&] { return now += 0.125; });
+}
+
+void expect_refused(const TorchTask& task, const std::string& part) {
+  const auto make = make_torch_learners(task);
+  ASSERT_FALSE(make);
+  EXPECT_NE(make.error().message().find(part), std::string::npos) << make.error().message();
+}
+
+TEST(TorchModelsTest, HaveTheirKnownSizes) {
+  const std::vector<ModelInfo> models = torch_models();
+  ASSERT_EQ(models.size(), 2U);
+  EXPECT_EQ(models[0].name, "lenet");
+  EXPECT_EQ(models[0].parameters, 20 * 26 + 50 * 501 + 500 * 801 + 10 * 501);
+  EXPECT_EQ(models[0].layers, 4U);
+  EXPECT_EQ(models[1].name, "mlp");
+  EXPECT_EQ(models[1].parameters, 500 * 785 + 500 * 501 + 10 * 501);
+  EXPECT_EQ(models[1].layers, 3U);
+}
+
+TEST(TorchModelsTest, RunAsTheTableSays) {
+  for (const ModelInfo& model : torch_models()) {
+    const auto learner = make_learner(small_task(model.name));
+    EXPECT_EQ(learner->layers().size(), model.layers);
+    EXPECT_EQ(total_params(learner->layers()), model.parameters);
+    EXPECT_EQ(static_cast<std::int64_t>(learner->parameters().size()), model.parameters);
+    EXPECT_EQ(static_cast<std::int64_t>(learner->gradients().size()), model.parameters);
+  }
+}
+
+TEST(TorchLearnerTest, StartsFromTheSeed) {
+  TorchTask task = small_task("lenet");
+  task.workers = 2;
+  const auto make = make_torch_learners(task);
+  ASSERT_TRUE(make);
+  const auto first = (*make)(0);
+  const auto second = (*make)(1);
+  EXPECT_TRUE(std::ranges::equal(first->parameters(), second->parameters()));
+  EXPECT_TRUE(std::ranges::equal(first->parameters(), make_learner(task)->parameters()));
+  task.seed = 2;
+  EXPECT_FALSE(std::ranges::equal(first->parameters(), make_learner(task)->parameters()));
+}
+
+TEST(TorchLearnerTest, AStepIsAFunctionOfTheIteration) {
+  const auto learner = make_learner(small_task("lenet"));
+  RecordedHooks hooks;
+  const double loss = learner->step(3, hooks);
+  const std::vector<float> gradients(learner->gradients().begin(), learner->gradients().end());
+  EXPECT_NE(learner->step(4, hooks), loss);
+  EXPECT_EQ(learner->step(3, hooks), loss);
+  EXPECT_TRUE(std::ranges::equal(learner->gradients(), gradients));
+}
+
+TEST(TorchLearnerTest, WorkersLearnFromDifferentSamples) {
+  TorchTask task = small_task("mlp");
+  task.workers = 2;
+  const auto make = make_torch_learners(task);
+  ASSERT_TRUE(make);
+  RecordedHooks hooks;
+  EXPECT_NE((*make)(0)->step(0, hooks), (*make)(1)->step(0, hooks));
+}
+
+TEST(TorchLearnerTest, LearnsFashionMnist) {
+  if (!std::filesystem::exists(kFashionMnistFolder)) {
+    GTEST_SKIP() << "no " << kFashionMnistFolder << "; apt-get install dataset-fashion-mnist";
+  }
+  auto split = read_idx_folder(kFashionMnistFolder);
+  ASSERT_TRUE(split) << split.error().message();
+  const TorchTask task =
+      task_of("mlp", {first_samples(split->train, 2000), first_samples(split->test, 1000)});
+  ASSERT_TRUE(configure(task));
+  const auto learner = make_learner(task);
+  const Evaluation before = learner->evaluate();
+  train(*learner, 124);
+  const Evaluation after = learner->evaluate();
+  EXPECT_LT(before.accuracy, 0.3);
+  EXPECT_GT(after.accuracy, 0.7);
+  EXPECT_LT(after.loss, before.loss / 2);
+}
+
+TEST(TorchLearnerTest, LearnsSyntheticData) {
+  for (const ModelInfo& model : torch_models()) {
+    const TorchTask task = small_task(model.name);
+    ASSERT_TRUE(configure(task));
+    const auto learner = make_learner(task);
+    const Evaluation before = learner->evaluate();
+    train(*learner, 20);
+    const Evaluation after = learner->evaluate();
+    EXPECT_LT(after.loss, before.loss) << model.name;
+    EXPECT_GT(after.accuracy, before.accuracy + 0.2) << model.name;
+  }
+}
+
+TEST(TorchLearnerTest, RefusesWhatCannotBeTrained) {
+  TorchTask task = small_task("lenet");
+  task.model = "alexnet";
+  expect_refused(task, "choose one of lenet, mlp");
+  task = small_task("lenet");
+  task.workers = 11;
+  expect_refused(task, "more than the 320 training samples");
+  task.workers = 1;
+  task.batch = 0;
+  expect_refused(task, "at least 1");
+  task = small_task("lenet");
+  SyntheticSpec spec;
+  spec.sample_shape = {3, 32, 32};
+  spec.train_samples = spec.test_samples = 64;
+  expect_refused(task_of("lenet", make_synthetic(spec)), "expected samples of shape 1x28x28");
+  task.test = nullptr;
+  expect_refused(task, "found none");
+}
+
+TEST(TorchEngineTest, MeasuresBothSettings) {
+  const auto choice = configure(small_task("mlp"));
+  ASSERT_TRUE(choice) << choice.error().message();
+  EXPECT_DOUBLE_EQ(choice->seconds_with_onednn, 0.125);
+  EXPECT_DOUBLE_EQ(choice->seconds_without_onednn, 0.125);
+  EXPECT_FALSE(choice->onednn);  // equal times: nothing speaks for it
+  const EngineInfo engine = torch_engine();
+  EXPECT_TRUE(engine.available);
+  EXPECT_FALSE(engine.onednn);
+  EXPECT_EQ(engine.threads, 1);
+  EXPECT_FALSE(engine.version.empty());
+  EXPECT_FALSE(engine.blas.empty());
+}
+
+}  // namespace
+}  // namespace sluice

@@ -1,0 +1,275 @@
+// Reads the sources of Sluice and fails where they break the order of the folders or reach for the
+// world (clocks, threads, environment, entropy) outside the folders that are made for it.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cstddef>
+#include <filesystem>
+#include <fstream>
+#include <regex>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace sluice {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+// A folder may include what stands above it here, and itself. docs/architecture.md says the same.
+constexpr std::array<std::string_view, 17> kFolders{
+    "base",        "model",   "wire",   "protocol",   "partition", "egress",
+    "collectives", "codecs",  "server", "algorithms", "compute",   "runtime",
+    "sim",         "planner", "lab",    "report",     "cli"};
+
+struct Ban {
+  std::string_view from;
+  std::string_view to;
+};
+
+// Drivers know neither each other nor any concrete algorithm.
+constexpr std::array<Ban, 4> kBans{{
+    {"runtime", "sim"},
+    {"sim", "runtime"},
+    {"runtime", "algorithms"},
+    {"sim", "algorithms"},
+}};
+
+constexpr std::size_t kMaxLines = 450;
+
+// A door to the world: open to these folders, and to one more where it says so.
+constexpr std::array<std::string_view, 3> kWorldly{"runtime", "lab", "cli"};
+
+struct Door {
+  std::string_view what;
+  std::regex pattern;
+  std::string_view also_open_to = "";
+};
+
+const std::vector<Door>& doors() {
+  static const std::vector<Door> kDoors{
+      {"a clock", std::regex(R"(\b(steady|system|high_resolution)_clock\b)"
+                             R"(|\b(clock_gettime|gettimeofday)\b)"
+                             R"(|\btime\s*\(\s*(nullptr|NULL|0)\s*\))")},
+      {"a lock", std::regex(R"(\bstd::(recursive_|shared_|timed_)*mutex\b)"), "report"},
+      {"a thread", std::regex(R"(\bstd::(thread|jthread|async|condition_variable|atomic)\w*)"
+                              R"(|\bpthread_\w+)")},
+      {"a sleep", std::regex(R"(\b(sleep_for|sleep_until|sleep|usleep|nanosleep)\s*\()")},
+      {"the environment", std::regex(R"(\b(secure_getenv|getenv|setenv|putenv)\b)")},
+      {"entropy", std::regex(R"(\brandom_device\b)")},
+  };
+  return kDoors;
+}
+
+bool is_open(const Door& door, std::string_view folder) {
+  return folder == door.also_open_to ||
+         std::find(kWorldly.begin(), kWorldly.end(), folder) != kWorldly.end();
+}
+
+// Where the comment or literal that begins at `at` ends; `at` itself if none begins there.
+std::size_t prose_end(std::string_view text, std::size_t at) {
+  const auto past = [&](const std::string& closing, std::size_t from) {
+    const std::size_t found = text.find(closing, from);
+    return found == std::string_view::npos ? text.size() : found + closing.size();
+  };
+  const std::string_view rest = text.substr(at);
+  if (rest.starts_with("//")) {
+    return std::min(text.find('\n', at), text.size());
+  }
+  if (rest.starts_with("/*")) {
+    return past("*/", at + 2);
+  }
+  if (rest.starts_with("R\"")) {
+    const std::size_t open = rest.find('(');
+    return past(")" + std::string(rest.substr(2, open - 2)) + "\"", at + open);
+  }
+  const char quote = rest.front();
+  const bool separates_digits = quote == '\'' && at > 0 && std::isxdigit(text[at - 1]) != 0;
+  if ((quote != '"' && quote != '\'') || separates_digits) {
+    return at;
+  }
+  std::size_t end = at + 1;
+  while (end < text.size() && text[end] != quote) {
+    end += text[end] == '\\' ? 2 : 1;
+  }
+  return std::min(end + 1, text.size());
+}
+
+// The text with comments and literals blanked out; lines stay where they are.
+std::string code_only(std::string text) {
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = prose_end(text, at);
+    std::replace_if(
+        text.begin() + static_cast<std::ptrdiff_t>(at),
+        text.begin() + static_cast<std::ptrdiff_t>(end), [](char c) { return c != '\n'; }, ' ');
+    at = std::max(end, at + 1);
+  }
+  return text;
+}
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) {
+    lines.push_back(line);
+  }
+  return lines;
+}
+
+std::string folder_of(std::string_view path) { return std::string(path.substr(0, path.find('/'))); }
+
+// Why a file in `from` may not include one in `to`; empty if it may.
+std::string include_breach(std::string_view from, std::string_view to) {
+  const auto* from_place = std::find(kFolders.begin(), kFolders.end(), from);
+  const auto* to_place = std::find(kFolders.begin(), kFolders.end(), to);
+  if (from_place == kFolders.end() || to_place == kFolders.end()) {
+    return "is not in the table of folders";
+  }
+  const bool banned = std::any_of(kBans.begin(), kBans.end(),
+                                  [&](const Ban& ban) { return ban.from == from && ban.to == to; });
+  if (banned || to_place > from_place) {
+    return std::string(from) + " must not include " + std::string(to);
+  }
+  return "";
+}
+
+// All breaches of a file, each as "path:line: what". The path is relative to src.
+std::vector<std::string> breaches(const std::string& path, const std::string& text) {
+  static const std::regex kInclude(R"re(^\s*#\s*include\s*"([^"]+)")re");
+  const std::string folder = folder_of(path);
+  const std::vector<std::string> lines = lines_of(text);
+  const std::vector<std::string> code = lines_of(code_only(text));
+  std::vector<std::string> found;
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    const std::string where = path + ":" + std::to_string(i + 1) + ": ";
+    std::smatch match;
+    if (std::regex_search(lines[i], match, kInclude)) {
+      const std::string breach = include_breach(folder, folder_of(match.str(1)));
+      if (!breach.empty()) {
+        found.push_back(where + "\"" + match.str(1) + "\" " + breach);
+      }
+    }
+    for (const Door& door : doors()) {
+      if (!is_open(door, folder) && std::regex_search(code[i], match, door.pattern)) {
+        found.push_back(where + "uses " + std::string(door.what) + " (" + match.str() + ")");
+      }
+    }
+  }
+  return found;
+}
+
+struct Source {
+  std::string path;  // relative to the folder that was searched
+  std::string text;
+};
+
+std::vector<Source> sources_under(const std::filesystem::path& root) {
+  std::vector<Source> sources;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(root)) {
+    const auto extension = entry.path().extension();
+    if (extension == ".h" || extension == ".cc") {
+      std::ifstream file(entry.path());
+      std::ostringstream text;
+      text << file.rdbuf();
+      sources.push_back({entry.path().lexically_relative(root).string(), text.str()});
+    }
+  }
+  return sources;
+}
+
+const std::filesystem::path kRoot(SLUICE_SOURCE_DIR);
+
+TEST(LayeringTest, SourcesKeepToTheirFolders) {
+  const std::vector<Source> sources = sources_under(kRoot / "src");
+  ASSERT_GT(sources.size(), 20U) << "the sources were not found";
+  for (const Source& source : sources) {
+    EXPECT_THAT(breaches(source.path, source.text), IsEmpty());
+  }
+}
+
+TEST(LayeringTest, EveryFolderIsInTheTable) {
+  for (const auto& entry : std::filesystem::directory_iterator(kRoot / "src")) {
+    EXPECT_THAT(kFolders, testing::Contains(entry.path().filename().string()));
+  }
+}
+
+TEST(LayeringTest, FilesStayShort) {
+  for (const char* folder : {"src", "tests", "bench"}) {
+    for (const Source& source : sources_under(kRoot / folder)) {
+      EXPECT_LE(lines_of(source.text).size(), kMaxLines) << folder << "/" << source.path;
+    }
+  }
+}
+
+// From here on: the checker itself, on made-up sources.
+
+TEST(LayeringCheckerTest, FindsAnIncludeFromBelow) {
+  EXPECT_THAT(breaches("egress/queue.cc", "#include \"base/id.h\"\n#include \"sim/clock.h\"\n"),
+              ElementsAre("egress/queue.cc:2: \"sim/clock.h\" egress must not include sim"));
+}
+
+TEST(LayeringCheckerTest, FindsDriversThatKnowEachOtherOrAnAlgorithm) {
+  EXPECT_THAT(breaches("sim/a.h", "#include \"runtime/b.h\""), ElementsAre(HasSubstr("sim/a.h:1")));
+  EXPECT_THAT(breaches("runtime/a.h", "#include \"sim/b.h\""), ElementsAre(HasSubstr(":1: ")));
+  EXPECT_THAT(breaches("sim/a.h", "#include \"algorithms/b.h\""), ElementsAre(HasSubstr(":1: ")));
+  EXPECT_THAT(breaches("runtime/threads/a.h", "  # include \"algorithms/b.h\""),
+              ElementsAre(HasSubstr("runtime must not include algorithms")));
+}
+
+TEST(LayeringCheckerTest, FindsFoldersThatAreNotInTheTable) {
+  EXPECT_THAT(breaches("base/a.h", "#include \"util/b.h\""), ElementsAre(HasSubstr("table")));
+  EXPECT_THAT(breaches("util/a.h", "#include \"base/b.h\""), ElementsAre(HasSubstr("table")));
+}
+
+TEST(LayeringCheckerTest, AllowsWhatStandsAbove) {
+  EXPECT_THAT(breaches("cli/main.cc", "#include \"sim/a.h\"\n#include <thread>\n"), IsEmpty());
+  EXPECT_THAT(breaches("egress/a.cc", "#include \"egress/a.h\"\n"), IsEmpty());
+}
+
+TEST(LayeringCheckerTest, FindsEveryDoorToTheWorld) {
+  for (const char* line :
+       {"auto t = std::chrono::steady_clock::now();", "std::chrono::system_clock::now();",
+        "using C = std::chrono::high_resolution_clock;", "clock_gettime(CLOCK_MONOTONIC, &t);",
+        "gettimeofday(&t, nullptr);", "srand(time(nullptr));", "std::thread t(f);",
+        "std::vector<std::jthread> all;", "std::mutex m;", "std::shared_mutex m;",
+        "std::condition_variable ready;", "std::atomic<int> count;", "std::atomic_flag flag;",
+        "std::getenv(\"HOME\");", "std::random_device entropy;", "usleep(10);",
+        "std::this_thread::sleep_for(1ms);"}) {
+    EXPECT_THAT(breaches("sim/a.cc", std::string("int a;\n") + line),
+                ElementsAre(HasSubstr("sim/a.cc:2: uses ")))
+        << line;
+    EXPECT_THAT(breaches("runtime/a.cc", line), IsEmpty()) << line;
+    EXPECT_THAT(breaches("lab/a.cc", line), IsEmpty()) << line;
+  }
+}
+
+TEST(LayeringCheckerTest, LetsTheReportLockButNotSpawn) {
+  EXPECT_THAT(breaches("report/a.cc", "std::mutex m;"), IsEmpty());
+  EXPECT_THAT(breaches("report/a.cc", "std::thread t;"), ElementsAre(HasSubstr("a thread")));
+  EXPECT_THAT(breaches("report/a.cc", "steady_clock::now();"), ElementsAre(HasSubstr("a clock")));
+}
+
+TEST(LayeringCheckerTest, ReadsCodeAndNotProse) {
+  EXPECT_THAT(breaches("sim/a.cc",
+                       "// no std::thread here\n/* nor\n a random_device */\n"
+                       "auto s = \"getenv \\\" std::mutex\"; char c = '\"';\n"
+                       "auto r = R\"(std::thread\n)\";\n// #include \"cli/x.h\"\n"),
+              IsEmpty());
+  EXPECT_THAT(breaches("sim/a.cc", "/* a */ std::mutex m; // b\n\"x\"; std::thread t;"),
+              ElementsAre(HasSubstr("a.cc:1: uses a lock (std::mutex)"),
+                          HasSubstr("a.cc:2: uses a thread (std::thread)")));
+}
+
+TEST(LayeringCheckerTest, TellsWordsFromPartsOfWords) {
+  EXPECT_THAT(breaches("sim/a.cc", "int my_getenv_count = run_time(0) + asleep(1);"), IsEmpty());
+}
+
+}  // namespace
+}  // namespace sluice

@@ -1,0 +1,54 @@
+#include "model/topology.h"
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <vector>
+
+namespace sluice {
+namespace {
+
+TEST(TopologyTest, PutsAServerBesideTheWorkersOfEveryHost) {
+  const Topology topology(3, 2, 0);
+  EXPECT_EQ(topology.hosts(), 3U);
+  EXPECT_EQ(topology.workers(), 6U);
+  EXPECT_EQ(topology.servers(), 3U);
+  EXPECT_EQ(topology.host_of(topology.worker(1)), HostId(0));
+  EXPECT_EQ(topology.host_of(topology.worker(4)), HostId(2));
+  EXPECT_EQ(topology.server(1), NodeId(7));
+  EXPECT_EQ(topology.host_of(topology.server(1)), HostId(1));
+}
+
+TEST(TopologyTest, GivesServersHostsOfTheirOwn) {
+  const Topology topology(3, 1, 2);
+  EXPECT_EQ(topology.hosts(), 5U);
+  EXPECT_EQ(topology.servers(), 2U);
+  EXPECT_EQ(topology.host_of(topology.server(0)), HostId(3));
+  EXPECT_EQ(topology.host_of(topology.server(1)), HostId(4));
+}
+
+RC_GTEST_PROP(TopologyProperty, EveryHostGetsItsShareOfNodes, ()) {
+  const auto worker_hosts = *rc::gen::inRange<std::size_t>(1, 20);
+  const auto per_host = *rc::gen::inRange<std::size_t>(1, 5);
+  const auto apart = *rc::gen::inRange<std::size_t>(0, 5);
+  const Topology topology(worker_hosts, per_host, apart);
+
+  std::vector<std::size_t> workers(topology.hosts());
+  std::vector<std::size_t> servers(topology.hosts());
+  for (std::size_t i = 0; i < topology.nodes(); ++i) {
+    const NodeId node(i);
+    ++(topology.is_worker(node) ? workers : servers).at(topology.host_of(node).index());
+  }
+  for (std::size_t host = 0; host < topology.hosts(); ++host) {
+    const bool has_workers = host < worker_hosts;
+    RC_ASSERT(workers[host] == (has_workers ? per_host : 0));
+    RC_ASSERT(servers[host] == (has_workers && apart > 0 ? 0U : 1U));
+  }
+  for (std::size_t i = 0; i < topology.servers(); ++i) {
+    RC_ASSERT(!topology.is_worker(topology.server(i)));
+    RC_ASSERT(topology.server_index(topology.server(i)) == i);
+  }
+}
+
+}  // namespace
+}  // namespace sluice

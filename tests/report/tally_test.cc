@@ -1,0 +1,143 @@
+#include "report/tally.h"
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <set>
+
+namespace sluice {
+namespace {
+
+constexpr LayerId kLayer{0};
+
+Message message(std::size_t from, std::size_t to, Bytes bytes = 4,
+                MessageKind kind = MessageKind::kPush) {
+  Message m;
+  m.kind = kind;
+  m.from = NodeId(from);
+  m.to = NodeId(to);
+  m.payload_bytes = bytes;
+  return m;
+}
+
+Work work_of(std::size_t node) {
+  Work work;
+  work.node = NodeId(node);
+  return work;
+}
+
+void compute(Tally& tally, std::size_t worker, int begin, int end) {
+  tally.computed(NodeId(worker), kLayer, 0, Phase::kForward, Time(begin), Time(end));
+}
+
+// Two hosts with a worker (0, 1) and a server (2, 3) each.
+const Topology kTwoHosts(2, 1, 0);
+
+TEST(TallyTest, AddsUpWorkers) {
+  Tally tally(kTwoHosts);
+  compute(tally, 0, 0, 10);
+  compute(tally, 0, 15, 20);
+  compute(tally, 1, 0, 7);
+  tally.waited(NodeId(0), kLayer, 0, Time(10), Time(15));
+  EXPECT_EQ(tally.worker(0).compute, Duration(15));
+  EXPECT_EQ(tally.worker(0).waited, Duration(5));
+  EXPECT_EQ(tally.worker(1).compute, Duration(7));
+  EXPECT_EQ(tally.worker(1).waited, Duration(0));
+}
+
+TEST(TallyTest, AddsUpTrafficByKindAndHost) {
+  Tally tally(kTwoHosts);
+  tally.sent(message(0, 3, 100), Time(0), Time(10));
+  tally.sent(message(0, 3, 50), Time(5), Time(20));
+  tally.sent(message(3, 0, 8, MessageKind::kParameters), Time(0), Time(1));
+  tally.received(message(0, 3, 100), Time(2), Time(12));
+  const auto push = static_cast<std::size_t>(MessageKind::kPush);
+  const auto parameters = static_cast<std::size_t>(MessageKind::kParameters);
+  EXPECT_EQ(tally.host(HostId(0)).sent[push], (Traffic{2, 150}));
+  EXPECT_EQ(tally.host(HostId(0)).sent[parameters], Traffic{});
+  EXPECT_EQ(tally.host(HostId(1)).sent[parameters], (Traffic{1, 8}));
+  EXPECT_EQ(tally.sent_by_kind()[push], (Traffic{2, 150}));
+  EXPECT_EQ(tally.host(HostId(0)).egress_busy, Duration(20)) << "overlapping messages count once";
+  EXPECT_EQ(tally.host(HostId(0)).ingress_busy, Duration(0));
+  EXPECT_EQ(tally.host(HostId(1)).ingress_busy, Duration(10));
+}
+
+TEST(TallyTest, WorkMayRunSideBySide) {
+  Tally tally(kTwoHosts);
+  tally.worked(work_of(2), Time(0), Time(10));
+  tally.worked(work_of(2), Time(5), Time(15));
+  EXPECT_EQ(tally.host(HostId(0)).work, Duration(20));
+  EXPECT_EQ(tally.host(HostId(0)).communication, Duration(15));
+}
+
+// Time   0    5    10   15   20   25   30
+// K      [compute ]          [compute ]
+// C           [sent    ]  [recv  ]
+// hidden      [    ]         [   ]
+TEST(TallyTest, HiddenIsWhatLiesInComputeToo) {
+  Tally tally(kTwoHosts);
+  compute(tally, 0, 0, 10);
+  compute(tally, 0, 20, 30);
+  tally.sent(message(0, 3), Time(5), Time(15));
+  tally.received(message(3, 0), Time(17), Time(25));
+  EXPECT_EQ(tally.host(HostId(0)).communication, Duration(18));
+  EXPECT_EQ(tally.host(HostId(0)).hidden, Duration(10));
+  EXPECT_DOUBLE_EQ(tally.hidden_share(), 10.0 / 18);
+}
+
+TEST(TallyTest, AnyWorkerOfTheHostHides) {
+  Tally tally(Topology(1, 2, 1));
+  compute(tally, 0, 0, 10);
+  compute(tally, 1, 5, 20);
+  tally.sent(message(0, 2), Time(0), Time(40));
+  EXPECT_DOUBLE_EQ(tally.hidden_share(), 0.5);
+}
+
+TEST(TallyTest, HostsWithoutWorkersDoNotCount) {
+  Tally tally(Topology(1, 1, 1));
+  compute(tally, 0, 0, 10);
+  tally.sent(message(0, 1), Time(0), Time(10));
+  tally.worked(work_of(1), Time(10), Time(1000));
+  EXPECT_EQ(tally.host(HostId(1)).communication, Duration(990));
+  EXPECT_DOUBLE_EQ(tally.hidden_share(), 1);
+}
+
+TEST(TallyTest, SilenceHidesAll) { EXPECT_DOUBLE_EQ(Tally(kTwoHosts).hidden_share(), 1); }
+
+// A long run of short spans with gaps, kept in little memory, against ticks counted one by one.
+RC_GTEST_PROP(TallyProperty, SettlingEarlyChangesNothing, ()) {
+  Tally tally(Topology(1, 2, 1), 8);
+  std::set<int> computing;
+  std::set<int> communicating;
+  int now = 0;
+  for (int i = 0; i < 300; ++i) {
+    now += *rc::gen::inRange(0, 4);
+    const int end = now + *rc::gen::inRange(0, 6);
+    const int what = *rc::gen::inRange(0, 4);
+    if (what == 0) {
+      // A worker's own spans come one after the other; both report, so that both are known.
+      compute(tally, 0, now, end);
+      compute(tally, 1, end, end);
+    } else if (what == 1) {
+      tally.sent(message(0, 2), Time(now), Time(end));
+    } else if (what == 2) {
+      tally.received(message(2, 0), Time(now), Time(end));
+    } else {
+      tally.worked(work_of(0), Time(now), Time(end));
+    }
+    for (int t = now; t < end; ++t) {
+      (what == 0 ? computing : communicating).insert(t);
+    }
+    now += what == 0 ? end - now : 0;
+  }
+  std::int64_t hidden = 0;
+  for (const int t : communicating) {
+    hidden += computing.contains(t) ? 1 : 0;
+  }
+  RC_ASSERT(tally.host(HostId(0)).communication ==
+            Duration(static_cast<std::int64_t>(communicating.size())));
+  RC_ASSERT(tally.host(HostId(0)).hidden == Duration(hidden));
+}
+
+}  // namespace
+}  // namespace sluice

@@ -1,0 +1,167 @@
+#include "report/trace.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <sstream>
+
+#include "report/tee.h"
+#include "support/temporary_folder.h"
+
+namespace sluice {
+namespace {
+
+using nlohmann::json;
+
+TraceWriter make_trace(const Topology& topology) {
+  return TraceWriter(topology, {"conv1", "fc \"2\"\n"},
+                     [](ChunkId chunk) { return "conv1/" + std::to_string(chunk.index()); });
+}
+
+json events_of(const TraceWriter& trace) {
+  std::ostringstream out;
+  trace.write(out);
+  return json::parse(out.str()).at("traceEvents");
+}
+
+// "host 0 / egress" for every lane, by its number.
+std::map<int, std::string> lanes_of(const json& events) {
+  std::map<int, std::string> hosts;
+  std::map<int, std::string> lanes;
+  for (const json& e : events) {
+    if (e.at("name") == "process_name") {
+      hosts[e.at("pid")] = e.at("args").at("name");
+    } else if (e.at("name") == "thread_name") {
+      lanes[e.at("tid")] = hosts.at(e.at("pid")) + " / " + std::string(e.at("args").at("name"));
+    }
+  }
+  return lanes;
+}
+
+// "lane: name" of every span.
+std::multiset<std::string> spans_of(const json& events) {
+  const auto lanes = lanes_of(events);
+  std::multiset<std::string> spans;
+  for (const json& e : events) {
+    if (e.at("ph") == "X") {
+      spans.insert(lanes.at(e.at("tid")) + ": " + std::string(e.at("name")));
+    }
+  }
+  return spans;
+}
+
+Message push(std::size_t from, std::size_t to, std::size_t chunk) {
+  Message m;
+  m.from = NodeId(from);
+  m.to = NodeId(to);
+  m.chunk = ChunkId(chunk);
+  m.iteration = 3;
+  m.priority = 9;
+  m.payload_bytes = 40;
+  return m;
+}
+
+TEST(TraceTest, HasALaneForEveryPartOfEveryHost) {
+  std::vector<std::string> names;
+  for (const auto& [tid, name] : lanes_of(events_of(make_trace(Topology(1, 2, 1))))) {
+    names.push_back(name);
+  }
+  EXPECT_THAT(names,
+              testing::ElementsAre("host 0 / worker 0 compute", "host 0 / worker 1 compute",
+                                   "host 0 / egress", "host 0 / ingress", "host 0 / server",
+                                   "host 1 / egress", "host 1 / ingress", "host 1 / server"));
+}
+
+TEST(TraceTest, PutsEverySpanOnItsLane) {
+  TraceWriter trace = make_trace(Topology(2, 1, 0));
+  trace.computed(NodeId(0), LayerId(0), 0, Phase::kForward, Time(0), Time(1));
+  trace.computed(NodeId(1), LayerId(1), 0, Phase::kBackward, Time(0), Time(1));
+  trace.waited(NodeId(0), LayerId(0), 0, Time(1), Time(2));
+  trace.sent(push(0, 3, 5), Time(0), Time(1));
+  trace.received(push(0, 3, 5), Time(1), Time(2));
+  Work update;
+  update.node = NodeId(3);
+  update.chunk = ChunkId(5);
+  trace.worked(update, Time(2), Time(3));
+  EXPECT_THAT(
+      spans_of(events_of(trace)),
+      testing::UnorderedElementsAre(
+          "host 0 / worker 0 compute: forward conv1", "host 0 / worker 0 compute: wait for conv1",
+          "host 1 / worker 1 compute: backward fc \"2\"\n", "host 0 / egress: push conv1/5",
+          "host 1 / ingress: push conv1/5", "host 1 / server: update conv1/5"));
+}
+
+TEST(TraceTest, TellsTimeInMicroseconds) {
+  TraceWriter trace = make_trace(Topology(2, 1, 0));
+  trace.sent(push(0, 3, 5), Time(1'500'001), from_us(4));
+  for (const json& e : events_of(trace)) {
+    if (e.at("ph") == "X") {
+      EXPECT_DOUBLE_EQ(e.at("ts"), 1.500001);
+      EXPECT_DOUBLE_EQ(e.at("dur"), 2.499999);
+      EXPECT_EQ(e.at("args"),
+                json::parse(R"({"iteration":3,"bytes":40,"priority":9,"to":"server 1"})"));
+    }
+  }
+}
+
+TEST(TraceTest, OverlappingSpansGoToFurtherLanes) {
+  TraceWriter trace = make_trace(Topology(2, 1, 0));
+  trace.sent(push(0, 3, 0), Time(0), Time(10));
+  trace.sent(push(0, 3, 1), Time(5), Time(15));
+  trace.sent(push(0, 3, 2), Time(10), Time(20));
+  EXPECT_THAT(spans_of(events_of(trace)),
+              testing::UnorderedElementsAre("host 0 / egress: push conv1/0",
+                                            "host 0 / egress (2): push conv1/1",
+                                            "host 0 / egress: push conv1/2"));
+}
+
+TEST(TraceTest, IsWrittenToAFile) {
+  const TemporaryFolder folder;
+  ASSERT_TRUE(make_trace(Topology(2, 1, 0)).write(folder.path() / "trace.json"));
+  EXPECT_TRUE(json::accept(folder.read("trace.json")));
+  EXPECT_FALSE(make_trace(Topology(2, 1, 0)).write(folder.path() / "no" / "trace.json"));
+}
+
+TEST(TeeTest, ShowsEverythingToEveryone) {
+  const Topology topology(2, 1, 0);
+  TraceWriter first = make_trace(topology);
+  TraceWriter second = make_trace(topology);
+  Tee tee({&first, &second});
+  tee.computed(NodeId(0), LayerId(0), 0, Phase::kForward, Time(0), Time(1));
+  tee.waited(NodeId(0), LayerId(0), 0, Time(1), Time(2));
+  tee.sent(push(0, 3, 5), Time(0), Time(1));
+  tee.received(push(0, 3, 5), Time(1), Time(2));
+  tee.worked(Work{}, Time(2), Time(3));
+  EXPECT_EQ(spans_of(events_of(first)).size(), 5U);
+  EXPECT_EQ(events_of(first), events_of(second));
+}
+
+RC_GTEST_PROP(TraceProperty, NoLaneHasTwoSpansAtOnce, ()) {
+  TraceWriter trace = make_trace(Topology(1, 1, 1));
+  const auto count = *rc::gen::inRange(0, 40);
+  for (int i = 0; i < count; ++i) {
+    const int begin = *rc::gen::inRange(0, 50);
+    trace.sent(push(0, 1, 0), from_us(begin), from_us(begin + *rc::gen::inRange(0, 20)));
+  }
+  std::map<int, std::vector<std::pair<double, double>>> lanes;
+  int spans = 0;
+  for (const json& e : events_of(trace)) {
+    if (e.at("ph") == "X") {
+      const double begin = e.at("ts");
+      const double end = begin + e.at("dur").get<double>();
+      for (const auto& [other_begin, other_end] : lanes[e.at("tid")]) {
+        RC_ASSERT(end <= other_begin || other_end <= begin);
+      }
+      lanes[e.at("tid")].emplace_back(begin, end);
+      ++spans;
+    }
+  }
+  RC_ASSERT(spans == count);
+}
+
+}  // namespace
+}  // namespace sluice
