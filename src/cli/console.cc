@@ -3,28 +3,25 @@
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
 
-#include <algorithm>
 #include <cstdio>
 #include <nlohmann/json.hpp>
+
+#include "base/text.h"
 
 namespace sluice::cli {
 namespace {
 
-void complain(std::string message) {
-  std::ranges::replace_if(
-      message, [](char c) { return static_cast<unsigned char>(c) < ' '; }, ' ');
-  fmt::print(stderr, "sluice: {}\n", message);
-}
+void complain(const Error& error) { fmt::print(stderr, "sluice: {}\n", one_line(error.message())); }
 
 }  // namespace
 
 int bad_input(const Error& error) {
-  complain(error.message());
+  complain(error);
   return kBadInput;
 }
 
 int failed(const Error& error) {
-  complain(error.message());
+  complain(error);
   return kFailed;
 }
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/check.h"
-#include "base/nearest.h"
+#include "base/text.h"
 #include "cli/commands.h"
 #include "cli/console.h"
 

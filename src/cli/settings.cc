@@ -9,7 +9,7 @@
 
 #include "algorithms/presets.h"
 #include "base/file.h"
-#include "base/nearest.h"
+#include "base/text.h"
 
 namespace sluice::cli {
 namespace {
@@ -52,13 +52,6 @@ std::string toml_value(const Json& value) {
       text += c;
     }
   }
-  return text;
-}
-
-// A TOML comment holds no control characters.
-std::string toml_comment(std::string text) {
-  std::ranges::replace_if(
-      text, [](char c) { return static_cast<unsigned char>(c) < ' ' || c == '\x7f'; }, '?');
   return text;
 }
 
@@ -212,7 +205,7 @@ std::string Settings::to_toml() const {
   std::string toml;
   for (const Entry& entry : entries_) {
     toml += fmt::format("{} = {}  # {}\n", entry.setting.key, toml_value(entry.value),
-                        toml_comment(entry.origin.text()));
+                        one_line(entry.origin.text()));
   }
   return toml;
 }

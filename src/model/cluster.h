@@ -13,6 +13,10 @@ namespace sluice {
 struct AllReduceCost {
   Duration startup{0};
   double ns_per_byte = 0;
+
+  Duration time(Bytes bytes) const {
+    return startup + from_ns(static_cast<double>(bytes) * ns_per_byte);
+  }
 };
 
 // The machines and the network between them, as the simulator sees them.

@@ -10,7 +10,7 @@
 #include <sstream>
 #include <utility>
 
-#include "base/nearest.h"
+#include "base/text.h"
 
 namespace sluice {
 namespace {
@@ -138,7 +138,7 @@ Result<Json> parse_toml(const std::string& text, const std::string& source) {
   } catch (const toml::parse_error& e) {
     const auto at = e.source().begin;
     return Error(fmt::format("{}: is not TOML: line {}, column {}: {}", source, at.line, at.column,
-                             e.description()));
+                             one_line(std::string(e.description()))));
   }
 }
 

@@ -6,6 +6,9 @@
 
 namespace sluice {
 
+// The text with a blank for every control character, so that it stays on one line.
+std::string one_line(std::string text);
+
 // The name that a mistyped word most likely meant; empty if none is close. Close means that it
 // takes one slip, or one for every three letters: a letter wrong, missing, too many, or swapped
 // with the next.

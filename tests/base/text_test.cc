@@ -1,4 +1,4 @@
-#include "base/nearest.h"
+#include "base/text.h"
 
 #include <gtest/gtest.h>
 
@@ -29,6 +29,10 @@ TEST(NearestTest, SaysNothingWhereNothingIsClose) {
 TEST(NearestTest, EndsAComplaint) {
   EXPECT_EQ(suggestion("sede", kNames), "; did you mean seed?");
   EXPECT_EQ(suggestion("bandwidth", kNames), "");
+}
+
+TEST(OneLineTest, BlanksControlCharacters) {
+  EXPECT_EQ(one_line("a\nb\tc\x7f\x1b[Kü"), "a b c  [Kü");
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "base/nearest.h"
+#include "base/text.h"
 
 #include <algorithm>
 #include <vector>
@@ -26,6 +26,12 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 }
 
 }  // namespace
+
+std::string one_line(std::string text) {
+  std::ranges::replace_if(
+      text, [](char c) { return static_cast<unsigned char>(c) < ' ' || c == '\x7f'; }, ' ');
+  return text;
+}
 
 std::string nearest(std::string_view word, std::span<const std::string> names) {
   constexpr std::size_t kLongestName = 64;

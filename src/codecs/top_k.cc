@@ -1,0 +1,112 @@
+#include "codecs/top_k.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <numeric>
+
+#include "base/check.h"
+#include "base/random.h"
+#include "codecs/bits.h"
+
+namespace sluice {
+namespace {
+
+// Selection in three steps, each on far fewer values than the one before:
+//   1. a sample, one value of each stretch, guesses a threshold that a little more than k values
+//      reach;
+//   2. one pass finds these survivors, and skips blocks whose largest value falls short;
+//   3. nth_element among the survivors finds the k largest.
+// If fewer than k survive, the guess was too high, and 2 goes again with a lower one.
+constexpr std::size_t kStretch = 128;
+constexpr std::size_t kBlock = 64;
+
+// A magnitude and its position in one number, which is larger if it comes first in the selection.
+using Candidate = std::uint64_t;
+
+Candidate candidate(Magnitude magnitude, std::size_t position) {
+  return (Candidate{magnitude} << 32U) | ~static_cast<std::uint32_t>(position);
+}
+
+std::uint32_t position_of(Candidate candidate) { return ~static_cast<std::uint32_t>(candidate); }
+
+// A place drawn at random in each stretch: a period in the values cannot mislead it.
+std::vector<Magnitude> sample_of(std::span<const float> values) {
+  Random random(0);
+  std::vector<Magnitude> sample(values.size() / kStretch);
+  for (std::size_t i = 0; i < sample.size(); ++i) {
+    sample[i] = magnitude_of(values[i * kStretch + random.below(kStretch)]);
+  }
+  return sample;
+}
+
+// The magnitude that `rank` others of the sample reach; 0, which all values reach, if there are not
+// so many.
+Magnitude ranked(std::vector<Magnitude>& sample, std::size_t rank) {
+  if (rank >= sample.size()) {
+    return 0;
+  }
+  const auto nth = sample.begin() + static_cast<std::ptrdiff_t>(rank);
+  std::nth_element(sample.begin(), nth, sample.end(), std::greater<>());
+  return *nth;
+}
+
+// Values that reach the threshold, in the order of their positions: the k largest are among them if
+// there are k.
+std::vector<Candidate> survivors_of(std::span<const float> values, Magnitude threshold,
+                                    std::size_t k) {
+  std::vector<Candidate> survivors;
+  for (std::size_t begin = 0; begin < values.size(); begin += kBlock) {
+    const auto block = values.subspan(begin, std::min(kBlock, values.size() - begin));
+    if (largest_magnitude(block) < threshold) {
+      continue;
+    }
+    for (std::size_t i = 0; i < block.size(); ++i) {
+      const Magnitude magnitude = magnitude_of(block[i]);
+      if (magnitude >= threshold) {
+        survivors.push_back(candidate(magnitude, begin + i));
+        // From here on a tie with the threshold comes too late.
+        threshold += survivors.size() == k ? 1 : 0;
+      }
+    }
+  }
+  return survivors;
+}
+
+std::vector<Candidate> enough_survivors(std::span<const float> values, std::size_t k) {
+  std::vector<Magnitude> sample = sample_of(values);
+  const double expected = static_cast<double>(k) / static_cast<double>(kStretch);
+  // Four standard deviations above what the sample has of the k largest on average.
+  auto rank = static_cast<std::size_t>(expected + 4 * std::sqrt(expected) + 4);
+  for (;; rank *= 4) {
+    std::vector<Candidate> survivors = survivors_of(values, ranked(sample, rank), k);
+    if (survivors.size() >= k) {
+      return survivors;
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<std::uint32_t> top_k(std::span<const float> values, std::size_t k) {
+  check(values.size() <= std::numeric_limits<std::uint32_t>::max(), "positions fit 32 bits");
+  std::vector<std::uint32_t> positions(std::min(k, values.size()));
+  if (k == 0 || k >= values.size()) {
+    std::iota(positions.begin(), positions.end(), 0U);
+    return positions;
+  }
+  const std::vector<Candidate> survivors = enough_survivors(values, k);
+  std::vector<Candidate> ranked = survivors;
+  const auto last = ranked.begin() + static_cast<std::ptrdiff_t>(k - 1);
+  std::nth_element(ranked.begin(), last, ranked.end(), std::greater<>());
+  auto out = positions.begin();
+  for (const Candidate survivor : survivors) {
+    if (survivor >= *last) {
+      *out++ = position_of(survivor);
+    }
+  }
+  return positions;
+}
+
+}  // namespace sluice

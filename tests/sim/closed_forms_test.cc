@@ -1,0 +1,184 @@
+// The simulator against the papers' equations.
+#include "planner/closed_forms.h"
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <algorithm>
+
+#include "collectives/cost.h"
+#include "partition/merge.h"
+#include "support/nets.h"
+#include "support/simulated.h"
+
+namespace sluice {
+namespace {
+
+using testing::any_allreduce;
+using testing::any_net;
+using testing::between;
+using testing::point;
+using testing::run_simulated;
+
+// ---- MG-WFBP: the channel that takes a + b*M ----------------------------------------------------
+
+// The equations have a barrier: forward waits for all messages. Sluice has none. With fifo the
+// message of the first layer with parameters is the last one, so that layer waits for all, too; but
+// bare layers before it run while the last messages are under way.
+Duration without_barrier(Duration iteration, const Profile& profile) {
+  Duration ahead{0};
+  for (const LayerProfile& layer : profile.layers) {
+    if (layer.params > 0) {
+      break;
+    }
+    ahead += layer.forward;
+  }
+  return std::max(iteration - ahead, profile.compute());
+}
+
+struct Channel {
+  Cluster cluster;
+  AllReduceCost cost;  // synchronisation included
+};
+
+Channel any_channel() {
+  Channel channel;
+  channel.cluster.topology = Topology(static_cast<std::size_t>(*between(1, 3)), 1, 0);
+  channel.cluster.allreduce = any_allreduce();
+  channel.cluster.sync = from_us(static_cast<double>(*between(0, 5)));
+  channel.cost = *channel.cluster.allreduce;
+  channel.cost.startup += channel.cluster.sync;
+  return channel;
+}
+
+RC_GTEST_PROP(ChannelEquations, WfbpIsEquations6To8, ()) {
+  const Profile profile = any_net(20);
+  const Channel channel = any_channel();
+  const auto run = run_simulated(profile, channel.cluster,
+                                 point(Exchange::kAllReduce, Partition::kLayer, Order::kFifo));
+  RC_ASSERT(run.result.iteration_time() ==
+            without_barrier(wfbp_iteration(profile, channel.cost), profile));
+}
+
+RC_GTEST_PROP(ChannelEquations, SingleIsEquation3WithOneMessage, ()) {
+  Profile profile = any_net(20);
+  profile.layers.front().params += 1;
+  const Channel channel = any_channel();
+  const auto run = run_simulated(profile, channel.cluster,
+                                 point(Exchange::kAllReduce, Partition::kWhole, Order::kFifo));
+  RC_ASSERT(run.result.iteration_time() == single_iteration(profile, channel.cost));
+}
+
+SimulationResult run_merged(const Profile& profile, const Cluster& cluster,
+                            const std::vector<LayerGroup>& groups) {
+  const Job job = testing::job_for(profile, cluster,
+                                   point(Exchange::kAllReduce, Partition::kLayer, Order::kFifo));
+  const auto chunks =
+      std::make_shared<const ChunkMap>(job.layers, cut_merged(job.layers, groups, 1));
+  std::vector<std::unique_ptr<Host>> hosts;
+  std::vector<Protocol*> protocols;
+  for (std::size_t h = 0; h < job.topology.hosts(); ++h) {
+    hosts.push_back(std::make_unique<Host>(job, chunks, HostId(h)));
+    protocols.push_back(hosts.back().get());
+  }
+  return simulate({.profile = profile, .cluster = cluster, .hosts = protocols});
+}
+
+RC_GTEST_PROP(ChannelEquations, MergedIsEquations20And21, ()) {
+  const Profile profile = any_net(20);
+  const Channel channel = any_channel();
+  for (const MergePlan& plan :
+       {merge_greedy(profile, channel.cost), merge_optimal(profile, channel.cost)}) {
+    RC_ASSERT(run_merged(profile, channel.cluster, plan.groups).iteration_time() ==
+              without_barrier(plan.iteration, profile));
+  }
+}
+
+// ---- Table II: the collectives on the network ---------------------------------------------------
+
+// A network on which a message takes alpha + beta*M, and nothing else costs time but addition.
+struct Net {
+  Cluster cluster;
+  LinkCost link;
+};
+
+Net any_net_of(std::size_t hosts) {
+  Net net;
+  net.link = {from_us(static_cast<double>(*between(0, 60))), *rc::gen::element(0.1, 0.8, 3.0, 25.0),
+              *rc::gen::element(0.0, 0.1, 2.0)};
+  net.cluster.topology = Topology(hosts, 1, 0);
+  net.cluster.latency = net.link.startup;
+  net.cluster.bandwidth_gbps = 8 / net.link.ns_per_byte;
+  net.cluster.reduce_ns_per_byte = net.link.reduce_ns_per_byte;
+  net.cluster.update_ns_per_byte = 0;
+  net.cluster.header_bytes = 0;
+  return net;
+}
+
+Profile one_layer(std::int64_t params, double forward_us, double backward_us) {
+  return testing::profile_of({params}, forward_us, backward_us);
+}
+
+// Times are rounded to picoseconds message by message.
+bool equal_to_rounding(Duration a, Duration b) { return std::chrono::abs(a - b) <= from_ns(1); }
+
+class TableTwo : public ::testing::TestWithParam<Collective> {};
+
+TEST_P(TableTwo, IsTheSimulatedTimeForPowersOfTwo) {
+  const Strategy strategy = point(Exchange::kAllReduce, Partition::kWhole, Order::kFifo);
+  const bool holds = rc::check([&] {
+    const auto workers = std::size_t{1} << static_cast<std::size_t>(*between(0, 5));
+    const Net net = any_net_of(workers);
+    const auto params = static_cast<std::int64_t>(workers) * *between(1, 5000);
+    const auto run = run_simulated(one_layer(params, 0, 0), net.cluster, strategy, 1);
+    const AllReduceCost cost = collective_cost(GetParam(), workers, net.link);
+    RC_ASSERT(equal_to_rounding(run.result.end, cost.time(params * kFloatBytes)));
+  });
+  EXPECT_TRUE(holds);
+}
+
+INSTANTIATE_TEST_SUITE_P(Collectives, TableTwo, ::testing::Values(Collective::kRing),
+                         [](const auto& of) {
+                           std::string name(name_of(kCollectiveNames, of.param));
+                           std::erase(name, '-');
+                           return name;
+                         });
+
+// ---- Pipe-SGD and Analysis ----------------------------------------------------------------------
+
+RC_GTEST_PROP(NetworkEquations, DSyncIsEquation2, ()) {
+  const std::size_t workers = std::size_t{1} << static_cast<std::size_t>(*between(0, 4));
+  Net net = any_net_of(workers);
+  net.cluster.update_ns_per_byte = *rc::gen::element(0.0, 0.5, 4.0);
+  net.cluster.sync = from_us(static_cast<double>(*between(0, 30)));
+  const auto params = static_cast<std::int64_t>(workers) * *between(1, 5000);
+  const Profile profile =
+      one_layer(params, static_cast<double>(*between(0, 90)), static_cast<double>(*between(0, 90)));
+  const Bytes bytes = params * kFloatBytes;
+  const Stages stages{from_ns(static_cast<double>(bytes) * net.cluster.update_ns_per_byte),
+                      profile.compute(),
+                      segmented_all_reduce(collective_cost(Collective::kRing, workers, net.link),
+                                           bytes, 1, net.cluster.sync)};
+  const auto run = run_simulated(profile, net.cluster,
+                                 point(Exchange::kAllReduce, Partition::kWhole, Order::kFifo));
+  RC_ASSERT(equal_to_rounding(run.result.iteration_time(), synchronous_iteration(stages)));
+}
+
+RC_GTEST_PROP(NetworkEquations, TrafficIsThatOfTableI, ()) {
+  const auto workers = static_cast<std::size_t>(*between(1, 6));
+  Net net = any_net_of(workers);
+  const Profile profile = any_net(6);
+  const double all = static_cast<double>(total_params(profile.layout()) * kFloatBytes) *
+                     static_cast<double>(workers);
+  const auto ring = run_simulated(profile, net.cluster,
+                                  point(Exchange::kAllReduce, Partition::kLayer, Order::kFifo), 1);
+  const double saved = 2 * all / static_cast<double>(workers);
+  RC_ASSERT(static_cast<double>(ring.result.bytes) == kAllReduceTraffic * all - saved);
+  net.cluster.topology = Topology(workers, 1, 1);
+  const auto bsp = run_simulated(profile, net.cluster,
+                                 point(Exchange::kBroadcast, Partition::kLayer, Order::kFifo), 1);
+  RC_ASSERT(static_cast<double>(bsp.result.bytes) == bsp_traffic(1) * all);
+}
+
+}  // namespace
+}  // namespace sluice
