@@ -45,8 +45,8 @@ Duration merged_iteration(const Profile& profile, const AllReduceCost& cost,
 // away. O(L), and not always optimal: it looks ahead by one layer only.
 MergePlan merge_greedy(const Profile& profile, const AllReduceCost& cost);
 
-// The groups with the least time of an iteration, by dynamic programming in O(L^2). Among equals,
-// the one with the longer messages.
+// The groups with the least time of an iteration, by dynamic programming in O(L^2). Where it
+// makes no difference it merges.
 MergePlan merge_optimal(const Profile& profile, const AllReduceCost& cost);
 
 // A chunk for each group, dealt over the servers in turn.

@@ -54,9 +54,10 @@ Duration segmented_all_reduce(const AllReduceCost& cost, Bytes bytes, std::int64
 // Eq. 7: throughput of a worker against that of one that trains alone.
 double scaling_efficiency(const Stages& stages);
 
-// ---- Analysis, Table I: how many times the model's size crosses the network in an iteration, for
-// each of the N workers. In all it is M * N times as much. -------------------------------------
+// ---- Analysis, Table I --------------------------------------------------------------------------
 
+// How often the model's bytes cross the network in an iteration, for each worker: the table's
+// entries over M * N.
 constexpr double bsp_traffic(double aggregated_workers) { return 2 / aggregated_workers; }  // l
 inline constexpr double kAspTraffic = 2;
 constexpr double ssp_traffic(double staleness) { return 1 + 1 / (staleness + 1); }  // s

@@ -175,6 +175,11 @@ TEST(Merge, WithStartUpBeyondAllElseThereIsOneMessage) {
   }
 }
 
+TEST(Merge, WhereItMakesNoDifferenceOptimalMerges) {
+  const Profile profile = timed_net(5, {{0, 1}, {0, 1}, {0, 1}});
+  EXPECT_EQ(merge_optimal(profile, timed_allreduce(0)).groups, (std::vector<LayerGroup>{{0, 3}}));
+}
+
 // The bare layers take their time, and the message of the layer behind them does not wait.
 TEST(Merge, BareLayersSendNothingAndKeepNothingWaiting) {
   const Profile profile = timed_net(0, {{50, 0}, {1, 2}, {50, 0}, {1, 2}, {1, 0}});

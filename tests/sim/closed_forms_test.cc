@@ -16,7 +16,7 @@ namespace {
 
 using testing::any_allreduce;
 using testing::any_net;
-using testing::between;
+using testing::anywhere;
 using testing::point;
 using testing::run_simulated;
 
@@ -43,9 +43,9 @@ struct Channel {
 
 Channel any_channel() {
   Channel channel;
-  channel.cluster.topology = Topology(static_cast<std::size_t>(*between(1, 3)), 1, 0);
+  channel.cluster.topology = Topology(static_cast<std::size_t>(*anywhere(1, 3)), 1, 0);
   channel.cluster.allreduce = any_allreduce();
-  channel.cluster.sync = from_us(static_cast<double>(*between(0, 5)));
+  channel.cluster.sync = from_us(static_cast<double>(*anywhere(0, 5)));
   channel.cost = *channel.cluster.allreduce;
   channel.cost.startup += channel.cluster.sync;
   return channel;
@@ -97,22 +97,22 @@ RC_GTEST_PROP(ChannelEquations, MergedIsEquations20And21, ()) {
 // ---- Table II: the collectives on the network ---------------------------------------------------
 
 // A network on which a message takes alpha + beta*M, and nothing else costs time but addition.
-struct Net {
+struct Links {
   Cluster cluster;
-  LinkCost link;
+  LinkCost cost;
 };
 
-Net any_net_of(std::size_t hosts) {
-  Net net;
-  net.link = {from_us(static_cast<double>(*between(0, 60))), *rc::gen::element(0.1, 0.8, 3.0, 25.0),
-              *rc::gen::element(0.0, 0.1, 2.0)};
-  net.cluster.topology = Topology(hosts, 1, 0);
-  net.cluster.latency = net.link.startup;
-  net.cluster.bandwidth_gbps = 8 / net.link.ns_per_byte;
-  net.cluster.reduce_ns_per_byte = net.link.reduce_ns_per_byte;
-  net.cluster.update_ns_per_byte = 0;
-  net.cluster.header_bytes = 0;
-  return net;
+Links any_links(std::size_t hosts) {
+  Links links;
+  links.cost = {from_us(static_cast<double>(*anywhere(0, 60))),
+                *rc::gen::element(0.1, 0.8, 3.0, 25.0), *rc::gen::element(0.0, 0.1, 2.0)};
+  links.cluster.topology = Topology(hosts, 1, 0);
+  links.cluster.latency = links.cost.startup;
+  links.cluster.bandwidth_gbps = 8 / links.cost.ns_per_byte;
+  links.cluster.reduce_ns_per_byte = links.cost.reduce_ns_per_byte;
+  links.cluster.update_ns_per_byte = 0;
+  links.cluster.header_bytes = 0;
+  return links;
 }
 
 Profile one_layer(std::int64_t params, double forward_us, double backward_us) {
@@ -127,11 +127,11 @@ class TableTwo : public ::testing::TestWithParam<Collective> {};
 TEST_P(TableTwo, IsTheSimulatedTimeForPowersOfTwo) {
   const Strategy strategy = point(Exchange::kAllReduce, Partition::kWhole, Order::kFifo);
   const bool holds = rc::check([&] {
-    const auto workers = std::size_t{1} << static_cast<std::size_t>(*between(0, 5));
-    const Net net = any_net_of(workers);
-    const auto params = static_cast<std::int64_t>(workers) * *between(1, 5000);
-    const auto run = run_simulated(one_layer(params, 0, 0), net.cluster, strategy, 1);
-    const AllReduceCost cost = collective_cost(GetParam(), workers, net.link);
+    const auto workers = std::size_t{1} << static_cast<std::size_t>(*anywhere(0, 5));
+    const Links links = any_links(workers);
+    const auto params = static_cast<std::int64_t>(workers) * *anywhere(1, 5000);
+    const auto run = run_simulated(one_layer(params, 0, 0), links.cluster, strategy, 1);
+    const AllReduceCost cost = collective_cost(GetParam(), workers, links.cost);
     RC_ASSERT(equal_to_rounding(run.result.end, cost.time(params * kFloatBytes)));
   });
   EXPECT_TRUE(holds);
@@ -147,35 +147,35 @@ INSTANTIATE_TEST_SUITE_P(Collectives, TableTwo, ::testing::Values(Collective::kR
 // ---- Pipe-SGD and Analysis ----------------------------------------------------------------------
 
 RC_GTEST_PROP(NetworkEquations, DSyncIsEquation2, ()) {
-  const std::size_t workers = std::size_t{1} << static_cast<std::size_t>(*between(0, 4));
-  Net net = any_net_of(workers);
-  net.cluster.update_ns_per_byte = *rc::gen::element(0.0, 0.5, 4.0);
-  net.cluster.sync = from_us(static_cast<double>(*between(0, 30)));
-  const auto params = static_cast<std::int64_t>(workers) * *between(1, 5000);
-  const Profile profile =
-      one_layer(params, static_cast<double>(*between(0, 90)), static_cast<double>(*between(0, 90)));
+  const std::size_t workers = std::size_t{1} << static_cast<std::size_t>(*anywhere(0, 4));
+  Links links = any_links(workers);
+  links.cluster.update_ns_per_byte = *rc::gen::element(0.0, 0.5, 4.0);
+  links.cluster.sync = from_us(static_cast<double>(*anywhere(0, 30)));
+  const auto params = static_cast<std::int64_t>(workers) * *anywhere(1, 5000);
+  const Profile profile = one_layer(params, static_cast<double>(*anywhere(0, 90)),
+                                    static_cast<double>(*anywhere(0, 90)));
   const Bytes bytes = params * kFloatBytes;
-  const Stages stages{from_ns(static_cast<double>(bytes) * net.cluster.update_ns_per_byte),
+  const Stages stages{from_ns(static_cast<double>(bytes) * links.cluster.update_ns_per_byte),
                       profile.compute(),
-                      segmented_all_reduce(collective_cost(Collective::kRing, workers, net.link),
-                                           bytes, 1, net.cluster.sync)};
-  const auto run = run_simulated(profile, net.cluster,
+                      segmented_all_reduce(collective_cost(Collective::kRing, workers, links.cost),
+                                           bytes, 1, links.cluster.sync)};
+  const auto run = run_simulated(profile, links.cluster,
                                  point(Exchange::kAllReduce, Partition::kWhole, Order::kFifo));
   RC_ASSERT(equal_to_rounding(run.result.iteration_time(), synchronous_iteration(stages)));
 }
 
 RC_GTEST_PROP(NetworkEquations, TrafficIsThatOfTableI, ()) {
-  const auto workers = static_cast<std::size_t>(*between(1, 6));
-  Net net = any_net_of(workers);
+  const auto workers = static_cast<std::size_t>(*anywhere(1, 6));
+  Links links = any_links(workers);
   const Profile profile = any_net(6);
   const double all = static_cast<double>(total_params(profile.layout()) * kFloatBytes) *
                      static_cast<double>(workers);
-  const auto ring = run_simulated(profile, net.cluster,
+  const auto ring = run_simulated(profile, links.cluster,
                                   point(Exchange::kAllReduce, Partition::kLayer, Order::kFifo), 1);
   const double saved = 2 * all / static_cast<double>(workers);
   RC_ASSERT(static_cast<double>(ring.result.bytes) == kAllReduceTraffic * all - saved);
-  net.cluster.topology = Topology(workers, 1, 1);
-  const auto bsp = run_simulated(profile, net.cluster,
+  links.cluster.topology = Topology(workers, 1, 1);
+  const auto bsp = run_simulated(profile, links.cluster,
                                  point(Exchange::kBroadcast, Partition::kLayer, Order::kFifo), 1);
   RC_ASSERT(static_cast<double>(bsp.result.bytes) == bsp_traffic(1) * all);
 }

@@ -8,22 +8,27 @@
 
 namespace sluice::testing {
 
+// Like between, but the whole range from the first case on.
+inline rc::Gen<std::int64_t> anywhere(std::int64_t low, std::int64_t high) {
+  return rc::gen::resize(rc::kNominalSize, between(low, high));
+}
+
 // A made-up net; layers are bare (without parameters) now and then.
 inline Profile any_net(std::int64_t most_layers) {
   Profile profile;
   profile.name = "generated";
-  const auto layers = *between(1, most_layers);
+  const auto layers = *anywhere(1, most_layers);
   for (std::int64_t l = 0; l < layers; ++l) {
     const bool bare = *rc::gen::weightedElement<bool>({{4, false}, {1, true}});
-    profile.layers.push_back({"L" + std::to_string(l), bare ? 0 : *between(1, 4000),
-                              from_us(static_cast<double>(*between(0, 20))),
-                              from_us(static_cast<double>(*between(0, 50)))});
+    profile.layers.push_back({"L" + std::to_string(l), bare ? 0 : *anywhere(1, 4000),
+                              from_us(static_cast<double>(*anywhere(0, 20))),
+                              from_us(static_cast<double>(*anywhere(0, 50)))});
   }
   return profile;
 }
 
 inline AllReduceCost any_allreduce() {
-  return {from_us(static_cast<double>(*between(0, 100))), *rc::gen::element(0.0, 0.7, 3.0, 11.0)};
+  return {from_us(static_cast<double>(*anywhere(0, 100))), *rc::gen::element(0.0, 0.7, 3.0, 11.0)};
 }
 
 // Backward steps and messages in microseconds; layers in forward order. A message takes the
