@@ -27,6 +27,7 @@ class IdleLearner final : public Learner {
   const std::vector<Layer>& layers() const override { return layers_; }
   std::span<float> parameters() override { return parameters_; }
   std::span<float> gradients() override { return gradients_; }
+  void gradients_into(std::span<float>) override {}
   double step(Iteration, StepHooks& hooks) override {
     for (std::size_t l = 0; l < kLayers; ++l) {
       hooks.before_layer(LayerId(l));
@@ -117,6 +118,7 @@ class SleepingLearner final : public Learner {
   const std::vector<Layer>& layers() const override { return layers_; }
   std::span<float> parameters() override { return parameters_; }
   std::span<float> gradients() override { return gradients_; }
+  void gradients_into(std::span<float>) override {}
   double step(Iteration, StepHooks& hooks) override {
     hooks.before_layer(LayerId(0));
     std::this_thread::sleep_for(std::chrono::milliseconds(500));

@@ -1,53 +1,85 @@
 #include "algorithms/allreduce_worker.h"
 
+#include <algorithm>
+#include <utility>
+
 namespace sluice {
 
 AllReduceWorker::AllReduceWorker(const Job& job, std::shared_ptr<const ChunkMap> chunk_map,
                                  NodeId self)
     : Worker(job, chunk_map, self),
       native_(job.native_allreduce),
-      runner_(Collective::kRing, self, job.topology.workers(), chunk_map) {}
+      runner_(Collective::kRing, self, job.topology.workers(), job.strategy.gradient_slots(),
+              chunk_map),
+      states_(chunks().size()) {}
 
 BufferRange AllReduceWorker::landing(const Message& message) const {
   return runner_.landing(message);
 }
 
 void AllReduceWorker::exchange(ChunkId chunk, Iteration iteration, Effects& effects) {
+  states_[chunk.index()].next = iteration;
   if (native_) {
-    Payload gradient = effects.borrow(self(), {Buffer::kGradients, chunks()[chunk].range});
-    Message request = about(chunk, MessageKind::kAllReduce, self(), iteration);
-    request.payload_bytes = gradient.size();
-    effects.send(request, std::move(gradient));
+    send(about(chunk, MessageKind::kAllReduce, self(), iteration),
+         effects.borrow(self(), gradient_of(chunk, iteration)), effects);
   } else if (runner_.begin(chunk, iteration, effects)) {
-    update(chunk, iteration, effects);
+    on_summed(chunk, iteration);
   }
+  go_on_if_ready(chunk, effects);
 }
 
 void AllReduceWorker::on_network(const Event& event, Effects& effects) {
   if (const auto* received = std::get_if<Received>(&event);
       received != nullptr && received->message.kind == MessageKind::kAllReduce) {
-    return update(received->message.chunk, received->message.iteration, effects);
+    on_summed(received->message.chunk, received->message.iteration);
+    return go_on_if_ready(received->message.chunk, effects);
   }
   if (const auto* finished = std::get_if<Finished>(&event);
-      finished != nullptr && finished->kind == WorkKind::kUpdate) {
-    return complete(finished->chunk, finished->iteration, effects);
+      finished != nullptr && finished->work.kind == WorkKind::kUpdate) {
+    State& state = states_[finished->work.chunk.index()];
+    state.updating = false;
+    state.applied = finished->work.iteration;
+    return go_on_if_ready(finished->work.chunk, effects);
   }
   if (const auto done = runner_.handle(event, effects)) {
-    update(done->chunk, done->iteration, effects);
+    on_summed(done->chunk, done->iteration);
+    go_on_if_ready(done->chunk, effects);
   }
 }
 
-void AllReduceWorker::update(ChunkId chunk, Iteration iteration, Effects& effects) {
-  Work work;
-  work.kind = WorkKind::kUpdate;
-  work.priority = chunks()[chunk].priority;
-  work.contributors = static_cast<std::uint32_t>(topology().workers());
-  work.node = self();
-  work.chunk = chunk;
-  work.iteration = iteration;
-  work.range = chunks()[chunk].range;
-  work.sources.push_back(effects.borrow(self(), {Buffer::kGradients, work.range}));
-  effects.start(std::move(work));
+// Sums may come in another order than their gradients were made.
+void AllReduceWorker::on_summed(ChunkId chunk, Iteration iteration) {
+  State& state = states_[chunk.index()];
+  auto& early = state.summed_early;
+  early.push_back(iteration);
+  const auto find_next = [&] { return std::find(early.begin(), early.end(), state.summed + 1); };
+  for (auto next = find_next(); next != early.end(); next = find_next()) {
+    early.erase(next);
+    ++state.summed;
+  }
+}
+
+// The next iteration needs all gradients up to itself less the depth of the pipeline.
+void AllReduceWorker::go_on_if_ready(ChunkId chunk, Effects& effects) {
+  State& state = states_[chunk.index()];
+  if (state.next == 0 || state.updating) {
+    return;
+  }
+  const Iteration needed = state.next - (depth_at(state.next) - 1);
+  if (state.applied >= needed) {
+    const Iteration next = std::exchange(state.next, 0);
+    complete(chunk, next, effects);
+  } else if (state.summed > state.applied) {
+    state.updating = true;
+    update(chunk, state.applied + 1, topology().workers(), effects);
+  }
+}
+
+Iteration AllReduceWorker::depth_at(Iteration iteration) const {
+  if (strategy().algorithm != Algorithm::kPipe || iteration <= strategy().pipeline_warmup) {
+    return 1;
+  }
+  return strategy().pipeline_depth;
 }
 
 }  // namespace sluice

@@ -1,14 +1,16 @@
 #pragma once
 
-#include <optional>
+#include <vector>
 
 #include "algorithms/worker.h"
 #include "collectives/runner.h"
 
 namespace sluice {
 
-// Synchronous training without servers: the workers sum each chunk among themselves, and every one
-// applies the same update to its own replica.
+// Training without servers: the workers sum each chunk among themselves, and every one applies the
+// same update to its own replica. With a pipeline of depth K (Pipe-SGD) the parameters of iteration
+// t contain the gradients up to t-K, so that K-1 sums may be under way while the worker computes;
+// K = 1 is plain synchronous training. An update is made only between two uses of the chunk.
 class AllReduceWorker final : public Worker {
  public:
   AllReduceWorker(const Job& job, std::shared_ptr<const ChunkMap> chunks, NodeId self);
@@ -16,12 +18,23 @@ class AllReduceWorker final : public Worker {
   BufferRange landing(const Message& message) const override;
 
  private:
+  struct State {
+    Iteration next = 0;     // the iteration that waits for this chunk; 0 if none does
+    Iteration applied = 0;  // gradients in the parameters
+    Iteration summed = 0;   // gradients whose sums are there, from the first on without a gap
+    std::vector<Iteration> summed_early;
+    bool updating = false;
+  };
+
   void exchange(ChunkId chunk, Iteration iteration, Effects& effects) override;
   void on_network(const Event& event, Effects& effects) override;
-  void update(ChunkId chunk, Iteration iteration, Effects& effects);
+  void on_summed(ChunkId chunk, Iteration iteration);
+  void go_on_if_ready(ChunkId chunk, Effects& effects);
+  Iteration depth_at(Iteration iteration) const;
 
   bool native_;
   CollectiveRunner runner_;
+  std::vector<State> states_;  // by chunk
 };
 
 }  // namespace sluice

@@ -1,8 +1,12 @@
 #include "algorithms/host.h"
 
 #include "algorithms/allreduce_worker.h"
+#include "algorithms/elastic_worker.h"
+#include "algorithms/gossip_worker.h"
 #include "algorithms/server_worker.h"
+#include "algorithms/stale_worker.h"
 #include "base/check.h"
+#include "server/centre.h"
 #include "server/shard.h"
 
 namespace sluice {
@@ -10,10 +14,30 @@ namespace {
 
 std::unique_ptr<Protocol> make_worker(const Job& job, std::shared_ptr<const ChunkMap> chunks,
                                       NodeId self) {
+  switch (job.strategy.algorithm) {
+    case Algorithm::kSsp:
+      return std::make_unique<StaleWorker>(job, std::move(chunks), self);
+    case Algorithm::kEasgd:
+      return std::make_unique<ElasticWorker>(job, std::move(chunks), self);
+    case Algorithm::kGossip:
+      return std::make_unique<SharingWorker>(job, std::move(chunks), self);
+    case Algorithm::kPairs:
+      return std::make_unique<PairingWorker>(job, std::move(chunks), self);
+    default:
+      break;
+  }
   if (job.strategy.uses_servers()) {
     return std::make_unique<ServerWorker>(job, std::move(chunks), self);
   }
   return std::make_unique<AllReduceWorker>(job, std::move(chunks), self);
+}
+
+std::unique_ptr<Protocol> make_server(const Job& job, std::shared_ptr<const ChunkMap> chunks,
+                                      NodeId self) {
+  if (job.strategy.algorithm == Algorithm::kEasgd) {
+    return std::make_unique<Centre>(job, std::move(chunks), self);
+  }
+  return std::make_unique<Shard>(job, std::move(chunks), self);
 }
 
 NodeId node_of(const Event& event) {
@@ -24,7 +48,7 @@ NodeId node_of(const Event& event) {
     NodeId operator()(const Received& e) const { return e.message.to; }
     NodeId operator()(const Sent& e) const { return e.message.from; }
     NodeId operator()(const Returned& e) const { return e.message.from; }
-    NodeId operator()(const Finished& e) const { return e.node; }
+    NodeId operator()(const Finished& e) const { return e.work.node; }
   };
   return std::visit(Visitor{}, event);
 }
@@ -79,7 +103,7 @@ Host::Host(const Job& job, std::shared_ptr<const ChunkMap> chunks, HostId self)
     if (topology_.is_worker(id)) {
       nodes_[n] = make_worker(job, chunks, id);
     } else if (job.strategy.uses_servers()) {
-      nodes_[n] = std::make_unique<Shard>(job, chunks, id);
+      nodes_[n] = make_server(job, chunks, id);
     }
   }
 }

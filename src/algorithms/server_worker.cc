@@ -21,18 +21,9 @@ Countdown notices_per_layer(const ChunkMap& chunks) {
 ServerWorker::ServerWorker(const Job& job, std::shared_ptr<const ChunkMap> chunk_map, NodeId self)
     : Worker(job, std::move(chunk_map), self), notices_missing_(notices_per_layer(chunks())) {}
 
-BufferRange ServerWorker::landing(const Message& message) const {
-  if (message.kind == MessageKind::kParameters) {
-    return {Buffer::kParameters, chunks()[message.chunk].range};
-  }
-  return {};
-}
-
 void ServerWorker::exchange(ChunkId chunk, Iteration iteration, Effects& effects) {
-  Payload gradient = effects.borrow(self(), {Buffer::kGradients, chunks()[chunk].range});
-  Message push = about(chunk, MessageKind::kPush, server_of(chunk), iteration);
-  push.payload_bytes = gradient.size();
-  effects.send(push, std::move(gradient));
+  send(about(chunk, MessageKind::kPush, server_of(chunk), iteration),
+       effects.borrow(self(), gradient_of(chunk, iteration)), effects);
 }
 
 void ServerWorker::on_network(const Event& event, Effects& effects) {
@@ -51,6 +42,14 @@ void ServerWorker::on_network(const Event& event, Effects& effects) {
   }
 }
 
+void ServerWorker::on_next_iteration(Iteration iteration, Effects& effects) {
+  if (strategy().exchange == Exchange::kLatePull) {
+    for (std::size_t c = 0; c < chunks().size(); ++c) {
+      pull(ChunkId(c), iteration, effects);
+    }
+  }
+}
+
 // As MXNet's KVStore does, a layer is pulled when all its parts have been announced.
 void ServerWorker::on_notice(const Message& notice, Effects& effects) {
   const LayerId layer = head_of(chunks(), notice.chunk);
@@ -59,9 +58,13 @@ void ServerWorker::on_notice(const Message& notice, Effects& effects) {
   }
   for (const ChunkId chunk : chunks().chunks_of(layer)) {
     if (head_of(chunks(), chunk) == layer) {
-      effects.send(about(chunk, MessageKind::kPull, server_of(chunk), notice.iteration), {});
+      pull(chunk, notice.iteration, effects);
     }
   }
+}
+
+void ServerWorker::pull(ChunkId chunk, Iteration iteration, Effects& effects) const {
+  send(about(chunk, MessageKind::kPull, server_of(chunk), iteration), {}, effects);
 }
 
 }  // namespace sluice

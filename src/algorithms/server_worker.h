@@ -4,19 +4,20 @@
 
 namespace sluice {
 
-// Synchronous training over parameter servers: push the gradient, get the parameters back, either
-// unasked (broadcast) or by a pull after the server's notice.
+// A worker that computes only with what its servers send: push the gradient, get the parameters
+// back, unasked (broadcast), by a pull after the server's notice, or by a pull when the next
+// iteration begins. Whether the server waits for the other workers is the server's affair: this is
+// the worker of BSP and of ASP.
 class ServerWorker final : public Worker {
  public:
   ServerWorker(const Job& job, std::shared_ptr<const ChunkMap> chunks, NodeId self);
 
-  BufferRange landing(const Message& message) const override;
-
  private:
   void exchange(ChunkId chunk, Iteration iteration, Effects& effects) override;
   void on_network(const Event& event, Effects& effects) override;
+  void on_next_iteration(Iteration iteration, Effects& effects) override;
   void on_notice(const Message& notice, Effects& effects);
-  NodeId server_of(ChunkId chunk) const { return topology().server(chunks()[chunk].server); }
+  void pull(ChunkId chunk, Iteration iteration, Effects& effects) const;
 
   Countdown notices_missing_;  // by layer
 };

@@ -3,7 +3,8 @@
 namespace sluice {
 
 Worker::Worker(const Job& job, std::shared_ptr<const ChunkMap> chunks, NodeId self)
-    : first_chunk_(job.strategy.uses_servers() && job.strategy.staggered ? self.index() : 0),
+    : strategy_(job.strategy),
+      first_chunk_(job.strategy.uses_servers() && job.strategy.staggered ? self.index() : 0),
       topology_(job.topology),
       chunks_(std::move(chunks)),
       self_(self),
@@ -17,10 +18,18 @@ void Worker::handle(const Event& event, Effects& effects) {
     }
   } else if (const auto* ready = std::get_if<GradientReady>(&event)) {
     on_gradient(*ready, effects);
-  } else if (!std::holds_alternative<BackwardDone>(event)) {
+  } else if (const auto* done = std::get_if<BackwardDone>(&event)) {
+    on_backward_done(*done, effects);
+  } else {
     on_network(event, effects);
   }
 }
+
+BufferRange Worker::landing(const Message& message) const {
+  return message.kind == MessageKind::kParameters ? parameters_of(message.chunk) : BufferRange{};
+}
+
+void Worker::on_next_iteration(Iteration /*iteration*/, Effects& /*effects*/) {}
 
 void Worker::on_gradient(const GradientReady& event, Effects& effects) {
   const auto chunks = chunks_->chunks_of(event.layer);
@@ -29,10 +38,22 @@ void Worker::on_gradient(const GradientReady& event, Effects& effects) {
   }
   for (std::size_t i = 0; i < chunks.size(); ++i) {
     const ChunkId chunk = chunks[(first_chunk_ + i) % chunks.size()];
-    if (gradients_missing_.arrive(chunk.index())) {
+    if (!gradients_missing_.arrive(chunk.index())) {
+      continue;
+    }
+    if (strategy_.order == Order::kAfterBackward) {
+      held_back_.push_back(chunk);
+    } else {
       exchange(chunk, event.iteration + 1, effects);
     }
   }
+}
+
+void Worker::on_backward_done(const BackwardDone& event, Effects& effects) {
+  for (const ChunkId chunk : std::exchange(held_back_, {})) {
+    exchange(chunk, event.iteration + 1, effects);
+  }
+  on_next_iteration(event.iteration + 1, effects);
 }
 
 void Worker::complete(ChunkId chunk, Iteration iteration, Effects& effects) {
@@ -41,6 +62,26 @@ void Worker::complete(ChunkId chunk, Iteration iteration, Effects& effects) {
       effects.release(self_, layer, iteration);
     }
   }
+}
+
+void Worker::update(ChunkId chunk, Iteration iteration, std::size_t contributors,
+                    Effects& effects) const {
+  Work work = work_on(chunk, WorkKind::kUpdate, iteration);
+  work.contributors = static_cast<std::uint32_t>(contributors);
+  work.sources.push_back(effects.borrow(self_, gradient_of(chunk, iteration)));
+  effects.start(std::move(work));
+}
+
+Work Worker::work_on(ChunkId chunk, WorkKind kind, Iteration iteration) const {
+  Work work;
+  work.kind = kind;
+  work.priority = (*chunks_)[chunk].priority;
+  work.node = self_;
+  work.origin = self_;
+  work.chunk = chunk;
+  work.iteration = iteration;
+  work.range = (*chunks_)[chunk].range;
+  return work;
 }
 
 Message Worker::about(ChunkId chunk, MessageKind kind, NodeId to, Iteration iteration) const {
@@ -52,6 +93,20 @@ Message Worker::about(ChunkId chunk, MessageKind kind, NodeId to, Iteration iter
   message.chunk = chunk;
   message.iteration = iteration;
   return message;
+}
+
+void Worker::send(Message message, Payload payload, Effects& effects) const {
+  message.payload_bytes = payload.size();
+  effects.send(message, std::move(payload));
+}
+
+BufferRange Worker::parameters_of(ChunkId chunk) const {
+  return {Buffer::kParameters, (*chunks_)[chunk].range};
+}
+
+BufferRange Worker::gradient_of(ChunkId chunk, Iteration iteration) const {
+  return {Buffer::kGradients, (*chunks_)[chunk].range,
+          static_cast<std::size_t>(iteration - 1) % strategy_.gradient_slots()};
 }
 
 }  // namespace sluice

@@ -17,40 +17,51 @@ bool must_copy(const Round& round) {
 }  // namespace
 
 CollectiveRunner::CollectiveRunner(Collective collective, NodeId self, std::size_t workers,
-                                   std::shared_ptr<const ChunkMap> chunks)
+                                   std::size_t slots, std::shared_ptr<const ChunkMap> chunks)
     : collective_(collective),
       self_(self),
       workers_(workers),
+      slots_(slots),
       chunks_(std::move(chunks)),
-      runs_(chunks_->size()) {}
+      runs_(chunks_->size() * slots) {}
+
+std::size_t CollectiveRunner::slot_of(Iteration iteration) const {
+  return static_cast<std::size_t>(iteration - 1) % slots_;
+}
+
+std::size_t CollectiveRunner::index_of(ChunkId chunk, Iteration iteration) const {
+  return chunk.index() * slots_ + slot_of(iteration);
+}
 
 bool CollectiveRunner::begin(ChunkId chunk, Iteration iteration, Effects& effects) {
-  Run& run = runs_[chunk.index()];
+  Run& run = runs_[index_of(chunk, iteration)];
+  check(run.plan.empty(), "a slot's last sum is done before its next begins");
+  run.chunk = chunk;
   run.iteration = iteration;
   run.plan = make_plan(collective_, self_.index(), workers_, (*chunks_)[chunk].range);
   run.round = 0;
   run.entered = false;
-  return advance(chunk, effects);
+  return done_if(advance(run, effects), run).has_value();
 }
 
 std::optional<CollectiveRunner::Done> CollectiveRunner::handle(const Event& event,
                                                                Effects& effects) {
   if (const auto* received = std::get_if<Received>(&event)) {
     const Message& message = received->message;
-    Run& run = runs_[message.chunk.index()];
+    Run& run = runs_[index_of(message.chunk, message.iteration)];
     run.arrivals.emplace_back(message.round, received->payload);
-    return done_if(!run.plan.empty() && advance(message.chunk, effects), message.chunk);
+    return done_if(!run.plan.empty() && advance(run, effects), run);
   }
   if (const auto* finished = std::get_if<Finished>(&event)) {
-    Run& run = runs_[finished->chunk.index()];
+    Run& run = runs_[index_of(finished->work.chunk, finished->work.iteration)];
     ++run.round;
     run.entered = false;
-    return done_if(advance(finished->chunk, effects), finished->chunk);
+    return done_if(advance(run, effects), run);
   }
   if (const auto* returned = std::get_if<Returned>(&event)) {
-    const ChunkId chunk = returned->message.chunk;
-    --runs_[chunk.index()].lent;
-    return done_if(advance(chunk, effects), chunk);
+    Run& run = runs_[index_of(returned->message.chunk, returned->message.iteration)];
+    --run.lent;
+    return done_if(advance(run, effects), run);
   }
   return std::nullopt;
 }
@@ -60,19 +71,18 @@ BufferRange CollectiveRunner::landing(const Message& message) const {
     return {};
   }
   // Whoever has the whole sum has this worker's share of it, so the plan is under way here too.
-  const Plan& plan = runs_[message.chunk.index()].plan;
+  const Plan& plan = runs_[index_of(message.chunk, message.iteration)].plan;
   check(message.round < plan.size(), "a gathered part belongs to a round of the plan");
-  return {Buffer::kGradients, plan[message.round].receive->range};
+  return {Buffer::kGradients, plan[message.round].receive->range, slot_of(message.iteration)};
 }
 
 // Enters rounds until one has to wait. True when the last is through and nothing is lent any more.
-bool CollectiveRunner::advance(ChunkId chunk, Effects& effects) {
-  Run& run = runs_[chunk.index()];
+bool CollectiveRunner::advance(Run& run, Effects& effects) {
   for (; run.round < run.plan.size(); ++run.round, run.entered = false) {
     const Round& round = run.plan[run.round];
     if (!run.entered) {
       run.entered = true;
-      send(chunk, run, effects);
+      send(run, effects);
     }
     if (!round.receive.has_value()) {
       continue;
@@ -85,28 +95,28 @@ bool CollectiveRunner::advance(ChunkId chunk, Effects& effects) {
     Payload payload = std::move(arrival->second);
     run.arrivals.erase(arrival);
     if (round.reduce) {
-      reduce(chunk, run, std::move(payload), effects);
+      reduce(run, std::move(payload), effects);
       return false;
     }
   }
   return run.lent == 0;
 }
 
-void CollectiveRunner::send(ChunkId chunk, Run& run, Effects& effects) {
+void CollectiveRunner::send(Run& run, Effects& effects) const {
   const Round& round = run.plan[run.round];
   if (!round.send.has_value()) {
     return;
   }
-  const BufferRange what{Buffer::kGradients, round.send->range};
+  const BufferRange what{Buffer::kGradients, round.send->range, slot_of(run.iteration)};
   const bool copied = must_copy(round);
   Message message;
   message.kind = round.reduce ? MessageKind::kReduce : MessageKind::kGather;
   message.wants_return = !copied;
   message.round = static_cast<std::uint16_t>(run.round);
-  message.priority = (*chunks_)[chunk].priority;
+  message.priority = (*chunks_)[run.chunk].priority;
   message.from = self_;
   message.to = NodeId(round.send->peer);
-  message.chunk = chunk;
+  message.chunk = run.chunk;
   message.iteration = run.iteration;
   Payload payload = copied ? effects.copy(self_, what) : effects.borrow(self_, what);
   message.payload_bytes = payload.size();
@@ -114,26 +124,26 @@ void CollectiveRunner::send(ChunkId chunk, Run& run, Effects& effects) {
   effects.send(message, std::move(payload));
 }
 
-void CollectiveRunner::reduce(ChunkId chunk, const Run& run, Payload source, Effects& effects) {
+void CollectiveRunner::reduce(const Run& run, Payload source, Effects& effects) const {
   Work work;
   work.kind = WorkKind::kReduce;
   work.round = static_cast<std::uint16_t>(run.round);
-  work.priority = (*chunks_)[chunk].priority;
+  work.priority = (*chunks_)[run.chunk].priority;
   work.node = self_;
-  work.chunk = chunk;
+  work.chunk = run.chunk;
   work.iteration = run.iteration;
   work.range = run.plan[run.round].receive->range;
+  work.slot = slot_of(run.iteration);
   work.sources.push_back(std::move(source));
   effects.start(std::move(work));
 }
 
-std::optional<CollectiveRunner::Done> CollectiveRunner::done_if(bool finished, ChunkId chunk) {
+std::optional<CollectiveRunner::Done> CollectiveRunner::done_if(bool finished, Run& run) {
   if (!finished) {
     return std::nullopt;
   }
-  Run& run = runs_[chunk.index()];
   run.plan.clear();
-  return Done{chunk, run.iteration};
+  return Done{run.chunk, run.iteration};
 }
 
 }  // namespace sluice

@@ -12,9 +12,9 @@
 
 namespace sluice {
 
-// Runs the plan of a collective for any number of chunks at a time, in place in the gradients of
-// one worker. A round is entered when the one before it has been received in full; what peers send
-// ahead of that is kept.
+// Runs the plan of a collective for any number of chunks at a time, and for as many iterations of a
+// chunk as there are gradient slots, in place in the gradients of one worker. A round is entered
+// when the one before it has been received in full; what peers send ahead of that is kept.
 class CollectiveRunner {
  public:
   struct Done {
@@ -22,10 +22,11 @@ class CollectiveRunner {
     Iteration iteration;
   };
 
-  CollectiveRunner(Collective collective, NodeId self, std::size_t workers,
+  CollectiveRunner(Collective collective, NodeId self, std::size_t workers, std::size_t slots,
                    std::shared_ptr<const ChunkMap> chunks);
 
-  // True if nothing has to be exchanged: the sum is there already.
+  // Sums the gradients that go into this iteration. True if nothing has to be exchanged: the sum is
+  // there already.
   bool begin(ChunkId chunk, Iteration iteration, Effects& effects);
   // Tells which chunk, if any, this event completed: its sum is in place and no peer reads it.
   std::optional<Done> handle(const Event& event, Effects& effects);
@@ -33,6 +34,7 @@ class CollectiveRunner {
 
  private:
   struct Run {
+    ChunkId chunk;
     Iteration iteration = 0;
     Plan plan;
     std::size_t round = 0;
@@ -41,16 +43,19 @@ class CollectiveRunner {
     std::vector<std::pair<std::size_t, Payload>> arrivals;  // not used yet, by round
   };
 
-  bool advance(ChunkId chunk, Effects& effects);
-  void send(ChunkId chunk, Run& run, Effects& effects);
-  void reduce(ChunkId chunk, const Run& run, Payload source, Effects& effects);
-  std::optional<Done> done_if(bool finished, ChunkId chunk);
+  std::size_t slot_of(Iteration iteration) const;
+  std::size_t index_of(ChunkId chunk, Iteration iteration) const;
+  bool advance(Run& run, Effects& effects);
+  void send(Run& run, Effects& effects) const;
+  void reduce(const Run& run, Payload source, Effects& effects) const;
+  static std::optional<Done> done_if(bool finished, Run& run);
 
   Collective collective_;
   NodeId self_;
   std::size_t workers_;
+  std::size_t slots_;
   std::shared_ptr<const ChunkMap> chunks_;
-  std::vector<Run> runs_;  // by chunk
+  std::vector<Run> runs_;  // by chunk and slot
 };
 
 }  // namespace sluice

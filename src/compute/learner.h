@@ -39,6 +39,9 @@ class Learner {
   virtual std::span<float> parameters() = 0;
   // The mean over the local batch; overwritten by every step.
   virtual std::span<float> gradients() = 0;
+  // The steps to come write their gradients here; the buffer is as long as gradients() and
+  // outlives them.
+  virtual void gradients_into(std::span<float> buffer) = 0;
 
   // Forward and backward on this worker's batch of the iteration, which is a function of the
   // iteration alone. Every layer is announced to both hooks exactly once. Returns the loss.

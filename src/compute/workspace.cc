@@ -1,6 +1,7 @@
 #include "compute/workspace.h"
 
 #include <algorithm>
+#include <memory>
 #include <vector>
 
 #include "base/check.h"
@@ -15,6 +16,13 @@ std::span<float> part(std::span<float> buffer, const Range& range) {
                         static_cast<std::size_t>(range.size()));
 }
 
+void blend(std::span<float> values, std::span<const float> other, float keep, float add) {
+  check(values.size() == other.size(), "a blend has parts of equal length");
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    values[i] = keep * values[i] + add * other[i];
+  }
+}
+
 void add(std::span<float> sum, std::span<const float> values) {
   check(sum.size() == values.size(), "a sum has terms of equal length");
   for (std::size_t i = 0; i < sum.size(); ++i) {
@@ -24,12 +32,17 @@ void add(std::span<float> sum, std::span<const float> values) {
 
 }  // namespace
 
-Workspace::Workspace(std::span<float> parameters, std::span<float> gradients, UpdateRule rule)
-    : parameters_(parameters), gradients_(gradients), velocity_(parameters.size()), rule_(rule) {}
+Workspace::Workspace(std::span<float> parameters, std::vector<std::span<float>> gradients,
+                     UpdateRule rule)
+    : parameters_(parameters),
+      gradients_(std::move(gradients)),
+      velocity_(parameters.size()),
+      rule_(rule) {}
 
 std::span<float> Workspace::view(const BufferRange& what) const {
   check(what.buffer != Buffer::kNone, "a view is of some buffer");
-  return part(what.buffer == Buffer::kParameters ? parameters_ : gradients_, what.range);
+  return part(what.buffer == Buffer::kParameters ? parameters_ : gradients_.at(what.slot),
+              what.range);
 }
 
 void Workspace::land(const BufferRange& where, const Payload& payload) const {
@@ -39,18 +52,48 @@ void Workspace::land(const BufferRange& where, const Payload& payload) const {
   std::copy_n(payload.values().data(), target.size(), target.data());
 }
 
-void Workspace::execute(const Work& work) {
-  if (work.kind == WorkKind::kReduce) {
-    return add(part(gradients_, work.range), work.sources.front().values());
+Payload Workspace::execute(const Work& work) {
+  for (const Payload& source : work.sources) {
+    check(source.size() == work.range.size() * kFloatBytes, "a source covers its range");
   }
+  switch (work.kind) {
+    case WorkKind::kUpdate:
+      update(work);
+      return {};
+    case WorkKind::kReduce:
+      add(part(gradients_.at(work.slot), work.range), work.sources.front().values());
+      return {};
+    case WorkKind::kBlend:
+      blend(part(parameters_, work.range), work.sources.front().values(), work.keep, work.add);
+      return {};
+    case WorkKind::kElastic:
+    case WorkKind::kSwap:
+      return pull(work);
+  }
+  fail_check("every kind of work is known", std::source_location::current());
+}
+
+void Workspace::update(const Work& work) {
   std::vector<std::span<const float>> sources;
   sources.reserve(work.sources.size());
   for (const Payload& source : work.sources) {
-    check(source.size() == work.range.size() * kFloatBytes, "a gradient covers its chunk");
     sources.push_back(source.values());
   }
   rule_.apply(part(parameters_, work.range), part(velocity_.values(), work.range), sources,
               static_cast<float>(work.contributors));
+}
+
+Payload Workspace::pull(const Work& work) const {
+  const auto x = part(parameters_, work.range);
+  const auto y = work.sources.front().values();
+  auto output = std::make_shared<std::vector<float>>(x.size());
+  const bool swaps = work.kind == WorkKind::kSwap;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const float delta = work.pull * (y[i] - x[i]);
+    (*output)[i] = swaps ? delta : y[i] - delta;
+    x[i] += delta;
+  }
+  return Payload::owning(std::move(output));
 }
 
 }  // namespace sluice

@@ -7,30 +7,48 @@
 #include <string_view>
 #include <utility>
 
+#include "base/id.h"
 #include "base/units.h"
 
 namespace sluice {
 
 // The five axes. A run is a point: algorithm x exchange x partition x order x codec.
-enum class Algorithm : std::uint8_t { kBsp };
+enum class Algorithm : std::uint8_t {
+  kBsp,     // all workers take every step together
+  kAsp,     // the server takes each gradient as it comes
+  kSsp,     // as kAsp, but nobody gets further ahead than the staleness bound
+  kEasgd,   // local steps, elastically tied to a centre
+  kGossip,  // local steps, now and then a weighted share to a random peer (GoSGD)
+  kPairs,   // local steps, the mean with a random partner (AD-PSGD)
+  kPipe,    // as kBsp, with the gradient of a fixed number of iterations ago (Pipe-SGD)
+};
 enum class Exchange : std::uint8_t {
   kPullAfterNotify,  // parameter server: push, notify, pull
   kBroadcast,        // parameter server: push, then the new parameters go to all at once
+  kLatePull,         // parameter server: push, and pull only when the next iteration begins
   kAllReduce,        // no server: the workers sum among themselves
+  kGossip,           // no server: a worker talks to one peer at a time
 };
 enum class Partition : std::uint8_t { kLayer, kWhole, kKvstore, kSlice };
-enum class Order : std::uint8_t { kFifo, kPriority };
+enum class Order : std::uint8_t { kFifo, kPriority, kAfterBackward };
 enum class Codec : std::uint8_t { kNone };
 
 // How the user writes each value of an axis: the one place where these words stand.
 template <class E>
 using Names = std::pair<E, std::string_view>;
 
-inline constexpr std::array kAlgorithmNames{Names<Algorithm>{Algorithm::kBsp, "bsp"}};
+inline constexpr std::array kAlgorithmNames{
+    Names<Algorithm>{Algorithm::kBsp, "bsp"},       Names<Algorithm>{Algorithm::kAsp, "asp"},
+    Names<Algorithm>{Algorithm::kSsp, "ssp"},       Names<Algorithm>{Algorithm::kEasgd, "easgd"},
+    Names<Algorithm>{Algorithm::kGossip, "gosgd"},  Names<Algorithm>{Algorithm::kPairs, "ad-psgd"},
+    Names<Algorithm>{Algorithm::kPipe, "pipe-sgd"},
+};
 inline constexpr std::array kExchangeNames{
     Names<Exchange>{Exchange::kPullAfterNotify, "ps-pull"},
     Names<Exchange>{Exchange::kBroadcast, "ps-broadcast"},
+    Names<Exchange>{Exchange::kLatePull, "ps-late-pull"},
     Names<Exchange>{Exchange::kAllReduce, "allreduce"},
+    Names<Exchange>{Exchange::kGossip, "gossip"},
 };
 inline constexpr std::array kPartitionNames{
     Names<Partition>{Partition::kLayer, "layer"},
@@ -41,6 +59,7 @@ inline constexpr std::array kPartitionNames{
 inline constexpr std::array kOrderNames{
     Names<Order>{Order::kFifo, "fifo"},
     Names<Order>{Order::kPriority, "priority"},
+    Names<Order>{Order::kAfterBackward, "after-backward"},
 };
 inline constexpr std::array kCodecNames{Names<Codec>{Codec::kNone, "none"}};
 
@@ -77,7 +96,27 @@ struct Strategy {
   bool staggered = true;   // each worker begins a layer with another chunk; false: as P3 does
   std::uint64_t seed = 1;
 
-  bool uses_servers() const { return exchange != Exchange::kAllReduce; }
+  Iteration staleness = 3;           // ssp: how far a worker may be ahead of the slowest
+  Iteration period = 4;              // easgd: iterations between two talks with the centre
+  double elasticity = 0;             // easgd: pull towards the centre; 0: 0.9 / workers
+  double gossip_probability = 0.25;  // gosgd: of talking after an iteration
+  Iteration pipeline_depth = 2;      // pipe-sgd: the update of t uses the gradient of t - depth
+  Iteration pipeline_warmup = 0;     // pipe-sgd: iterations with depth 1 at the start
+
+  bool uses_servers() const {
+    return exchange != Exchange::kAllReduce && exchange != Exchange::kGossip;
+  }
+  // Gradients of so many iterations may be in use at a time.
+  std::size_t gradient_slots() const {
+    switch (algorithm) {
+      case Algorithm::kPipe:
+        return static_cast<std::size_t>(pipeline_depth);
+      case Algorithm::kSsp:
+        return staleness > 0 ? 2 : 1;
+      default:
+        return 1;
+    }
+  }
 };
 
 }  // namespace sluice

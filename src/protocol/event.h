@@ -1,6 +1,5 @@
 #pragma once
 
-#include <cstdint>
 #include <variant>
 
 #include "base/id.h"
@@ -42,11 +41,8 @@ struct Returned {
 };
 // A piece of work is done; its sources have been let go.
 struct Finished {
-  WorkKind kind;
-  std::uint16_t round;
-  NodeId node;
-  ChunkId chunk;
-  Iteration iteration;  // that of the work
+  Work work;
+  Payload output;
 };
 
 using Event =

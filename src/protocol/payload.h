@@ -4,6 +4,7 @@
 #include <memory>
 #include <span>
 #include <utility>
+#include <vector>
 
 #include "base/units.h"
 
@@ -19,6 +20,11 @@ class Payload {
       : data_(reinterpret_cast<const std::byte*>(values.data())),
         size_(static_cast<Bytes>(values.size_bytes())),
         hold_(std::move(hold)) {}
+
+  static Payload owning(std::shared_ptr<const std::vector<float>> values) {
+    const std::span<const float> view(*values);
+    return {view, std::move(values)};
+  }
 
   Bytes size() const { return size_; }
   bool has_data() const { return data_ != nullptr; }

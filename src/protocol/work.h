@@ -16,14 +16,21 @@ enum class Buffer : std::uint8_t {
   kGradients,
 };
 
+// A worker that goes on while gradients are in use has several buffers of them: the gradient of
+// iteration t is in slot t modulo their number.
 struct BufferRange {
   Buffer buffer = Buffer::kNone;
   Range range;
+  std::size_t slot = 0;
 };
 
 enum class WorkKind : std::uint8_t {
   kUpdate,  // parameters[range] <- rule(parameters, mean of the sources in their order)
   kReduce,  // gradients[range] += the one source
+  kBlend,   // parameters[range] <- keep * parameters + add * the one source
+  // With x the parameters and y the one source, x <- x + pull * (y - x); the output is
+  kElastic,  //   y - pull * (y - x), the other end of the spring
+  kSwap,     //   pull * (y - x), to be subtracted from wherever y has got to by then
 };
 
 // Arithmetic on named ranges. A node asks for it and hears Finished; the real driver computes, the
@@ -34,9 +41,14 @@ struct Work {
   std::uint32_t priority = 0;
   std::uint32_t contributors = 1;  // workers whose gradients the sources sum up to
   NodeId node;
+  NodeId origin;  // on whose behalf; the node itself if nobody else's
   ChunkId chunk;
   Iteration iteration = 0;  // whose forward pass waits for it
   Range range;
+  std::size_t slot = 0;  // of the gradients
+  float keep = 1;
+  float add = 1;
+  float pull = 0;
   std::vector<Payload> sources;
 };
 

@@ -54,11 +54,12 @@ void HostLoop::do_work() {
   Work work = std::move(works_.front());
   works_.pop_front();
   const Time begin = world_.clock.now();
-  nodes_.at(work.node).workspace.execute(work);
+  Payload output = nodes_.at(work.node).workspace.execute(work);
   if (world_.observer != nullptr) {
     world_.observer->worked(work, begin, world_.clock.now());
   }
-  events_.push_back(Finished{work.kind, work.round, work.node, work.chunk, work.iteration});
+  work.sources.clear();
+  events_.push_back(Finished{std::move(work), std::move(output)});
 }
 
 void HostLoop::send(const Message& message, Payload payload) {
@@ -88,9 +89,7 @@ Payload HostLoop::borrow(NodeId node, const BufferRange& what) {
 
 Payload HostLoop::copy(NodeId node, const BufferRange& what) {
   const auto view = nodes_.at(node).workspace.view(what);
-  auto owned = std::make_shared<std::vector<float>>(view.begin(), view.end());
-  const std::span<const float> values(*owned);
-  return {values, std::move(owned)};
+  return Payload::owning(std::make_shared<std::vector<float>>(view.begin(), view.end()));
 }
 
 }  // namespace sluice

@@ -4,6 +4,7 @@ namespace sluice {
 
 double Trainer::step(Iteration iteration) {
   iteration_ = iteration;
+  world_.slots.use(iteration);
   const double loss = world_.learner.step(iteration, *this);
   world_.host.post(BackwardDone{world_.worker, iteration});
   return loss;

@@ -2,6 +2,7 @@
 
 #include <optional>
 
+#include "compute/gradient_slots.h"
 #include "compute/learner.h"
 #include "protocol/observer.h"
 #include "runtime/clock.h"
@@ -17,6 +18,7 @@ class Trainer final : private StepHooks {
   struct World {
     NodeId worker;
     Learner& learner;
+    const GradientSlots& slots;
     Gate& gate;
     Mailbox& host;
     const Clock& clock;

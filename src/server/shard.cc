@@ -1,15 +1,40 @@
 #include "server/shard.h"
 
+#include <algorithm>
+#include <limits>
+#include <utility>
+
 #include "base/check.h"
 
 namespace sluice {
+namespace {
+
+Iteration staleness_of(const Strategy& strategy) {
+  switch (strategy.algorithm) {
+    case Algorithm::kAsp:
+      return std::numeric_limits<Iteration>::max();
+    case Algorithm::kSsp:
+      return strategy.staleness;
+    default:
+      return 0;
+  }
+}
+
+}  // namespace
 
 Shard::Shard(const Job& job, std::shared_ptr<const ChunkMap> chunks, NodeId self)
-    : exchange_(job.strategy.exchange),
+    : strategy_(job.strategy),
+      staleness_(staleness_of(job.strategy)),
       topology_(job.topology),
       chunks_(std::move(chunks)),
       self_(self),
-      slots_(chunks_->size()) {}
+      slots_(chunks_->size()) {
+  for (std::size_t c = 0; c < slots_.size(); ++c) {
+    if (topology_.server((*chunks_)[ChunkId(c)].server) == self_) {
+      slots_[c].clocks.assign(topology_.workers(), 0);
+    }
+  }
+}
 
 void Shard::handle(const Event& event, Effects& effects) {
   if (const auto* received = std::get_if<Received>(&event)) {
@@ -17,58 +42,102 @@ void Shard::handle(const Event& event, Effects& effects) {
       case MessageKind::kPush:
         return on_push(*received, effects);
       case MessageKind::kPull:
-        return tell(MessageKind::kParameters, received->message.chunk, received->message.from,
-                    effects);
+        slot(received->message.chunk).pulls.push_back(received->message);
+        return answer_pulls(received->message.chunk, effects);
       default:
         fail_check("a server understands push and pull", std::source_location::current());
     }
   }
   if (const auto* finished = std::get_if<Finished>(&event)) {
-    on_updated(finished->chunk, effects);
+    on_updated(finished->work, effects);
   }
 }
 
-BufferRange Shard::landing(const Message&) const { return {}; }
+BufferRange Shard::landing(const Message& /*message*/) const { return {}; }
 
 void Shard::on_push(const Received& event, Effects& effects) {
   const Message& push = event.message;
-  Slot& slot = slots_[push.chunk.index()];
-  check(push.iteration == slot.version + 1, "a gradient goes into the next update of its chunk");
-  slot.gradients.resize(topology_.workers());
-  slot.gradients[push.from.index()] = event.payload;
-  if (++slot.arrived < topology_.workers()) {
-    return;
+  if (staleness_ > 0) {
+    return start_update(push, {event.payload}, effects);
   }
-  slot.arrived = 0;
+  Slot& waiting = slot(push.chunk);
+  check(push.iteration == waiting.clocks[push.from.index()] + 1,
+        "a gradient goes into the next update of its chunk");
+  waiting.gradients.resize(topology_.workers());
+  waiting.gradients[push.from.index()] = event.payload;
+  if (++waiting.arrived == topology_.workers()) {
+    waiting.arrived = 0;
+    start_update(push, std::exchange(waiting.gradients, {}), effects);
+  }
+}
+
+void Shard::start_update(const Message& push, std::vector<Payload> gradients,
+                         Effects& effects) const {
   Work update;
   update.kind = WorkKind::kUpdate;
   update.priority = push.priority;
   update.contributors = static_cast<std::uint32_t>(topology_.workers());
   update.node = self_;
+  update.origin = push.from;
   update.chunk = push.chunk;
   update.iteration = push.iteration;
   update.range = (*chunks_)[push.chunk].range;
-  update.sources = std::move(slot.gradients);
-  slot.gradients.clear();
+  update.sources = std::move(gradients);
   effects.start(std::move(update));
 }
 
-void Shard::on_updated(ChunkId chunk, Effects& effects) {
-  ++slots_[chunk.index()].version;
-  tell_all(exchange_ == Exchange::kBroadcast ? MessageKind::kParameters : MessageKind::kNotify,
-           chunk, effects);
+void Shard::on_updated(const Work& work, Effects& effects) {
+  auto& clocks = slot(work.chunk).clocks;
+  if (staleness_ == 0) {
+    std::fill(clocks.begin(), clocks.end(), work.iteration);
+  } else {
+    clocks[work.origin.index()] = work.iteration;
+  }
+  if (strategy_.algorithm == Algorithm::kAsp) {
+    return tell(MessageKind::kParameters, work.chunk, work.origin, work.iteration, effects);
+  }
+  if (strategy_.algorithm == Algorithm::kBsp && strategy_.exchange == Exchange::kBroadcast) {
+    return tell_all(MessageKind::kParameters, work.chunk, work.iteration, effects);
+  }
+  if (strategy_.algorithm == Algorithm::kBsp && strategy_.exchange == Exchange::kPullAfterNotify) {
+    tell_all(MessageKind::kNotify, work.chunk, work.iteration, effects);
+  }
+  answer_pulls(work.chunk, effects);
+}
+
+void Shard::answer_pulls(ChunkId chunk, Effects& effects) {
+  auto& pulls = slot(chunk).pulls;
+  const auto answered = std::stable_partition(
+      pulls.begin(), pulls.end(), [this](const Message& pull) { return !may_have(pull); });
+  for (auto pull = answered; pull != pulls.end(); ++pull) {
+    tell(MessageKind::kParameters, chunk, pull->from, pull->iteration, effects);
+  }
+  pulls.erase(answered, pulls.end());
+}
+
+// Its own gradients are in, and nobody is so far behind that it would get too far ahead.
+bool Shard::may_have(const Message& pull) const {
+  const Slot& of = slots_[pull.chunk.index()];
+  return of.clocks[pull.from.index()] >= pull.iteration &&
+         slowest(pull.chunk) >= pull.iteration - staleness_;
+}
+
+Iteration Shard::slowest(ChunkId chunk) const {
+  const auto& clocks = slots_[chunk.index()].clocks;
+  return *std::min_element(clocks.begin(), clocks.end());
 }
 
 // Every server begins with another worker, so that not all of them flood the first one.
-void Shard::tell_all(MessageKind kind, ChunkId chunk, Effects& effects) {
+void Shard::tell_all(MessageKind kind, ChunkId chunk, Iteration iteration, Effects& effects) {
   const std::size_t workers = topology_.workers();
   const std::size_t first = topology_.server_index(self_) * topology_.workers_per_host();
   for (std::size_t i = 0; i < workers; ++i) {
-    tell(kind, chunk, topology_.worker((first + i) % workers), effects);
+    tell(kind, chunk, topology_.worker((first + i) % workers), iteration, effects);
   }
 }
 
-void Shard::tell(MessageKind kind, ChunkId chunk, NodeId worker, Effects& effects) {
+void Shard::tell(MessageKind kind, ChunkId chunk, NodeId worker, Iteration iteration,
+                 Effects& effects) {
   const Chunk& what = (*chunks_)[chunk];
   Message message;
   message.kind = kind;
@@ -76,10 +145,13 @@ void Shard::tell(MessageKind kind, ChunkId chunk, NodeId worker, Effects& effect
   message.from = self_;
   message.to = worker;
   message.chunk = chunk;
-  message.iteration = slots_[chunk.index()].version;
+  message.iteration = iteration;
+  message.slowest = slowest(chunk);
   Payload payload;
   if (kind == MessageKind::kParameters) {
-    payload = effects.borrow(self_, {Buffer::kParameters, what.range});
+    // Where workers do not wait for each other, the next update may come while this is being read.
+    const BufferRange parameters{Buffer::kParameters, what.range};
+    payload = staleness_ > 0 ? effects.copy(self_, parameters) : effects.borrow(self_, parameters);
     message.payload_bytes = payload.size();
   }
   effects.send(message, std::move(payload));

@@ -9,9 +9,14 @@
 
 namespace sluice {
 
-// A server's part of the parameters. For every chunk it keeps, it waits for the gradients of all
-// workers, updates once with their sum in rank order, and hands the result out: to all at once
-// (broadcast), or after telling them (notify) to whoever asks (pull).
+// A server's part of the parameters, for BSP, SSP and ASP: they differ in how far a worker may get
+// ahead of the slowest. With no staleness allowed, a chunk waits for the gradients of all workers
+// and is updated once with their sum in rank order; otherwise each gradient is taken as it comes,
+// as one of the workers' share of the mean.
+//
+// The result goes to all at once (broadcast), to whoever asks after a notice (notify, pull), to
+// whoever asked and is within the bound by then (late pull, SSP), or to whose gradient it was
+// (ASP).
 class Shard final : public Protocol {
  public:
   Shard(const Job& job, std::shared_ptr<const ChunkMap> chunks, NodeId self);
@@ -21,17 +26,24 @@ class Shard final : public Protocol {
 
  private:
   struct Slot {
-    Iteration version = 0;           // updates applied so far
-    std::size_t arrived = 0;         // gradients for the next update
-    std::vector<Payload> gradients;  // by rank
+    std::vector<Iteration> clocks;   // updates made with each worker's gradients
+    std::vector<Payload> gradients;  // by rank, waiting for those of the others
+    std::size_t arrived = 0;
+    std::vector<Message> pulls;  // not answered yet
   };
 
   void on_push(const Received& event, Effects& effects);
-  void on_updated(ChunkId chunk, Effects& effects);
-  void tell_all(MessageKind kind, ChunkId chunk, Effects& effects);
-  void tell(MessageKind kind, ChunkId chunk, NodeId worker, Effects& effects);
+  void on_updated(const Work& work, Effects& effects);
+  void start_update(const Message& push, std::vector<Payload> gradients, Effects& effects) const;
+  void answer_pulls(ChunkId chunk, Effects& effects);
+  bool may_have(const Message& pull) const;
+  void tell_all(MessageKind kind, ChunkId chunk, Iteration iteration, Effects& effects);
+  void tell(MessageKind kind, ChunkId chunk, NodeId worker, Iteration iteration, Effects& effects);
+  Slot& slot(ChunkId chunk) { return slots_[chunk.index()]; }
+  Iteration slowest(ChunkId chunk) const;
 
-  Exchange exchange_;
+  Strategy strategy_;
+  Iteration staleness_;
   Topology topology_;
   std::shared_ptr<const ChunkMap> chunks_;
   NodeId self_;

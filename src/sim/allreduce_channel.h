@@ -1,7 +1,8 @@
 #pragma once
 
+#include <map>
 #include <optional>
-#include <unordered_map>
+#include <utility>
 
 #include "egress/admission_queue.h"
 #include "wire/message.h"
@@ -15,8 +16,9 @@ class AllReduceChannel {
   AllReduceChannel(Order order, std::size_t workers) : workers_(workers), queue_(order, 1) {}
 
   void join(const Message& request) {
-    if (++joined_[request.chunk] == workers_) {
-      joined_.erase(request.chunk);
+    const auto joined = joined_.try_emplace({request.chunk, request.iteration}, 0).first;
+    if (++joined->second == workers_) {
+      joined_.erase(joined);
       queue_.push(urgency(request.iteration, request.priority), 1, request);
     }
   }
@@ -37,7 +39,7 @@ class AllReduceChannel {
 
  private:
   std::size_t workers_;
-  std::unordered_map<ChunkId, std::size_t> joined_;
+  std::map<std::pair<ChunkId, Iteration>, std::size_t> joined_;
   AdmissionQueue<Message> queue_;
   Message running_;
 };

@@ -23,12 +23,13 @@ Numbers::Numbers(const VirtualNumbers* numbers, const Topology& topology) : numb
   }
   check(numbers_->learners.size() == topology.workers(), "every worker has its learner");
   for (const auto& learner : numbers_->learners) {
-    workspaces_.emplace_back(learner->parameters(), learner->gradients(), numbers_->rule);
+    slots_.emplace_back(*learner, numbers_->gradient_slots);
+    workspaces_.emplace_back(learner->parameters(), slots_.back().all(), numbers_->rule);
   }
   const auto initial = numbers_->learners.front()->parameters();
   for (std::size_t s = 0; s < topology.servers(); ++s) {
     server_parameters_.push_back(server_parameters(initial, *numbers_->chunks, s));
-    workspaces_.emplace_back(server_parameters_.back().values(), std::span<float>{},
+    workspaces_.emplace_back(server_parameters_.back().values(), std::vector<std::span<float>>{},
                              numbers_->rule);
   }
 }
@@ -38,9 +39,7 @@ Payload Numbers::snapshot(const Payload& payload) {
     return payload;
   }
   const auto values = payload.values();
-  auto copy = std::make_shared<std::vector<float>>(values.begin(), values.end());
-  const std::span<const float> view(*copy);
-  return {view, std::move(copy)};
+  return Payload::owning(std::make_shared<std::vector<float>>(values.begin(), values.end()));
 }
 
 Payload Numbers::view(NodeId node, const BufferRange& what) {
@@ -56,22 +55,24 @@ void Numbers::land(NodeId node, const BufferRange& where, const Payload& payload
   }
 }
 
-void Numbers::execute(const Work& work) {
-  if (numbers_ != nullptr) {
-    workspaces_[work.node.index()].execute(work);
+Payload Numbers::execute(const Work& work) {
+  if (numbers_ == nullptr) {
+    return Payload(work.range.size() * kFloatBytes);
   }
+  return workspaces_[work.node.index()].execute(work);
 }
 
-void Numbers::all_reduce(ChunkId chunk) {
+void Numbers::all_reduce(const Message& request) {
   if (numbers_ == nullptr) {
     return;
   }
-  const Range range = (*numbers_->chunks)[chunk].range;
-  const BufferRange what{Buffer::kGradients, range};
+  const Range range = (*numbers_->chunks)[request.chunk].range;
+  const BufferRange what{Buffer::kGradients, range, slot_of(request.iteration)};
   const std::size_t workers = numbers_->learners.size();
   Work add;
   add.kind = WorkKind::kReduce;
   add.range = range;
+  add.slot = what.slot;
   for (std::size_t w = 1; w < workers; ++w) {
     add.sources.assign(1, view(NodeId(w), what));
     workspaces_[0].execute(add);
@@ -83,6 +84,7 @@ void Numbers::all_reduce(ChunkId chunk) {
 
 void Numbers::compute_gradients(NodeId worker, Iteration iteration) {
   if (numbers_ != nullptr) {
+    slots_[worker.index()].use(iteration);
     IgnoreHooks hooks;
     numbers_->learners[worker.index()]->step(iteration, hooks);
   }

@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "compute/gradient_slots.h"
 #include "compute/workspace.h"
 #include "model/topology.h"
 #include "sim/simulator.h"
@@ -18,14 +19,21 @@ class Numbers {
 
   Payload view(NodeId node, const BufferRange& what);
   void land(NodeId node, const BufferRange& where, const Payload& payload);
-  void execute(const Work& work);
+  // The output of work without numbers is as long as its range.
+  Payload execute(const Work& work);
   // Sums the chunk over all workers, in rank order, and gives each of them the sum.
-  void all_reduce(ChunkId chunk);
+  void all_reduce(const Message& request);
   void compute_gradients(NodeId worker, Iteration iteration);
 
  private:
+  // Of the gradient that goes into the parameters of this iteration.
+  std::size_t slot_of(Iteration iteration) const {
+    return static_cast<std::size_t>(iteration - 1) % numbers_->gradient_slots;
+  }
+
   const VirtualNumbers* numbers_;
   std::vector<ZeroedBuffer> server_parameters_;
+  std::vector<GradientSlots> slots_;   // by worker
   std::vector<Workspace> workspaces_;  // by node; none without numbers
 };
 

@@ -274,7 +274,7 @@ Duration Simulator::work_time(const Work& work) const {
     return Duration{0};  // the channel's cost is that of the whole synchronisation
   }
   const auto bytes = static_cast<double>(work.range.size() * kFloatBytes);
-  if (work.kind == WorkKind::kReduce) {
+  if (work.kind != WorkKind::kUpdate) {
     return from_ns(bytes * cluster.reduce_ns_per_byte);
   }
   const auto additions = static_cast<double>(work.sources.size() - 1);
@@ -283,14 +283,14 @@ Duration Simulator::work_time(const Work& work) const {
 }
 
 void Simulator::on_work_done(std::uint32_t slot) {
-  const Doing doing = doings_.take(slot);
-  const Work& work = doing.work;
+  auto [work, begin] = doings_.take(slot);
   if (setup_.observer != nullptr) {
-    setup_.observer->worked(work, doing.begin, now_);
+    setup_.observer->worked(work, begin, now_);
   }
-  numbers_.execute(work);
-  deliver_event(host_of(work.node),
-                Finished{work.kind, work.round, work.node, work.chunk, work.iteration});
+  Payload output = numbers_.execute(work);
+  work.sources.clear();
+  const HostId host = host_of(work.node);
+  deliver_event(host, Finished{std::move(work), std::move(output)});
 }
 
 // ---- the all-reduce channel ---------------------------------------------------------------------
@@ -311,7 +311,7 @@ void Simulator::pump_channel() {
 void Simulator::on_channel_free() {
   const Message request = channel_.end();
   const Time begin = channel_since_;
-  numbers_.all_reduce(request.chunk);
+  numbers_.all_reduce(request);
   pump_channel();
   for (std::size_t w = 0; w < workers_.size(); ++w) {
     Message message = request;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <bit>
 #include <cstdint>
 #include <limits>
 #include <string>
@@ -82,6 +83,8 @@ Header encode_header(const Message& message) {
   writer.put(message.chunk);
   writer.put(message.iteration);
   writer.put(message.payload_bytes);
+  writer.put(message.slowest);
+  writer.put(std::bit_cast<std::uint64_t>(message.weight));
   return writer.header();
 }
 
@@ -111,6 +114,8 @@ Result<Message> decode_header(std::span<const std::byte> bytes) {
   message.chunk = ChunkId(reader.take<std::uint32_t>());
   message.iteration = reader.take_up_to(std::numeric_limits<Iteration>::max(), "iteration");
   message.payload_bytes = reader.take_up_to(std::numeric_limits<Bytes>::max(), "payload bytes");
+  message.slowest = reader.take_up_to(std::numeric_limits<Iteration>::max(), "slowest");
+  message.weight = std::bit_cast<double>(reader.take<std::uint64_t>());
   if (!reader.fault().empty()) {
     return Error(reader.fault());
   }

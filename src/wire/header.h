@@ -15,9 +15,11 @@ namespace sluice {
 //   1  version            4  priority      4  chunk
 //   1  kind               4  from          8  iteration
 //   1  flags                               8  payload bytes
+//                                          8  slowest
+//                                          8  weight, the bits of a double
 //
 // Flags: bit 0 is wants_return, the others are zero.
-inline constexpr std::size_t kHeaderBytes = 41;
+inline constexpr std::size_t kHeaderBytes = 57;
 
 using Header = std::array<std::byte, kHeaderBytes>;
 

@@ -15,8 +15,12 @@ enum class MessageKind : std::uint8_t {
   kReduce,      // worker -> worker: a hop of a collective, to be added
   kGather,      // worker -> worker: a hop of a collective, to be copied
   kAllReduce,   // worker -> the driver's own all-reduce, and back
+  kElastic,     // worker -> server: my parameters, for the elastic step
+  kShare,       // worker -> worker: my parameters and half of my weight
+  kSwap,        // worker -> worker: my parameters, to take the mean with
+  kSwapped,     // worker -> worker: what to subtract for the mean
 };
-inline constexpr int kMessageKinds = 7;
+inline constexpr int kMessageKinds = 11;
 
 // When something is needed: in which iteration's forward pass, and before which layer. The least
 // value is the most urgent. The iteration counts first: what one worker still lacks to begin an
@@ -39,6 +43,8 @@ struct Message {
   // parameters of t+1 and says t+1.
   Iteration iteration = 0;
   Bytes payload_bytes = 0;
+  Iteration slowest = 0;  // updates that the slowest worker has made, as the server knows
+  double weight = 0;      // of shared parameters
 
   bool operator==(const Message&) const = default;
 };

@@ -49,7 +49,7 @@ std::vector<float> in_virtual_time(const Strategy& strategy, const Topology& top
   cluster.topology = topology;
   cluster.bandwidth_gbps = 1;
   const Profile profile = testing::profile_of(kLayers, 1, 2);
-  VirtualNumbers numbers{.learners = learners, .chunks = nullptr, .rule = kRule};
+  VirtualNumbers numbers{.learners = learners, .chunks = nullptr, .rule = kRule, .gradient_slots = 1};
   run_simulated(profile, cluster, strategy, iterations, nullptr, &numbers);
   return parameters_of(*learners.front());
 }

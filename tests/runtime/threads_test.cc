@@ -22,6 +22,7 @@ class FailingLearner final : public Learner {
   const std::vector<Layer>& layers() const override { return inner_->layers(); }
   std::span<float> parameters() override { return inner_->parameters(); }
   std::span<float> gradients() override { return inner_->gradients(); }
+  void gradients_into(std::span<float> buffer) override { inner_->gradients_into(buffer); }
   double step(Iteration iteration, StepHooks& hooks) override {
     if (iteration == 3) {
       throw std::runtime_error("the data ran out");

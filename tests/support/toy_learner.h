@@ -21,6 +21,7 @@ class ToyLearner final : public Learner {
     layers_ = lay_out(names, params);
     const auto total = static_cast<std::size_t>(total_params(layers_));
     gradients_.assign(total, 0.0F);
+    target_ = gradients_;
     Random random(7);
     for (std::size_t i = 0; i < total; ++i) {
       parameters_.push_back(static_cast<float>(random.uniform() - 0.5));
@@ -30,6 +31,7 @@ class ToyLearner final : public Learner {
   const std::vector<Layer>& layers() const override { return layers_; }
   std::span<float> parameters() override { return parameters_; }
   std::span<float> gradients() override { return gradients_; }
+  void gradients_into(std::span<float> buffer) override { target_ = buffer; }
 
   static float gradient(float parameter, std::size_t index, std::size_t rank, Iteration iteration) {
     const std::uint64_t key =
@@ -49,7 +51,7 @@ class ToyLearner final : public Learner {
     }
     hooks.forward_done();
     for (std::size_t l = layers_.size(); l-- > 0;) {
-      for_each(l, [&](std::size_t i) { gradients_[i] = gradient(seen[i], i, rank_, iteration); });
+      for_each(l, [&](std::size_t i) { target_[i] = gradient(seen[i], i, rank_, iteration); });
       hooks.gradient_ready(LayerId(l));
     }
     return norm;
@@ -70,6 +72,7 @@ class ToyLearner final : public Learner {
   std::vector<Layer> layers_;
   std::vector<float> parameters_;
   std::vector<float> gradients_;
+  std::span<float> target_;  // where gradients go
 };
 
 inline std::vector<std::unique_ptr<Learner>> toy_learners(const std::vector<std::int64_t>& params,

@@ -1,6 +1,7 @@
 #include "compute/torch/flat_parameters.h"
 
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/from_blob.h>
 #include <ATen/ops/zeros.h>
 
 #include "base/check.h"
@@ -14,26 +15,37 @@ std::span<float> span_of(const at::Tensor& flat) {
 
 }  // namespace
 
-FlatParameters::FlatParameters(const std::vector<at::Tensor>& parameters) {
+FlatParameters::FlatParameters(const std::vector<at::Tensor>& parameters)
+    : parameters_(parameters) {
   const at::NoGradGuard no_grad;
   std::int64_t elements = 0;
-  for (const at::Tensor& parameter : parameters) {
+  for (const at::Tensor& parameter : parameters_) {
     check(parameter.scalar_type() == at::kFloat && parameter.device().is_cpu(),
           "parameters are floats in the memory of the host");
+    offsets_.push_back(elements);
     elements += parameter.numel();
   }
   values_ = at::zeros({elements}, at::kFloat);
   gradients_ = at::zeros({elements}, at::kFloat);
-  std::int64_t offset = 0;
-  for (const at::Tensor& parameter : parameters) {
-    const auto view_in = [&](const at::Tensor& flat) {
-      return flat.narrow(0, offset, parameter.numel()).view(parameter.sizes());
-    };
-    const at::Tensor value = view_in(values_);
-    value.copy_(parameter);
-    parameter.set_data(value);
-    parameter.mutable_grad() = view_in(gradients_).variable_data();
-    offset += parameter.numel();
+  for (std::size_t p = 0; p < parameters_.size(); ++p) {
+    const at::Tensor value = view_in(values_, p);
+    value.copy_(parameters_[p]);
+    parameters_[p].set_data(value);
+    parameters_[p].mutable_grad() = view_in(gradients_, p).variable_data();
+  }
+}
+
+at::Tensor FlatParameters::view_in(const at::Tensor& flat, std::size_t parameter) const {
+  const at::Tensor& like = parameters_[parameter];
+  return flat.narrow(0, offsets_[parameter], like.numel()).view(like.sizes());
+}
+
+void FlatParameters::gradients_into(std::span<float> buffer) {
+  check(buffer.size() == gradients().size(), "a gradient buffer is as long as the parameters");
+  gradients_ =
+      at::from_blob(buffer.data(), {static_cast<std::int64_t>(buffer.size())}, at::kFloat);
+  for (std::size_t p = 0; p < parameters_.size(); ++p) {
+    parameters_[p].mutable_grad() = view_in(gradients_, p).variable_data();
   }
 }
 

@@ -16,10 +16,16 @@ class FlatParameters {
 
   std::span<float> values();
   std::span<float> gradients();
+  // Gradients go to this buffer from now on; it must be as long as gradients().
+  void gradients_into(std::span<float> buffer);
   // Autograd adds to gradients; this makes the next backward pass overwrite them.
   void zero_gradients();
 
  private:
+  at::Tensor view_in(const at::Tensor& flat, std::size_t parameter) const;
+
+  std::vector<at::Tensor> parameters_;
+  std::vector<std::int64_t> offsets_;
   at::Tensor values_;
   at::Tensor gradients_;
 };

@@ -99,6 +99,7 @@ class NetworkLearner final : public Learner {
   const std::vector<Layer>& layers() const override { return blueprint_->layout.layers; }
   std::span<float> parameters() override { return flat_.values(); }
   std::span<float> gradients() override { return flat_.gradients(); }
+  void gradients_into(std::span<float> buffer) override { flat_.gradients_into(buffer); }
 
   double step(Iteration iteration, StepHooks& hooks) override {
     load_batch(iteration);

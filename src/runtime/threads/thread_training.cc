@@ -30,6 +30,7 @@ class Session {
   const ThreadTraining& setup_;
   ThreadTransport transport_;
   std::vector<std::unique_ptr<Gate>> gates_;  // by rank
+  std::vector<GradientSlots> slots_;          // by rank
   std::vector<ZeroedBuffer> server_parameters_;
   std::vector<std::unique_ptr<HostLoop>> loops_;  // by host
   std::mutex mutex_;                              // of the callbacks and of error_
@@ -51,9 +52,10 @@ Session::Session(const ThreadTraining& setup) : setup_(setup), transport_(setup.
   for (std::size_t w = 0; w < topology.workers(); ++w) {
     Learner& learner = *setup.learners[w];
     gates_.push_back(std::make_unique<Gate>(learner.layers().size()));
+    slots_.emplace_back(learner, setup.gradient_slots);
     const NodeId node = topology.worker(w);
     loops_[topology.host_of(node).index()]->add(
-        node, Workspace(learner.parameters(), learner.gradients(), setup.rule), gates_[w].get());
+        node, Workspace(learner.parameters(), slots_[w].all(), setup.rule), gates_[w].get());
   }
   for (std::size_t s = 0; s < topology.servers(); ++s) {
     server_parameters_.push_back(
@@ -92,6 +94,7 @@ void Session::train(std::size_t rank) {
   Gate& gate = *gates_[rank];
   Trainer trainer({.worker = self,
                    .learner = *setup_.learners[rank],
+                   .slots = slots_[rank],
                    .gate = gate,
                    .host = host,
                    .clock = setup_.clock,

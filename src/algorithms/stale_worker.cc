@@ -1,0 +1,48 @@
+#include "algorithms/stale_worker.h"
+
+namespace sluice {
+
+StaleWorker::StaleWorker(const Job& job, std::shared_ptr<const ChunkMap> chunk_map, NodeId self)
+    : Worker(job, std::move(chunk_map), self), states_(chunks().size()) {}
+
+void StaleWorker::exchange(ChunkId chunk, Iteration iteration, Effects& effects) {
+  State& state = states_[chunk.index()];
+  state.next = iteration;
+  state.updated = false;
+  ++state.in_use;
+  Message push = about(chunk, MessageKind::kPush, server_of(chunk), iteration);
+  push.wants_return = true;
+  send(push, effects.borrow(self(), gradient_of(chunk, iteration)), effects);
+  if (iteration - state.slowest <= strategy().staleness) {
+    update(chunk, iteration, topology().workers(), effects);
+  } else {
+    send(about(chunk, MessageKind::kPull, server_of(chunk), iteration), {}, effects);
+  }
+}
+
+void StaleWorker::on_network(const Event& event, Effects& effects) {
+  if (const auto* received = std::get_if<Received>(&event)) {
+    State& state = states_[received->message.chunk.index()];
+    state.slowest = received->message.slowest;
+    state.updated = true;
+    go_on_if_ready(received->message.chunk, effects);
+  } else if (const auto* finished = std::get_if<Finished>(&event)) {
+    states_[finished->work.chunk.index()].updated = true;
+    go_on_if_ready(finished->work.chunk, effects);
+  } else if (const auto* returned = std::get_if<Returned>(&event)) {
+    --states_[returned->message.chunk.index()].in_use;
+    go_on_if_ready(returned->message.chunk, effects);
+  }
+}
+
+// The next backward pass overwrites the older of the gradients, so at most the latest may still be
+// on its way.
+void StaleWorker::go_on_if_ready(ChunkId chunk, Effects& effects) {
+  State& state = states_[chunk.index()];
+  if (state.updated && state.in_use < strategy().gradient_slots()) {
+    state.updated = false;
+    complete(chunk, state.next, effects);
+  }
+}
+
+}  // namespace sluice

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <vector>
+
+#include "compute/learner.h"
+#include "compute/zeroed_buffer.h"
+
+namespace sluice {
+
+// The gradient buffers of one learner: its own, and further ones where a worker goes on while
+// earlier gradients are in use. Iteration t writes to slot t modulo their number.
+class GradientSlots {
+ public:
+  GradientSlots(Learner& learner, std::size_t slots) : learner_(&learner) {
+    all_.push_back(learner.gradients());
+    for (std::size_t s = 1; s < slots; ++s) {
+      further_.emplace_back(learner.gradients().size());
+      all_.push_back(further_.back().values());
+    }
+  }
+
+  const std::vector<std::span<float>>& all() const { return all_; }
+
+  // Before the step of this iteration.
+  void use(Iteration iteration) const {
+    if (all_.size() > 1) {
+      learner_->gradients_into(all_[static_cast<std::size_t>(iteration) % all_.size()]);
+    }
+  }
+
+ private:
+  Learner* learner_;
+  std::vector<ZeroedBuffer> further_;
+  std::vector<std::span<float>> all_;
+};
+
+}  // namespace sluice

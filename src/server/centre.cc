@@ -1,0 +1,45 @@
+#include "server/centre.h"
+
+#include "base/check.h"
+
+namespace sluice {
+
+Centre::Centre(const Job& job, std::shared_ptr<const ChunkMap> chunks, NodeId self)
+    : chunks_(std::move(chunks)),
+      self_(self),
+      pull_(static_cast<float>(job.strategy.elasticity > 0
+                                   ? job.strategy.elasticity
+                                   : 0.9 / static_cast<double>(job.topology.workers()))) {}
+
+void Centre::handle(const Event& event, Effects& effects) {
+  if (const auto* received = std::get_if<Received>(&event)) {
+    const Message& visit = received->message;
+    check(visit.kind == MessageKind::kElastic, "a centre understands elastic visits");
+    Work work;
+    work.kind = WorkKind::kElastic;
+    work.priority = visit.priority;
+    work.node = self_;
+    work.origin = visit.from;
+    work.chunk = visit.chunk;
+    work.iteration = visit.iteration;
+    work.range = (*chunks_)[visit.chunk].range;
+    work.pull = pull_;
+    work.sources.push_back(received->payload);
+    effects.start(std::move(work));
+  } else if (const auto* finished = std::get_if<Finished>(&event)) {
+    const Work& work = finished->work;
+    Message answer;
+    answer.kind = MessageKind::kParameters;
+    answer.priority = work.priority;
+    answer.from = self_;
+    answer.to = work.origin;
+    answer.chunk = work.chunk;
+    answer.iteration = work.iteration;
+    answer.payload_bytes = finished->output.size();
+    effects.send(answer, finished->output);
+  }
+}
+
+BufferRange Centre::landing(const Message& /*message*/) const { return {}; }
+
+}  // namespace sluice
