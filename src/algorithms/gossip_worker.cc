@@ -58,6 +58,14 @@ SharingWorker::SharingWorker(const Job& job, std::shared_ptr<const ChunkMap> chu
     : GossipWorker(job, std::move(chunk_map), self),
       weights_(chunks().size(), 1.0 / static_cast<double>(topology().workers())) {}
 
+double SharingWorker::weight(ChunkId chunk) const {
+  double sum = weights_[chunk.index()];
+  for (const Received& received : inbox(chunk)) {
+    sum += received.message.weight;
+  }
+  return sum;
+}
+
 void SharingWorker::mix_in(const Received& received, Iteration iteration, Effects& effects) {
   const ChunkId chunk = received.message.chunk;
   double& weight = weights_[chunk.index()];

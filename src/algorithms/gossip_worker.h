@@ -26,6 +26,7 @@ class GossipWorker : public Worker {
   // A peer at random, the same for all chunks of an iteration.
   NodeId random_peer(Iteration iteration, std::size_t first, std::size_t step) const;
   double random_number(Iteration iteration) const;
+  const std::vector<Received>& inbox(ChunkId chunk) const { return inbox_[chunk.index()]; }
 
  private:
   void exchange(ChunkId chunk, Iteration iteration, Effects& effects) final;
@@ -42,7 +43,8 @@ class SharingWorker final : public GossipWorker {
  public:
   SharingWorker(const Job& job, std::shared_ptr<const ChunkMap> chunks, NodeId self);
 
-  double weight(ChunkId chunk) const { return weights_[chunk.index()]; }
+  // With what has been received and not mixed in yet.
+  double weight(ChunkId chunk) const;
 
  private:
   void mix_in(const Received& received, Iteration iteration, Effects& effects) override;

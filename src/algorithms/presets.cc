@@ -1,33 +1,68 @@
 #include "algorithms/presets.h"
 
 #include <array>
+#include <initializer_list>
+#include <string>
 
 namespace sluice {
 namespace {
 
-constexpr Strategy point(Exchange exchange, Partition partition, Order order) {
+constexpr Strategy point(Algorithm algorithm, Exchange exchange, Partition partition, Order order) {
   Strategy strategy;
+  strategy.algorithm = algorithm;
   strategy.exchange = exchange;
   strategy.partition = partition;
   strategy.order = order;
   return strategy;
 }
 
+// The one table of presets.
 constexpr std::array kPresets{
     Preset{
-        "kvstore", point(Exchange::kPullAfterNotify, Partition::kKvstore, Order::kFifo),
+        "kvstore",
+        point(Algorithm::kBsp, Exchange::kPullAfterNotify, Partition::kKvstore, Order::kFifo),
         "MXNet's KVStore: push, notify, pull; layer by layer, large layers split over the servers",
         "P3"},
-    Preset{"slicing", point(Exchange::kBroadcast, Partition::kSlice, Order::kFifo),
+    Preset{"tensorflow",
+           point(Algorithm::kBsp, Exchange::kLatePull, Partition::kLayer, Order::kFifo),
+           "TensorFlow 1.x: parameters are pulled only when the next iteration begins", "P3"},
+    Preset{"slicing", point(Algorithm::kBsp, Exchange::kBroadcast, Partition::kSlice, Order::kFifo),
            "P3 without priority: slices, sent back to all as soon as they are updated", "P3"},
-    Preset{"p3", point(Exchange::kBroadcast, Partition::kSlice, Order::kPriority),
+    Preset{"p3", point(Algorithm::kBsp, Exchange::kBroadcast, Partition::kSlice, Order::kPriority),
            "slices, the first layer's first: on the way out, in the server, and on the way back",
            "P3"},
-    Preset{"p3-allreduce", point(Exchange::kAllReduce, Partition::kSlice, Order::kPriority),
-           "P3's slices and priority over a ring all-reduce, without servers", "P3"},
-    Preset{"wfbp", point(Exchange::kAllReduce, Partition::kLayer, Order::kFifo),
+    Preset{"p3-allreduce",
+           point(Algorithm::kBsp, Exchange::kAllReduce, Partition::kSlice, Order::kPriority),
+           "P3's slices and priority over an all-reduce, without servers", "P3"},
+    Preset{"wfbp", point(Algorithm::kBsp, Exchange::kAllReduce, Partition::kLayer, Order::kFifo),
            "wait-free backpropagation: each layer is all-reduced as soon as its gradient is final",
            "MG-WFBP"},
+    Preset{"single",
+           point(Algorithm::kBsp, Exchange::kAllReduce, Partition::kWhole, Order::kAfterBackward),
+           "all gradients in one message after backward", "MG-WFBP"},
+    Preset{"ps-sync",
+           point(Algorithm::kBsp, Exchange::kBroadcast, Partition::kWhole, Order::kAfterBackward),
+           "servers, all gradients at once after backward", "Pipe-SGD"},
+    Preset{"d-sync",
+           point(Algorithm::kBsp, Exchange::kAllReduce, Partition::kWhole, Order::kAfterBackward),
+           "decentralised: one all-reduce after backward", "Pipe-SGD"},
+    Preset{"pipe-sgd",
+           point(Algorithm::kPipe, Exchange::kAllReduce, Partition::kWhole, Order::kFifo),
+           "the all-reduce of one iteration runs behind the compute of the next", "Pipe-SGD"},
+    Preset{"bsp", point(Algorithm::kBsp, Exchange::kBroadcast, Partition::kLayer, Order::kFifo),
+           "servers wait for all workers", "Analysis"},
+    Preset{"asp", point(Algorithm::kAsp, Exchange::kBroadcast, Partition::kLayer, Order::kFifo),
+           "servers take every gradient as it comes", "Analysis"},
+    Preset{"ssp", point(Algorithm::kSsp, Exchange::kLatePull, Partition::kLayer, Order::kFifo),
+           "as asp, but nobody gets further ahead of the slowest than a bound", "Analysis"},
+    Preset{"easgd", point(Algorithm::kEasgd, Exchange::kBroadcast, Partition::kLayer, Order::kFifo),
+           "local steps, elastically tied to a centre on the servers", "Analysis"},
+    Preset{"ar-sgd", point(Algorithm::kBsp, Exchange::kAllReduce, Partition::kLayer, Order::kFifo),
+           "all-reduce of the gradients, then the same update everywhere", "Analysis"},
+    Preset{"gosgd", point(Algorithm::kGossip, Exchange::kGossip, Partition::kLayer, Order::kFifo),
+           "local steps, now and then a weighted share to a random peer", "Analysis"},
+    Preset{"ad-psgd", point(Algorithm::kPairs, Exchange::kGossip, Partition::kLayer, Order::kFifo),
+           "local steps, and the mean with a random partner", "Analysis"},
 };
 
 }  // namespace
@@ -44,10 +79,40 @@ const Preset* find_preset(std::string_view name) {
 }
 
 Result<void> validate(const Strategy& strategy) {
-  if (strategy.exchange == Exchange::kAllReduce && strategy.partition == Partition::kKvstore) {
-    return Error(
-        "partition kvstore splits layers over parameter servers, and exchange allreduce has none; "
-        "take partition layer or slice, or exchange ps-pull or ps-broadcast");
+  const auto needs = [&](std::initializer_list<Exchange> allowed, const char* reason) {
+    for (const Exchange exchange : allowed) {
+      if (strategy.exchange == exchange) {
+        return Result<void>{};
+      }
+    }
+    return Result<void>(
+        Error("algorithm " + std::string(name_of(kAlgorithmNames, strategy.algorithm)) +
+              " does not go with exchange " +
+              std::string(name_of(kExchangeNames, strategy.exchange)) + ": " + reason));
+  };
+  if (!strategy.uses_servers() && strategy.partition == Partition::kKvstore) {
+    return Error("partition kvstore splits layers over parameter servers, and exchange " +
+                 std::string(name_of(kExchangeNames, strategy.exchange)) +
+                 " has none; take partition layer or slice, or exchange ps-pull or ps-broadcast");
+  }
+  switch (strategy.algorithm) {
+    case Algorithm::kBsp:
+      return needs({Exchange::kBroadcast, Exchange::kPullAfterNotify, Exchange::kLatePull,
+                    Exchange::kAllReduce},
+                   "all workers step together, and gossip reaches only one peer; take an exchange "
+                   "over servers, or allreduce");
+    case Algorithm::kAsp:
+    case Algorithm::kEasgd:
+      return needs({Exchange::kBroadcast},
+                   "the server answers each worker by itself; take exchange ps-broadcast");
+    case Algorithm::kSsp:
+      return needs({Exchange::kLatePull},
+                   "the worker asks for parameters when it needs them; take exchange ps-late-pull");
+    case Algorithm::kGossip:
+    case Algorithm::kPairs:
+      return needs({Exchange::kGossip}, "it knows neither servers nor sums; take exchange gossip");
+    case Algorithm::kPipe:
+      return needs({Exchange::kAllReduce}, "it overlaps an all-reduce; take exchange allreduce");
   }
   return {};
 }

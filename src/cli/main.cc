@@ -66,7 +66,8 @@ void add_options(CLI::App& app, Command command) {
     } else {
       app.add_option(flag, help)
           ->type_name(type_of(setting))
-          ->expected(setting.bare.empty() ? 1 : 0, 1);
+          ->expected(setting.bare.empty() ? 1 : 0, 1)
+          ->take_last();
     }
   }
 }
@@ -75,7 +76,7 @@ Settings::Flags flags_of(const CLI::App& app, Command command) {
   Settings::Flags flags;
   for (const Setting& setting : settings_of(command)) {
     if (const CLI::Option* option = app.get_option("--" + setting.key); option->count() > 0) {
-      const std::string text = option->results().front();
+      const std::string text = option->results().back();
       flags[setting.key] = text.empty() ? setting.bare : text;
     }
   }

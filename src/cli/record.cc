@@ -1,5 +1,11 @@
 #include "cli/record.h"
 
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <ctime>
+#include <filesystem>
+
 #include "report/names.h"
 
 namespace sluice::cli {
@@ -14,25 +20,32 @@ std::vector<std::string> names_of(const std::vector<Layer>& layers) {
   return names;
 }
 
+// runs/NAME-TIME, with a number behind it if that is taken.
+std::string new_folder(const std::string& name) {
+  const std::time_t now = std::time(nullptr);
+  const std::string base = fmt::format("runs/{}-{:%Y%m%d-%H%M%S}", name, fmt::localtime(now));
+  std::string path = base;
+  for (int i = 2; std::filesystem::exists(path); ++i) {
+    path = fmt::format("{}-{}", base, i);
+  }
+  return path;
+}
+
 }  // namespace
 
-Result<Record> Record::open(const Settings& settings, const std::string& folder) {
+Result<Record> Record::open(const Settings& settings, const std::string& name) {
+  const std::string named = settings.text("run");
+  auto folder = RunFolder::create(named.empty() ? new_folder(name) : named);
+  if (!folder) {
+    return folder.error();
+  }
   Record record;
-  if (!folder.empty()) {
-    auto made = RunFolder::create(folder);
-    if (!made) {
-      return made.error();
-    }
-    record.folder_ = *std::move(made);
-    if (const auto written = record.folder_->write_config(settings.to_toml()); !written) {
-      return written.error();
-    }
+  record.folder_ = *std::move(folder);
+  if (const auto written = record.folder_->write_config(settings.to_toml()); !written) {
+    return written.error();
   }
   record.trace_path_ = settings.text("trace");
   if (record.trace_path_ == "auto") {
-    if (!record.folder_) {
-      return Error("--trace: there is no run folder to put it in; name a file, or give --run DIR");
-    }
     record.trace_path_ = record.folder_->file("trace.json");
   }
   return record;
@@ -51,10 +64,8 @@ void Record::watch(const Assembly& assembly) {
 }
 
 Result<void> Record::close(const nlohmann::ordered_json& summary) {
-  if (folder_) {
-    if (auto written = folder_->write_summary(summary); !written) {
-      return written;
-    }
+  if (auto written = folder_->write_summary(summary); !written) {
+    return written;
   }
   return trace_ ? trace_->write(trace_path_) : Result<void>{};
 }

@@ -15,19 +15,18 @@
 
 namespace sluice::cli {
 
-// What is kept of a run, real or simulated: its folder if it has one, its tally, its trace if the
-// user wants one.
+// What is kept of a run, real or simulated: its folder, its tally, its trace if the user wants
+// one.
 class Record {
  public:
-  // `folder` may be empty: then only what the user asked for by name is written.
-  static Result<Record> open(const Settings& settings, const std::string& folder);
+  // In the folder that the user named, or in a new one under runs/ that begins with `name`.
+  static Result<Record> open(const Settings& settings, const std::string& name);
 
   // Begins to watch; the assembly must outlive the record.
   void watch(const Assembly& assembly);
   Observer* observer() { return tee_.get(); }
   const Tally& tally() const { return *tally_; }
-  // Null if the run has none.
-  RunFolder* folder() { return folder_ ? &*folder_ : nullptr; }
+  RunFolder& folder() { return *folder_; }
 
   // Writes the summary and the trace.
   Result<void> close(const nlohmann::ordered_json& summary);

@@ -56,8 +56,24 @@ std::vector<Setting> all_settings() {
   const std::vector<Setting> others{
       {"slice", kRuns, Form::integer(1, kMost), strategy.slice_params,
        "parameters of a slice, at most"},
+      {"kvstore-split", kRuns, Form::integer(1, kMost), strategy.kvstore_split_params,
+       "partition kvstore: parameters from which on a layer is split over all servers"},
       {"credit", kRuns, Form::integer(1, kMost), strategy.credit,
        "bytes that a host hands to the network before they are confirmed"},
+      {"deal", kRuns, Form::word({"staggered", "round-robin"}), "staggered",
+       "whether each worker begins a layer with another piece"},
+      {"staleness", kRuns, Form::integer(0, kMost), strategy.staleness,
+       "ssp: iterations that a worker may be ahead of the slowest"},
+      {"period", kRuns, Form::integer(1, kMost), strategy.period,
+       "easgd: iterations between two talks with the centre"},
+      {"elasticity", kRuns, Form::number(0, 1), strategy.elasticity,
+       "easgd: pull towards the centre; 0: 0.9 / workers"},
+      {"gossip-probability", kRuns, Form::number(0, 1), strategy.gossip_probability,
+       "gosgd: probability of talking after an iteration"},
+      {"pipeline-depth", kRuns, Form::integer(1, 64), strategy.pipeline_depth,
+       "pipe-sgd: the update of an iteration uses the gradient of so many before"},
+      {"pipeline-warmup", kRuns, Form::integer(0, kMost), strategy.pipeline_warmup,
+       "pipe-sgd: iterations of plain synchronous training at the start"},
 
       {"model", kTrain, Form::text(), "lenet", "what to train; see sluice models"},
       {"data", kTrain, Form::word({"fashion-mnist", "synthetic"}), "fashion-mnist",
@@ -75,7 +91,8 @@ std::vector<Setting> all_settings() {
       {"cluster", kSimulate, Form::text(), nullptr, "TOML file with the hosts and the network"},
       {"iterations", kSimulate, Form::integer(1, 1'000'000), 20, "iterations to simulate"},
 
-      {"seed", kRuns, Form::integer(0, INT64_MAX), 1, "equal seeds give equal runs"},
+      {"seed", kRuns, Form::integer(0, INT64_MAX), 1,
+       "fixes the first parameters, the order of the samples and all chances"},
       {"run", kRuns, Form::text(), "", "folder for the record of the run; must be new or empty"},
       {"trace", kRuns, Form::text(), "",
        "write a Chrome trace to this file; without a name: trace.json in the run's folder", "auto"},
@@ -96,7 +113,16 @@ std::vector<Setting> settings_of(Command command) {
 }
 
 Json to_values(const Strategy& strategy) {
-  Json values{{"slice", strategy.slice_params}, {"credit", strategy.credit}};
+  Json values{{"slice", strategy.slice_params},
+              {"kvstore-split", strategy.kvstore_split_params},
+              {"credit", strategy.credit},
+              {"deal", strategy.staggered ? "staggered" : "round-robin"},
+              {"staleness", strategy.staleness},
+              {"period", strategy.period},
+              {"elasticity", strategy.elasticity},
+              {"gossip-probability", strategy.gossip_probability},
+              {"pipeline-depth", strategy.pipeline_depth},
+              {"pipeline-warmup", strategy.pipeline_warmup}};
   for_each_axis([&](const char* key, const char*, const auto& names, auto member) {
     values[key] = name_of(names, strategy.*member);
   });
@@ -106,7 +132,15 @@ Json to_values(const Strategy& strategy) {
 Strategy to_strategy(const Json& values) {
   Strategy strategy;
   strategy.slice_params = values.at("slice");
+  strategy.kvstore_split_params = values.at("kvstore-split");
   strategy.credit = values.at("credit");
+  strategy.staggered = values.at("deal") == "staggered";
+  strategy.staleness = values.at("staleness");
+  strategy.period = values.at("period");
+  strategy.elasticity = values.at("elasticity");
+  strategy.gossip_probability = values.at("gossip-probability");
+  strategy.pipeline_depth = values.at("pipeline-depth");
+  strategy.pipeline_warmup = values.at("pipeline-warmup");
   strategy.seed = values.at("seed");
   for_each_axis([&](const char* key, const char*, const auto& names, auto member) {
     const auto value = value_of(names, values.at(key).get<std::string>());

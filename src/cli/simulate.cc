@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "algorithms/presets.h"
@@ -26,6 +27,11 @@ Result<Job> job_of(const Settings& settings, const Profile& profile, const Clust
   job.server_threads = cluster.server_threads;
   if (cluster.allreduce.has_value()) {
     if (job.strategy.uses_servers()) {
+      if (job.strategy.partition == Partition::kKvstore) {
+        return Error(
+            "--cluster: its [allreduce] table stands in for the network, and partition kvstore "
+            "splits layers over servers; take another partition, or a cluster without that table");
+      }
       spdlog::info("the cluster's [allreduce] table stands in for the exchange {}",
                    name_of(kExchangeNames, job.strategy.exchange));
     }
@@ -38,12 +44,19 @@ Result<Job> job_of(const Settings& settings, const Profile& profile, const Clust
   return job;
 }
 
+// Simulated before the iterations that are asked for, so that those are of the steady state.
+constexpr Iteration kWarmUp = 4;
+
 Json summarise(const Settings& settings, const Profile& profile, const Cluster& cluster,
-               const Assembly& assembly, const SimulationResult& result, const Tally* tally) {
+               const Assembly& assembly, const SimulationResult& result, const Tally& tally) {
   const Duration iteration = result.iteration_time();
-  const auto iterations = static_cast<double>(result.starts.size() - 1);
+  const auto simulated = static_cast<double>(result.starts.size() - 1);
+  const Iteration iterations = settings.integer("iterations");
   const auto share = [&](Duration busy) {
-    return iteration.count() > 0 ? to_us(busy) / iterations / to_us(iteration) : 0.0;
+    return iteration.count() > 0 ? to_us(busy) / simulated / to_us(iteration) : 0.0;
+  };
+  const auto of_run = [&](std::int64_t total) {
+    return std::llround(static_cast<double>(total) / simulated * static_cast<double>(iterations));
   };
   const bool channel = cluster.allreduce.has_value();
   const auto samples =
@@ -59,28 +72,39 @@ Json summarise(const Settings& settings, const Profile& profile, const Cluster& 
       {"profile", profile.name},
       {"hosts", cluster.topology.hosts()},
       {"workers", cluster.topology.workers()},
-      {"iterations", result.starts.size() - 1},
+      {"iterations", iterations},
       {"iteration_us", to_us(iteration)},
       {"compute_us", to_us(profile.compute())},
       {"samples_per_s", iteration.count() > 0 ? samples / to_seconds(iteration) : 0.0},
       {"exposed_communication_us", to_us(iteration - profile.compute())},
-      {"bound_us", to_us(lower_bound(profile, cluster, strategy.exchange))},
+      {"bound_us", to_us(lower_bound(profile, cluster, strategy))},
       {"egress_utilisation", share(channel ? result.channel_busy : result.egress_busy)},
       {"ingress_utilisation", share(channel ? result.channel_busy : result.ingress_busy)},
-      {"messages", result.messages},
-      {"bytes", result.bytes},
-      {"messages_per_iteration", static_cast<double>(result.messages) / iterations},
-      {"bytes_per_iteration", static_cast<double>(result.bytes) / iterations},
+      {"messages", of_run(result.messages)},
+      {"bytes", of_run(result.bytes)},
+      {"messages_per_iteration", static_cast<double>(result.messages) / simulated},
+      {"bytes_per_iteration", static_cast<double>(result.bytes) / simulated},
       {"overtakings_channel", result.channel_overtakings},
       {"events", result.events},
   };
-  if (tally != nullptr) {
-    summary["mechanism"] = mechanism_of(assembly, *tally);
-  }
+  summary["mechanism"] = mechanism_of(assembly, tally);
   return summary;
 }
 
-void print_table(const Json& summary) {
+// A row an iteration, those of the warm-up included.
+Result<void> write_metrics(const SimulationResult& result, RunFolder& folder) {
+  for (std::size_t i = 0; i + 1 < result.starts.size(); ++i) {
+    const Json row{{"iteration", i},
+                   {"start_us", to_us(result.starts[i])},
+                   {"length_us", to_us(result.starts[i + 1] - result.starts[i])}};
+    if (auto written = folder.append_metrics(row); !written) {
+      return written;
+    }
+  }
+  return {};
+}
+
+void print_table(const Json& summary, const std::string& folder) {
   const auto ms = [&](const char* key) {
     return fmt::format("{:.3f} ms", summary[key].get<double>() / 1000);
   };
@@ -109,6 +133,7 @@ void print_table(const Json& summary) {
   table.add_row({"communication hidden",
                  fmt::format("{:.1f} %", mechanism["hidden_share"].get<double>() * 100)});
   print(table.render());
+  print(fmt::format("report in {}\n", folder));
 }
 
 }  // namespace
@@ -126,27 +151,31 @@ int simulate(const Settings& settings) {
   if (!job) {
     return bad_input(job.error());
   }
-  auto record = Record::open(settings, settings.text("run"));
+  auto record = Record::open(settings, "simulate-" + settings.text("preset") + "-" + profile->name);
   if (!record) {
     return bad_input(record.error());
   }
   Record kept = *std::move(record);
   const Assembly assembly = assemble(*std::move(job));
   kept.watch(assembly);
-  const SimulationResult result = sluice::simulate({.profile = *profile,
-                                                    .cluster = *cluster,
-                                                    .hosts = assembly.protocols,
-                                                    .iterations = settings.integer("iterations"),
-                                                    .channel_order = assembly.job.strategy.order,
-                                                    .observer = kept.observer()});
-  const Json summary = summarise(settings, *profile, *cluster, assembly, result, &kept.tally());
+  const SimulationResult result =
+      sluice::simulate({.profile = *profile,
+                        .cluster = *cluster,
+                        .hosts = assembly.protocols,
+                        .iterations = settings.integer("iterations") + kWarmUp,
+                        .channel_order = assembly.job.strategy.order,
+                        .observer = kept.observer()});
+  const Json summary = summarise(settings, *profile, *cluster, assembly, result, kept.tally());
+  if (const auto written = write_metrics(result, kept.folder()); !written) {
+    return failed(written.error());
+  }
   if (const auto closed = kept.close(summary); !closed) {
     return failed(closed.error());
   }
   if (settings.on("json")) {
     print(summary);
   } else {
-    print_table(summary);
+    print_table(summary, kept.folder().path());
   }
   return kOk;
 }

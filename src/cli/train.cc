@@ -1,8 +1,6 @@
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
-#include <ctime>
 #include <nlohmann/json.hpp>
 
 #include "algorithms/presets.h"
@@ -62,15 +60,6 @@ Result<Extent> extent_of(const Settings& settings, const TorchTask& task) {
     extent.iterations = extent.per_epoch * settings.integer("epochs");
   }
   return extent;
-}
-
-std::string folder_of(const Settings& settings) {
-  if (const std::string named = settings.text("run"); !named.empty()) {
-    return named;
-  }
-  const std::time_t now = std::time(nullptr);
-  return fmt::format("runs/{}-{}-{:%Y%m%d-%H%M%S}", settings.text("preset"), settings.text("model"),
-                     fmt::localtime(now));
 }
 
 // The steps of a run that can fail for the user's reasons, before anything is computed.
@@ -166,7 +155,7 @@ int train(const Settings& settings) {
   if (!prepared) {
     return bad_input(prepared.error());
   }
-  auto opened = Record::open(settings, folder_of(settings));
+  auto opened = Record::open(settings, settings.text("preset") + "-" + settings.text("model"));
   if (!opened) {
     return bad_input(opened.error());
   }
@@ -184,7 +173,7 @@ int train(const Settings& settings) {
   record.watch(assembly);
 
   const Clock clock;
-  Journal journal(prepared->extent, clock, *learners.front(), *record.folder());
+  Journal journal(prepared->extent, clock, *learners.front(), record.folder());
   train_on_threads(
       {.topology = assembly.job.topology,
        .chunks = *assembly.chunks,
@@ -193,6 +182,7 @@ int train(const Settings& settings) {
        .rule = {.rate = static_cast<float>(settings.number("lr")),
                 .momentum = static_cast<float>(settings.number("momentum")),
                 .weight_decay = static_cast<float>(settings.number("weight-decay"))},
+       .gradient_slots = assembly.job.strategy.gradient_slots(),
        .iterations = prepared->extent.iterations,
        .clock = clock,
        .observer = record.observer(),
@@ -209,7 +199,7 @@ int train(const Settings& settings) {
   if (settings.on("json")) {
     print(summary);
   } else {
-    print_table(summary, record.folder()->path());
+    print_table(summary, record.folder().path());
   }
   return kOk;
 }

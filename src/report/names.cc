@@ -20,6 +20,14 @@ std::string_view name_of(MessageKind kind) {
       return "gather";
     case MessageKind::kAllReduce:
       return "allreduce";
+    case MessageKind::kElastic:
+      return "elastic";
+    case MessageKind::kShare:
+      return "share";
+    case MessageKind::kSwap:
+      return "swap";
+    case MessageKind::kSwapped:
+      return "swapped";
   }
   return "?";
 }
@@ -30,6 +38,12 @@ std::string_view name_of(WorkKind kind) {
       return "update";
     case WorkKind::kReduce:
       return "add";
+    case WorkKind::kBlend:
+      return "blend";
+    case WorkKind::kElastic:
+      return "elastic";
+    case WorkKind::kSwap:
+      return "swap";
   }
   return "?";
 }

@@ -68,14 +68,18 @@ Limits limits_of(const Cluster& cluster, Exchange exchange) {
 
 }  // namespace
 
-Duration lower_bound(const Profile& profile, const Cluster& cluster, Exchange exchange) {
-  const Limits limits = limits_of(cluster, exchange);
+Duration lower_bound(const Profile& profile, const Cluster& cluster, const Strategy& strategy) {
+  const bool steps_together = strategy.algorithm == Algorithm::kBsp;
   Duration bound = profile.compute();
+  if (!steps_together && strategy.algorithm != Algorithm::kPipe) {
+    return bound;
+  }
+  const Limits limits = limits_of(cluster, strategy.exchange);
   Duration rest = profile.compute();  // forward and backward of this layer and those behind it
   double bytes = 0;                   // of the layers up to this one
   for (const LayerProfile& layer : profile.layers) {
     bytes += static_cast<double>(layer.params * kFloatBytes);
-    if (bytes > 0) {
+    if (bytes > 0 && steps_together) {
       bound = std::max(bound, rest + limits.window(bytes));
     }
     rest -= layer.forward + layer.backward;

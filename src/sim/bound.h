@@ -6,8 +6,9 @@
 
 namespace sluice {
 
-// A time below which no synchronous iteration can fall on this cluster with this kind of exchange,
-// whatever is sliced, merged or sent first. docs/simulator.md derives it.
-Duration lower_bound(const Profile& profile, const Cluster& cluster, Exchange exchange);
+// A time below which no iteration can fall on this cluster with this algorithm and this kind of
+// exchange, whatever is sliced, merged or sent first. docs/simulator.md derives it. Algorithms
+// whose workers do not wait for each other are bounded by their compute alone.
+Duration lower_bound(const Profile& profile, const Cluster& cluster, const Strategy& strategy);
 
 }  // namespace sluice

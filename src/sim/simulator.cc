@@ -152,7 +152,10 @@ void Simulator::try_compute(NodeId id) {
     }
     return;
   }
-  const auto [phase, layer, length] = worker.next();
+  const auto [phase, layer, usual_length] = worker.next();
+  const Duration length = setup_.slowdowns.empty()
+                              ? usual_length
+                              : from_us(to_us(usual_length) * setup_.slowdowns[id.index()]);
   if (pace.waiting && pace.since < now_ && setup_.observer != nullptr) {
     setup_.observer->waited(id, layer, worker.iteration(), pace.since, now_);
   }

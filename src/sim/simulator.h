@@ -31,6 +31,7 @@ struct Simulation {
   Order channel_order = Order::kFifo;  // of the cluster's all-reduce channel, if it has one
   Observer* observer = nullptr;
   const VirtualNumbers* numbers = nullptr;
+  std::vector<double> slowdowns = {};  // by worker: how much longer it computes; empty: all alike
 };
 
 struct SimulationResult {

@@ -84,7 +84,7 @@ RC_GTEST_PROP(SimulationProperties, NoScheduleBeatsTheBound, ()) {
   const World world = any_world();
   const Strategy strategy = any_strategy();
   const auto run = run_simulated(world.profile, world.cluster, strategy, 12);
-  const Duration bound = lower_bound(world.profile, world.cluster, strategy.exchange);
+  const Duration bound = lower_bound(world.profile, world.cluster, strategy);
   // Times are rounded to picoseconds message by message.
   RC_ASSERT(run.result.iteration_time() + from_ns(1) >= bound);
 }
@@ -97,7 +97,7 @@ RC_GTEST_PROP(SimulationProperties, NoScheduleBeatsTheBoundOfTheChannel, ()) {
   strategy.exchange = Exchange::kAllReduce;
   const auto run = run_simulated(world.profile, world.cluster, strategy, 12);
   RC_ASSERT(run.result.iteration_time() + from_ns(1) >=
-            lower_bound(world.profile, world.cluster, strategy.exchange));
+            lower_bound(world.profile, world.cluster, strategy));
 }
 
 RC_GTEST_PROP(SimulationProperties, AlikeInputGivesAlikeOutput, ()) {

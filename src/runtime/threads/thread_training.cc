@@ -86,6 +86,9 @@ void Session::run() {
   if (error_) {
     std::rethrow_exception(error_);
   }
+  if (setup_.on_boundary) {
+    setup_.on_boundary(setup_.iterations);
+  }
 }
 
 void Session::train(std::size_t rank) {
@@ -118,7 +121,6 @@ void Session::train(std::size_t rank) {
     }
   }
   gate.wait_for_all(setup_.iterations);
-  boundary(setup_.iterations);
 }
 
 template <class Body>

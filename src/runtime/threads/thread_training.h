@@ -28,8 +28,8 @@ struct ThreadTraining {
   // Called after each step of each worker, from that worker's thread. Calls of this and of
   // on_boundary come one at a time.
   std::function<void(std::size_t rank, Iteration iteration, double loss)> on_step;
-  // Called on worker 0 when its parameters of this iteration are complete; iteration 0 and the
-  // last one included.
+  // Called when worker 0 has all parameters of this iteration, from its own thread; at the end,
+  // when every worker has them, from the caller's.
   std::function<void(Iteration iteration)> on_boundary;
   Iteration boundary_every = 0;  // 0: only at the end
 };

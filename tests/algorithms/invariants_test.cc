@@ -1,0 +1,225 @@
+// What each algorithm promises, under any order of delivery that a seed can bring about.
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <cmath>
+
+#include "algorithms/assembly.h"
+#include "algorithms/gossip_worker.h"
+#include "algorithms/presets.h"
+#include "support/shuffled.h"
+
+namespace sluice {
+namespace {
+
+using testing::ShuffledWorld;
+using testing::toy_learners;
+
+const std::vector<std::int64_t> kLayers{5, 40, 0, 17};
+constexpr UpdateRule kRule{.rate = 0.05F, .momentum = 0.9F, .weight_decay = 0};
+constexpr UpdateRule kStill{.rate = 0, .momentum = 0, .weight_decay = 0};
+constexpr Iteration kIterations = 6;
+
+Job job_of(std::string_view preset, std::size_t workers) {
+  Job job;
+  job.layers = toy_learners(kLayers, 1).front()->layers();
+  job.topology = Topology(workers, 1, 0);
+  job.strategy = find_preset(preset)->strategy;
+  job.strategy.slice_params = 16;
+  job.strategy.credit = 64;
+  return job;
+}
+
+// A whole run of a job in a shuffled world.
+struct Shuffle {
+  Shuffle(const Job& job, UpdateRule rule, std::uint64_t seed)
+      : assembly(assemble(job)),
+        learners(toy_learners(kLayers, job.topology.workers())),
+        numbers{.learners = learners,
+                .chunks = assembly.chunks.get(),
+                .rule = rule,
+                .gradient_slots = job.strategy.gradient_slots()},
+        world(assembly.job, assembly.protocols, numbers, kIterations, seed) {}
+
+  std::vector<float> parameters(std::size_t rank) {
+    const auto values = learners[rank]->parameters();
+    return {values.begin(), values.end()};
+  }
+
+  Assembly assembly;
+  std::vector<std::unique_ptr<Learner>> learners;
+  VirtualNumbers numbers;
+  ShuffledWorld world;
+};
+
+std::uint64_t any_seed() { return *rc::gen::arbitrary<std::uint64_t>(); }
+
+RC_GTEST_PROP(AlgorithmInvariants, NoPresetLocksUp, ()) {
+  const auto index = *rc::gen::inRange<std::size_t>(0, presets().size());
+  const auto workers = *rc::gen::inRange<std::size_t>(1, 10);
+  Shuffle run(job_of(presets()[index].name, workers), kRule, any_seed());
+  RC_ASSERT(run.world.run());
+}
+
+RC_GTEST_PROP(AlgorithmInvariants, SynchronousPresetsDoNotDependOnTheOrder, ()) {
+  const auto workers = *rc::gen::inRange<std::size_t>(2, 6);
+  for (const Preset& preset : presets()) {
+    const Algorithm algorithm = preset.strategy.algorithm;
+    if (algorithm != Algorithm::kBsp && algorithm != Algorithm::kPipe) {
+      continue;
+    }
+    Shuffle one(job_of(preset.name, workers), kRule, any_seed());
+    Shuffle other(job_of(preset.name, workers), kRule, any_seed());
+    RC_ASSERT(one.world.run());
+    RC_ASSERT(other.world.run());
+    for (std::size_t w = 0; w < workers; ++w) {
+      RC_ASSERT(one.parameters(w) == other.parameters(0));
+    }
+  }
+}
+
+RC_GTEST_PROP(AlgorithmInvariants, SspNeverGetsAheadOfTheBound, ()) {
+  const auto workers = *rc::gen::inRange<std::size_t>(2, 6);
+  Job job = job_of("ssp", workers);
+  job.strategy.staleness = *rc::gen::inRange<Iteration>(0, 4);
+  Shuffle run(job, kRule, any_seed());
+  run.world.watch = [&](const ShuffledWorld& world) {
+    Iteration least = kIterations;
+    Iteration most = 0;
+    for (std::size_t w = 0; w < workers; ++w) {
+      least = std::min(least, world.iteration(w));
+      most = std::max(most, world.iteration(w));
+    }
+    // iteration() counts finished backward passes: one more may be under way.
+    RC_ASSERT(most - least <= job.strategy.staleness + 1);
+  };
+  RC_ASSERT(run.world.run());
+}
+
+// That the bound is used, not only kept: some order lets a worker run ahead.
+TEST(AlgorithmInvariants, SspLetsAFastWorkerRunAhead) {
+  Job job = job_of("ssp", 3);
+  job.strategy.staleness = 3;
+  Iteration widest = 0;
+  for (std::uint64_t seed = 0; seed < 50; ++seed) {
+    Shuffle run(job, kRule, seed);
+    run.world.watch = [&](const ShuffledWorld& world) {
+      for (std::size_t w = 0; w < 3; ++w) {
+        widest = std::max(widest, world.iteration(0) - world.iteration(w));
+      }
+    };
+    ASSERT_TRUE(run.world.run());
+  }
+  EXPECT_GE(widest, 2);
+}
+
+RC_GTEST_PROP(AlgorithmInvariants, GossipWeightsSumToOne, ()) {
+  const auto workers = *rc::gen::inRange<std::size_t>(2, 7);
+  Job job = job_of("gosgd", workers);
+  job.strategy.gossip_probability = 0.7;
+  job.strategy.seed = any_seed();
+  const auto chunks = assemble(job).chunks;
+  std::vector<std::unique_ptr<SharingWorker>> nodes;
+  std::vector<Protocol*> protocols;
+  for (std::size_t w = 0; w < workers; ++w) {
+    nodes.push_back(std::make_unique<SharingWorker>(job, chunks, NodeId(w)));
+    protocols.push_back(nodes.back().get());
+  }
+  const auto learners = toy_learners(kLayers, workers);
+  const VirtualNumbers numbers{.learners = learners, .chunks = chunks.get(), .rule = kRule};
+  ShuffledWorld world(job, protocols, numbers, kIterations, any_seed());
+  world.watch = [&](const ShuffledWorld& now) {
+    for (std::size_t c = 0; c < chunks->size(); ++c) {
+      double sum = now.weight_in_flight(ChunkId(c));
+      for (const auto& node : nodes) {
+        sum += node->weight(ChunkId(c));
+      }
+      RC_ASSERT(std::abs(sum - 1) < 1e-12);
+    }
+  };
+  RC_ASSERT(world.run());
+}
+
+// With no learning, mixing moves every replica and keeps what it must keep.
+RC_GTEST_PROP(AlgorithmInvariants, PairsKeepTheGlobalMean, ()) {
+  const auto workers = *rc::gen::inRange<std::size_t>(2, 10);
+  Shuffle run(job_of("ad-psgd", workers), kStill, any_seed());
+  std::vector<double> before(run.parameters(0).size());
+  for (std::size_t w = 0; w < workers; ++w) {
+    for (std::size_t i = 0; i < before.size(); ++i) {
+      run.learners[w]->parameters()[i] += static_cast<float>(w);
+      before[i] += static_cast<double>(run.learners[w]->parameters()[i]);
+    }
+  }
+  RC_ASSERT(run.world.run());
+  // An answer that came after the last iteration is not mixed in: such a chunk is half a swap.
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < before.size(); ++i) {
+    double after = 0;
+    for (std::size_t w = 0; w < workers; ++w) {
+      after += static_cast<double>(run.parameters(w)[i]);
+    }
+    kept += std::abs(after - before[i]) < 1e-3 ? 1U : 0U;
+  }
+  RC_CLASSIFY(kept == before.size(), "all swaps whole");
+  RC_CLASSIFY(run.parameters(0)[0] != run.learners[1]->parameters()[0], "not all equal");
+}
+
+// EASGD with one worker: what the worker loses the centre gains.
+RC_GTEST_PROP(AlgorithmInvariants, AnElasticStepConservesTheSum, ()) {
+  const auto size = *rc::gen::inRange<std::size_t>(1, 200);
+  Random random(any_seed());
+  std::vector<float> centre(size);
+  std::vector<float> visitor(size);
+  for (std::size_t i = 0; i < size; ++i) {
+    centre[i] = static_cast<float>(random.uniform());
+    visitor[i] = static_cast<float>(random.uniform());
+  }
+  const auto before = centre;
+  Workspace workspace(centre, {}, {});
+  Work work;
+  work.kind = WorkKind::kElastic;
+  work.range = {0, static_cast<std::int64_t>(size)};
+  work.pull = static_cast<float>(random.uniform());
+  work.sources.push_back(Payload(std::span<const float>(visitor), nullptr));
+  const Payload output = workspace.execute(work);
+  for (std::size_t i = 0; i < size; ++i) {
+    RC_ASSERT(std::abs(output.values()[i] + centre[i] - visitor[i] - before[i]) < 1e-6F);
+  }
+}
+
+// The parameters of iteration t hold exactly the gradients up to t - K.
+TEST(AlgorithmInvariants, APipelineUsesTheGradientOfKIterationsAgo) {
+  for (const Iteration depth : {1, 2, 3}) {
+    Job job = job_of("pipe-sgd", 3);
+    job.strategy.pipeline_depth = depth;
+    const UpdateRule plain{.rate = 1, .momentum = 0, .weight_decay = 0};
+    Shuffle run(job, plain, 5);
+    const auto initial = run.parameters(0);
+    ASSERT_TRUE(run.world.run());
+    // The toy gradient is 0.3 w + noise(index, rank, iteration), so the recurrence can be followed.
+    std::vector<std::vector<double>> history{{initial.begin(), initial.end()}};
+    for (Iteration t = 0; t < kIterations; ++t) {
+      history.push_back(history.back());
+      const Iteration used = t + 1 - depth;
+      if (used < 0) {
+        continue;
+      }
+      for (std::size_t i = 0; i < initial.size(); ++i) {
+        double mean = 0;
+        for (std::size_t r = 0; r < 3; ++r) {
+          const auto seen = static_cast<float>(history[static_cast<std::size_t>(used)][i]);
+          mean += static_cast<double>(testing::ToyLearner::gradient(seen, i, r, used)) / 3;
+        }
+        history.back()[i] -= mean;
+      }
+    }
+    const auto actual = run.parameters(1);
+    for (std::size_t i = 0; i < initial.size(); ++i) {
+      EXPECT_NEAR(actual[i], history.back()[i], 1e-4);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace sluice
