@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <bit>
+#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <string>
@@ -118,6 +119,11 @@ Result<Message> decode_header(std::span<const std::byte> bytes) {
   message.weight = std::bit_cast<double>(reader.take<std::uint64_t>());
   if (!reader.fault().empty()) {
     return Error(reader.fault());
+  }
+  if (std::signbit(message.weight) || message.weight > 1 || std::isnan(message.weight)) {
+    return Error(
+        fmt::format("message header, offset {}: weight {}, expected 0 ... 1; damaged on its way",
+                    kHeaderBytes - sizeof(double), message.weight));
   }
   return message;
 }
