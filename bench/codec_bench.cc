@@ -3,14 +3,17 @@
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <ctime>
 #include <functional>
 #include <limits>
+#include <numeric>
 #include <vector>
 
 #include "base/random.h"
+#include "codecs/bits.h"
 #include "codecs/deep_gradient.h"
 #include "codecs/dense.h"
 #include "codecs/error_feedback.h"
@@ -21,6 +24,7 @@ namespace sluice {
 namespace {
 
 constexpr std::size_t kValues = 25'000'000;
+constexpr std::size_t kBytes = kValues * sizeof(float);
 constexpr std::size_t kTop = kValues / 1000;
 constexpr int kRepeats = 30;
 
@@ -52,23 +56,38 @@ class Fastest {
   double seconds_ = std::numeric_limits<double>::infinity();
 };
 
-// Runs `kernel`, which reads and writes `bytes` in all, beside a copy of as many.
+// Sums whole words in lanes of their own, as fast as memory gives them.
+std::uint64_t read_all(std::span<const std::byte> bytes) {
+  constexpr std::size_t kLanes = 8;
+  std::array<std::uint64_t, kLanes> lanes{};
+  const std::size_t words = bytes.size() / sizeof(std::uint64_t);
+  for (std::size_t i = 0; i + kLanes <= words; i += kLanes) {
+    for (std::size_t lane = 0; lane < kLanes; ++lane) {
+      lanes[lane] += load<std::uint64_t>(bytes.data(), i + lane);
+    }
+  }
+  return std::accumulate(lanes.begin(), lanes.end(), std::uint64_t{0});
+}
+
+// Runs `kernel` beside the bare traffic of as many bytes: a copy of what is both read and written,
+// and a read or a fill of the rest.
 template <class Kernel>
-void beside_copy(benchmark::State& state, std::size_t bytes, Kernel kernel) {
-  const std::vector<std::byte> from(bytes / 2, std::byte{1});
-  std::vector<std::byte> to(bytes / 2);
-  Fastest copy;
+void beside_traffic(benchmark::State& state, std::size_t read, std::size_t written, Kernel kernel) {
+  const std::vector<std::byte> from(read, std::byte{1});
+  std::vector<std::byte> to(written);
+  const std::size_t copied = std::min(read, written);
+  Fastest bare;
   Fastest own;
   for (auto _ : state) {
-    copy.time([&] { std::memcpy(to.data(), from.data(), from.size()); });
+    bare.time([&] {
+      std::memcpy(to.data(), from.data(), copied);
+      std::memset(to.data() + copied, 1, written - copied);
+      benchmark::DoNotOptimize(read_all(std::span(from).subspan(copied)));
+    });
     own.time(kernel);
   }
-  const auto rate = [&](const Fastest& fastest) {
-    return static_cast<double>(bytes) * 1e-9 / fastest.seconds();
-  };
-  state.counters["GB/s"] = rate(own);
-  state.counters["copy_GB/s"] = rate(copy);
-  state.counters["share"] = rate(own) / rate(copy);
+  state.counters["GB/s"] = static_cast<double>(read + written) * 1e-9 / own.seconds();
+  state.counters["share"] = bare.seconds() / own.seconds();
 }
 
 struct Coded {
@@ -84,50 +103,78 @@ struct Coded {
   std::vector<std::byte> bytes;
 };
 
-// The slices of P3 are coded one by one, and stay in the cache between two passes.
-constexpr std::size_t kSlice = 50'000;
-
 void encode(benchmark::State& state, DenseFormat format) {
   Coded coded(format);
-  beside_copy(state, kValues * sizeof(float) + coded.bytes.size(), [&] {
-    const auto size = static_cast<std::size_t>(coded.codec->encoded_size(kSlice));
-    for (std::size_t begin = 0; begin < kValues; begin += kSlice) {
-      coded.codec->encode(std::span(coded.values).subspan(begin, kSlice),
-                          std::span(coded.bytes).first(size));
-    }
-  });
-}
-
-void encode_whole(benchmark::State& state, DenseFormat format) {
-  Coded coded(format);
-  const std::size_t passes = format == DenseFormat::kQuantise8 ? 2 : 1;
-  beside_copy(state, passes * kValues * sizeof(float) + coded.bytes.size(),
-              [&] { coded.codec->encode(coded.values, coded.bytes); });
+  const std::size_t passes = format == DenseFormat::kQuantise8 ? 2 : 1;  // the first for the range
+  beside_traffic(state, passes * kBytes, coded.bytes.size(),
+                 [&] { coded.codec->encode(coded.values, coded.bytes); });
 }
 
 void decode(benchmark::State& state, DenseFormat format) {
   Coded coded(format);
-  beside_copy(state, kValues * sizeof(float) + coded.bytes.size(),
-              [&] { coded.codec->decode(coded.bytes, coded.values); });
+  beside_traffic(state, coded.bytes.size(), kBytes,
+                 [&] { coded.codec->decode(coded.bytes, coded.values); });
 }
 
 void add(benchmark::State& state, DenseFormat format) {
   Coded coded(format);
-  beside_copy(state, 2 * kValues * sizeof(float) + coded.bytes.size(),
-              [&] { coded.codec->add(coded.bytes, 1, coded.values); });
+  beside_traffic(state, kBytes + coded.bytes.size(), kBytes,
+                 [&] { coded.codec->add(coded.bytes, 1, coded.values); });
 }
 
-#define SLUICE_DENSE_BENCHMARK(kernel)                                                           \
-  BENCHMARK_CAPTURE(kernel, truncate16, DenseFormat::kTruncate16)                                \
-      ->Iterations(kRepeats)                                                                     \
-      ->Unit(benchmark::kMillisecond);                                                           \
-  BENCHMARK_CAPTURE(kernel, quantise8, DenseFormat::kQuantise8)                                  \
-      ->Iterations(kRepeats)                                                                     \
+#define SLUICE_DENSE_BENCHMARK(kernel)                            \
+  BENCHMARK_CAPTURE(kernel, truncate16, DenseFormat::kTruncate16) \
+      ->Iterations(kRepeats)                                      \
+      ->Unit(benchmark::kMillisecond);                            \
+  BENCHMARK_CAPTURE(kernel, quantise8, DenseFormat::kQuantise8)   \
+      ->Iterations(kRepeats)                                      \
       ->Unit(benchmark::kMillisecond)
 SLUICE_DENSE_BENCHMARK(encode);
-SLUICE_DENSE_BENCHMARK(encode_whole);
 SLUICE_DENSE_BENCHMARK(decode);
 SLUICE_DENSE_BENCHMARK(add);
+
+void feed_back_error(benchmark::State& state, DenseFormat format) {
+  Coded coded(format);
+  std::vector<float> residual(kValues);
+  const ErrorFeedback feedback(*coded.codec, residual);
+  const std::size_t passes = format == DenseFormat::kQuantise8 ? 5 : 4;
+  beside_traffic(state, passes * kBytes + coded.bytes.size(), 2 * kBytes + coded.bytes.size(),
+                 [&] { feedback.encode(coded.values, coded.bytes); });
+}
+SLUICE_DENSE_BENCHMARK(feed_back_error);
+
+// The sum of four workers' choices of 0.1 %, each of other values; the rest of memory is not read.
+void sum_of_sparse(benchmark::State& state) {
+  constexpr std::size_t kWorkers = 4;
+  const std::vector<float> values = gradient();
+  std::vector<std::vector<std::byte>> coded;
+  std::vector<SparseView> parts;
+  for (std::size_t w = 0; w < kWorkers; ++w) {
+    std::vector<std::uint32_t> positions;
+    for (std::size_t i = w; i < kValues; i += kValues / kTop) {
+      positions.push_back(static_cast<std::uint32_t>(i));
+    }
+    coded.push_back(encode_sparse(values, positions));
+  }
+  for (const auto& bytes : coded) {
+    parts.push_back(*SparseView::parse(bytes, kValues));
+  }
+  for (auto _ : state) {
+    benchmark::DoNotOptimize(sum_sparse(parts));
+  }
+  state.counters["entries/s"] = benchmark::Counter(static_cast<double>(kWorkers * kTop),
+                                                   benchmark::Counter::kIsIterationInvariantRate);
+}
+BENCHMARK(sum_of_sparse)->Unit(benchmark::kMillisecond);
+
+// Reads gradient, velocity and residual, writes the last two, and reads the residual to select.
+void deep_gradient(benchmark::State& state) {
+  const std::vector<float> values = gradient();
+  DeepGradient codec({.clipping = false, .warm_up = false}, kValues);
+  beside_traffic(state, 4 * kBytes, 2 * kBytes,
+                 [&] { benchmark::DoNotOptimize(codec.encode(values, 0, 0)); });
+}
+BENCHMARK(deep_gradient)->Iterations(kRepeats)->Unit(benchmark::kMillisecond);
 
 void exact_top_k(benchmark::State& state) {
   const std::vector<float> values = gradient();

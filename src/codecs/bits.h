@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -18,9 +19,21 @@ inline constexpr Magnitude kInfinity = 0x7f80'0000U;
 inline Magnitude magnitude_of(float x) { return std::bit_cast<std::uint32_t>(x) & 0x7fff'ffffU; }
 
 inline Magnitude largest_magnitude(std::span<const float> values) {
+  // Lanes of their own, so that no maximum waits for the one before.
+  constexpr std::size_t kLanes = 16;
+  std::array<Magnitude, kLanes> lanes{};
+  std::size_t i = 0;
+  for (; i + kLanes <= values.size(); i += kLanes) {
+    for (std::size_t lane = 0; lane < kLanes; ++lane) {
+      lanes[lane] = std::max(lanes[lane], magnitude_of(values[i + lane]));
+    }
+  }
   Magnitude largest = 0;
-  for (const float x : values) {
-    largest = std::max(largest, magnitude_of(x));
+  for (; i < values.size(); ++i) {
+    largest = std::max(largest, magnitude_of(values[i]));
+  }
+  for (const Magnitude lane : lanes) {
+    largest = std::max(largest, lane);
   }
   return largest;
 }

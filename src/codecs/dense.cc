@@ -16,23 +16,18 @@ class Truncate16 {
 
   static void write(std::span<const float> values, std::byte* bytes) {
     for (std::size_t i = 0; i < values.size(); ++i) {
-      store(bytes, i, upper_half(values[i]));
+      store(bytes, i, static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(values[i]) >> 16U));
     }
   }
 
-  explicit Truncate16(const std::byte* bytes) : halves_(bytes) {}
+  Truncate16(const std::byte* bytes, float scale) : scale_(scale), halves_(bytes) {}
 
   float operator[](std::size_t i) const {
-    return std::bit_cast<float>(std::uint32_t{load<std::uint16_t>(halves_, i)} << 16U);
+    return scale_ * std::bit_cast<float>(std::uint32_t{load<std::uint16_t>(halves_, i)} << 16U);
   }
 
  private:
-  static std::uint16_t upper_half(float x) {
-    // Without this bit a NaN that differs from infinity only in its lower half would become one.
-    const std::uint32_t quiet = magnitude_of(x) > kInfinity ? 0x40U : 0U;
-    return static_cast<std::uint16_t>((std::bit_cast<std::uint32_t>(x) >> 16U) | quiet);
-  }
-
+  float scale_;
   const std::byte* halves_;
 };
 
@@ -54,8 +49,8 @@ class Quantise8 {
     }
   }
 
-  explicit Quantise8(const std::byte* bytes)
-      : step_(load<float>(bytes, 0)), codes_(bytes + kStepBytes) {}
+  Quantise8(const std::byte* bytes, float scale)
+      : step_(scale * load<float>(bytes, 0)), codes_(bytes + kStepBytes) {}
 
   float operator[](std::size_t i) const {
     return step_ * static_cast<float>(static_cast<std::int8_t>(codes_[i]));
@@ -85,7 +80,7 @@ class Quantise8 {
   const std::byte* codes_;
 };
 
-// A format has a size, writes a vector, and reads single values; the rest is common.
+// A format has a size, writes a vector, and reads single values times a scale; the rest is common.
 template <class Format>
 class CodecFor final : public DenseCodec {
  public:
@@ -98,7 +93,7 @@ class CodecFor final : public DenseCodec {
 
   void decode(std::span<const std::byte> bytes, std::span<float> values) const override {
     check_sizes(values.size(), bytes.size());
-    const Format decoded(bytes.data());
+    const Format decoded(bytes.data(), 1);
     for (std::size_t i = 0; i < values.size(); ++i) {
       values[i] = decoded[i];
     }
@@ -106,9 +101,9 @@ class CodecFor final : public DenseCodec {
 
   void add(std::span<const std::byte> bytes, float scale, std::span<float> sum) const override {
     check_sizes(sum.size(), bytes.size());
-    const Format decoded(bytes.data());
+    const Format scaled(bytes.data(), scale);
     for (std::size_t i = 0; i < sum.size(); ++i) {
-      sum[i] += scale * decoded[i];
+      sum[i] += scaled[i];
     }
   }
 

@@ -24,7 +24,8 @@ class DenseCodec {
 };
 
 enum class DenseFormat : std::uint8_t {
-  // The upper 16 bits of each float: the relative error is below 2^-7. NaN stays NaN.
+  // The upper 16 bits of each float: the relative error is below 2^-7. A NaN that arithmetic made
+  // (a quiet one) stays NaN.
   kTruncate16,
   // A step, then a signed byte of steps for each value: the error is at most half a step, which is
   // 1/254 of the largest magnitude. Vectors below 2^-100 become zeros. A vector with a value that

@@ -16,11 +16,13 @@ namespace {
 // Selection in three steps, each on far fewer values than the one before:
 //   1. a sample, one value of each stretch, guesses a threshold that a little more than k values
 //      reach;
-//   2. one pass finds these survivors, and skips blocks whose largest value falls short;
+//   2. one pass finds these survivors, and skips blocks, and parts of blocks, whose largest value
+//      falls short;
 //   3. nth_element among the survivors finds the k largest.
 // If fewer than k survive, the guess was too high, and 2 goes again with a lower one.
-constexpr std::size_t kStretch = 128;
+constexpr std::size_t kStretch = 512;
 constexpr std::size_t kBlock = 64;
+constexpr std::size_t kPart = 16;
 
 // A magnitude and its position in one number, which is larger if it comes first in the selection.
 using Candidate = std::uint64_t;
@@ -52,6 +54,22 @@ Magnitude ranked(std::vector<Magnitude>& sample, std::size_t rank) {
   return *nth;
 }
 
+// Appends the values of `block`, which begins at position `begin`, that reach the threshold.
+void append_survivors(std::span<const float> block, std::size_t begin, Magnitude threshold,
+                      std::vector<Candidate>& survivors) {
+  for (std::size_t first = 0; first < block.size(); first += kPart) {
+    const auto part = block.subspan(first, std::min(kPart, block.size() - first));
+    if (largest_magnitude(part) < threshold) {
+      continue;
+    }
+    for (std::size_t i = 0; i < part.size(); ++i) {
+      if (const Magnitude magnitude = magnitude_of(part[i]); magnitude >= threshold) {
+        survivors.push_back(candidate(magnitude, begin + first + i));
+      }
+    }
+  }
+}
+
 // Values that reach the threshold, in the order of their positions: the k largest are among them if
 // there are k.
 std::vector<Candidate> survivors_of(std::span<const float> values, Magnitude threshold,
@@ -62,13 +80,10 @@ std::vector<Candidate> survivors_of(std::span<const float> values, Magnitude thr
     if (largest_magnitude(block) < threshold) {
       continue;
     }
-    for (std::size_t i = 0; i < block.size(); ++i) {
-      const Magnitude magnitude = magnitude_of(block[i]);
-      if (magnitude >= threshold) {
-        survivors.push_back(candidate(magnitude, begin + i));
-        // From here on a tie with the threshold comes too late.
-        threshold += survivors.size() == k ? 1 : 0;
-      }
+    const bool sufficed = survivors.size() >= k;
+    append_survivors(block, begin, threshold, survivors);
+    if (!sufficed && survivors.size() >= k) {
+      ++threshold;  // from here on a tie with it comes too late
     }
   }
   return survivors;
@@ -77,8 +92,8 @@ std::vector<Candidate> survivors_of(std::span<const float> values, Magnitude thr
 std::vector<Candidate> enough_survivors(std::span<const float> values, std::size_t k) {
   std::vector<Magnitude> sample = sample_of(values);
   const double expected = static_cast<double>(k) / static_cast<double>(kStretch);
-  // Four standard deviations above what the sample has of the k largest on average.
-  auto rank = static_cast<std::size_t>(expected + 4 * std::sqrt(expected) + 4);
+  // Three standard deviations above what the sample has of the k largest on average.
+  auto rank = static_cast<std::size_t>(expected + 3 * std::sqrt(expected) + 3);
   for (;; rank *= 4) {
     std::vector<Candidate> survivors = survivors_of(values, ranked(sample, rank), k);
     if (survivors.size() >= k) {

@@ -1,0 +1,218 @@
+#include "codecs/deep_gradient.h"
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/check.h"
+#include "codecs/sparse.h"
+#include "codecs/values.h"
+
+namespace sluice {
+namespace {
+
+using testing::Flavour;
+using testing::values_of;
+
+constexpr DeepGradientOptions kAllOff{.accumulation = false,
+                                      .momentum_correction = false,
+                                      .clipping = false,
+                                      .factor_masking = false,
+                                      .warm_up = false};
+
+DeepGradientOptions any_options() {
+  DeepGradientOptions options;
+  options.accumulation = *rc::gen::arbitrary<bool>();
+  options.momentum_correction = *rc::gen::arbitrary<bool>();
+  options.clipping = *rc::gen::arbitrary<bool>();
+  options.factor_masking = *rc::gen::arbitrary<bool>();
+  options.warm_up = *rc::gen::arbitrary<bool>();
+  options.sparsity = *rc::gen::element(0.0, 0.5, 0.9, 0.999);
+  options.momentum = *rc::gen::element(0.0F, 0.5F, 0.9F);
+  options.clip_norm = *rc::gen::element(0.5F, 5.0F, 1000.0F);
+  options.workers = *rc::gen::inRange<std::size_t>(1, 9);
+  return options;
+}
+
+std::vector<float> dense_of(std::span<const std::byte> bytes, std::size_t length) {
+  std::vector<float> dense(length);
+  SparseView::parse(bytes, static_cast<std::int64_t>(length))->add_to(dense, 1);
+  return dense;
+}
+
+// The paper's algorithm in double precision, told which entries were sent.
+struct Reference {
+  Reference(const DeepGradientOptions& o, std::size_t count)
+      : options(o), velocity(count), residual(count), lost(count), sent(count), produced(count) {}
+
+  void take_in(const std::vector<float>& gradient) {
+    double squares = 0;
+    for (const double g : gradient) {
+      squares += g * g;
+    }
+    const double limit = options.clip_norm / std::sqrt(static_cast<double>(options.workers));
+    const bool clips = options.clipping && std::sqrt(squares) > limit;
+    const double factor = clips ? limit / std::sqrt(squares) : 1;
+    for (std::size_t i = 0; i < gradient.size(); ++i) {
+      const double before = options.momentum_correction ? options.momentum * velocity[i] : 0;
+      velocity[i] = before + factor * gradient[i];
+      if (!options.accumulation) {
+        lost[i] += residual[i];
+        residual[i] = 0;
+      }
+      residual[i] += velocity[i];
+      produced[i] += velocity[i];
+    }
+  }
+
+  void send(const SparseView& view) {
+    for (std::size_t e = 0; e < view.entries(); ++e) {
+      const std::size_t i = view.position(e);
+      sent[i] += static_cast<double>(view.value(e));
+      residual[i] = 0;
+      if (options.factor_masking) {
+        velocity[i] = 0;
+      }
+    }
+  }
+
+  DeepGradientOptions options;
+  std::vector<double> velocity;
+  std::vector<double> residual;
+  std::vector<double> lost;  // without accumulation
+  std::vector<double> sent;
+  std::vector<double> produced;
+};
+
+constexpr double kRounding = 1e-4;
+
+// The entries of `view` have their values of `held`, and no other is larger than the least of them.
+void assert_largest(const SparseView& view, const std::vector<double>& held) {
+  std::vector<bool> is_sent(held.size());
+  double least = std::numeric_limits<double>::infinity();
+  for (std::size_t e = 0; e < view.entries(); ++e) {
+    const double value = held[view.position(e)];
+    RC_ASSERT(std::fabs(static_cast<double>(view.value(e)) - value) < kRounding);
+    is_sent[view.position(e)] = true;
+    least = std::min(least, std::fabs(value));
+  }
+  for (std::size_t i = 0; i < held.size(); ++i) {
+    RC_ASSERT(is_sent[i] || std::fabs(held[i]) < least + kRounding);
+  }
+}
+
+RC_GTEST_PROP(DeepGradientProperties, IsThePapersAlgorithmAndLosesNothing, ()) {
+  const auto options = any_options();
+  const auto count = *rc::gen::inRange<std::size_t>(1, 2000);
+  const auto iterations = *rc::gen::inRange<std::int64_t>(1, 12);
+  DeepGradient codec(options, count);
+  Reference reference(options, count);
+  for (std::int64_t t = 0; t < iterations; ++t) {
+    const auto gradient = values_of(Flavour::kSmooth, count, static_cast<std::uint64_t>(t));
+    const auto bytes = codec.encode(gradient, 0, t);
+    const auto view = SparseView::parse(bytes, static_cast<std::int64_t>(count));
+    RC_ASSERT(static_cast<bool>(view));
+    RC_ASSERT(view->entries() == options.entries(count, t));
+    reference.take_in(gradient);
+    assert_largest(*view, reference.residual);
+    reference.send(*view);
+  }
+  for (std::size_t i = 0; i < count; ++i) {
+    RC_ASSERT(std::fabs(reference.sent[i] + static_cast<double>(codec.residual()[i]) +
+                        reference.lost[i] - reference.produced[i]) < kRounding);
+    RC_ASSERT(!options.accumulation || reference.lost[i] == 0);
+  }
+}
+
+RC_GTEST_PROP(DeepGradientProperties, WithoutSparsityAndMomentumIsTheGradient, ()) {
+  DeepGradientOptions options = any_options();
+  options.momentum_correction = false;
+  options.clipping = false;
+  options.sparsity = 0;
+  const auto count = *rc::gen::inRange<std::size_t>(0, 500);
+  DeepGradient codec(options, count);
+  for (std::uint64_t t = 0; t < 3; ++t) {
+    const auto gradient = values_of(Flavour::kWide, count, t);
+    RC_ASSERT(dense_of(codec.encode(gradient, 0, 0), count) == gradient);
+  }
+}
+
+// Chunks have nothing to do with each other: a model in two is two models.
+RC_GTEST_PROP(DeepGradientProperties, KeepsChunksApart, ()) {
+  const auto options = any_options();
+  const auto first = *rc::gen::inRange<std::size_t>(1, 300);
+  const auto second = *rc::gen::inRange<std::size_t>(1, 300);
+  DeepGradient whole(options, first + second);
+  DeepGradient a(options, first);
+  DeepGradient b(options, second);
+  for (std::uint64_t t = 0; t < 4; ++t) {
+    const auto gradient = values_of(Flavour::kSmooth, first + second, t);
+    const auto head = std::span(gradient).first(first);
+    const auto tail = std::span(gradient).subspan(first);
+    RC_ASSERT(whole.encode(tail, first, 9) == b.encode(tail, 0, 9));
+    RC_ASSERT(whole.encode(head, 0, 9) == a.encode(head, 0, 9));
+  }
+}
+
+TEST(DeepGradientTest, ClipsTheNormToTheWorkersShare) {
+  DeepGradientOptions options = kAllOff;
+  options.clipping = true;
+  options.clip_norm = 10;
+  options.workers = 4;
+  options.sparsity = 0;
+  DeepGradient codec(options, 2);
+  EXPECT_EQ(dense_of(codec.encode(std::vector{3.0F, -4.0F}, 0, 0), 2), (std::vector{3.0F, -4.0F}));
+  EXPECT_EQ(dense_of(codec.encode(std::vector{30.0F, -40.0F}, 0, 0), 2),
+            (std::vector{3.0F, -4.0F}));
+}
+
+TEST(DeepGradientTest, ClippingLetsADivergenceThrough) {
+  DeepGradientOptions options = kAllOff;
+  options.clipping = true;
+  options.sparsity = 0.5;
+  DeepGradient codec(options, 2);
+  const float inf = std::numeric_limits<float>::infinity();
+  EXPECT_EQ(dense_of(codec.encode(std::vector{100.0F, inf}, 0, 0), 2), (std::vector{0.0F, inf}));
+}
+
+TEST(DeepGradientTest, MaskingStopsTheVelocityOfWhatWasSent) {
+  for (const bool masks : {false, true}) {
+    DeepGradientOptions options = kAllOff;
+    options.momentum_correction = true;
+    options.momentum = 0.5F;
+    options.factor_masking = masks;
+    options.sparsity = 0;
+    DeepGradient codec(options, 1);
+    EXPECT_EQ(dense_of(codec.encode(std::vector{8.0F}, 0, 0), 1), std::vector{8.0F});
+    EXPECT_EQ(dense_of(codec.encode(std::vector{0.0F}, 0, 0), 1), std::vector{masks ? 0.0F : 4.0F});
+  }
+}
+
+TEST(DeepGradientTest, WarmsUpOverFourEpochs) {
+  DeepGradientOptions options;
+  EXPECT_EQ(options.sparsity_at(0), 0.75);
+  EXPECT_EQ(options.sparsity_at(1), 0.9375);
+  EXPECT_EQ(options.sparsity_at(2), 0.984375);
+  EXPECT_EQ(options.sparsity_at(3), 0.996);
+  EXPECT_EQ(options.sparsity_at(4), 0.999);
+  EXPECT_EQ(options.sparsity_at(100), 0.999);
+  EXPECT_EQ(options.entries(1'000'000, 0), 250'000U);
+  EXPECT_EQ(options.entries(1'000'000, 4), 1'000U);
+  EXPECT_EQ(options.entries(10, 4), 1U);
+  EXPECT_EQ(options.entries(0, 4), 0U);
+  options.sparsity = 0.9;
+  EXPECT_EQ(options.sparsity_at(0), 0.75);
+  EXPECT_EQ(options.sparsity_at(1), 0.9);
+  options.warm_up = false;
+  EXPECT_EQ(options.sparsity_at(0), 0.9);
+}
+
+TEST(DeepGradientTest, RefusesAChunkOutsideTheModel) {
+  DeepGradient codec({}, 10);
+  EXPECT_THROW(codec.encode(std::vector<float>(5), 6, 0), InvariantError);
+}
+
+}  // namespace
+}  // namespace sluice

@@ -1,0 +1,170 @@
+#include "codecs/dense.h"
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/check.h"
+#include "codecs/values.h"
+
+namespace sluice {
+namespace {
+
+using testing::any_values;
+
+constexpr float kMax = std::numeric_limits<float>::max();
+constexpr float kInf = std::numeric_limits<float>::infinity();
+constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+
+std::vector<std::byte> encoded(DenseFormat format, std::span<const float> values) {
+  const auto codec = make_dense_codec(format);
+  std::vector<std::byte> bytes(
+      static_cast<std::size_t>(codec->encoded_size(static_cast<std::int64_t>(values.size()))));
+  codec->encode(values, bytes);
+  return bytes;
+}
+
+std::vector<float> decoded(DenseFormat format, std::span<const std::byte> bytes,
+                           std::size_t count) {
+  std::vector<float> values(count);
+  make_dense_codec(format)->decode(bytes, values);
+  return values;
+}
+
+std::vector<float> passed(DenseFormat format, std::span<const float> values) {
+  return decoded(format, encoded(format, values), values.size());
+}
+
+DenseFormat any_format() {
+  return *rc::gen::element(DenseFormat::kTruncate16, DenseFormat::kQuantise8);
+}
+
+TEST(DenseCodecTest, TakesTheBytesItSays) {
+  EXPECT_EQ(make_dense_codec(DenseFormat::kTruncate16)->encoded_size(1000), 2000);
+  EXPECT_EQ(make_dense_codec(DenseFormat::kQuantise8)->encoded_size(1000), 1004);
+}
+
+TEST(DenseCodecTest, RefusesBytesThatDoNotFit) {
+  for (const auto format : {DenseFormat::kTruncate16, DenseFormat::kQuantise8}) {
+    const auto codec = make_dense_codec(format);
+    std::vector<float> values(8);
+    std::vector<std::byte> bytes(static_cast<std::size_t>(codec->encoded_size(8)) + 1);
+    EXPECT_THROW(codec->encode(values, bytes), InvariantError);
+    EXPECT_THROW(codec->decode(bytes, values), InvariantError);
+    EXPECT_THROW(codec->add(bytes, 1, values), InvariantError);
+  }
+}
+
+RC_GTEST_PROP(DenseCodecProperties, CodingWhatWasDecodedGivesTheSameBytes, ()) {
+  const auto format = any_format();
+  auto values = any_values(0, 3000);
+  if (!values.empty() && *rc::gen::arbitrary<bool>()) {
+    values[values.size() / 2] = *rc::gen::element(kNan, kInf, -kInf, kMax, -kMax, 0x1p-100F, -0.0F);
+  }
+  const auto bytes = encoded(format, values);
+  RC_ASSERT(encoded(format, decoded(format, bytes, values.size())) == bytes);
+}
+
+// Where a range has bits that the step must drop, the step must come out the same all the same.
+RC_GTEST_PROP(DenseCodecProperties, AnyRangeGivesTheSameStepAgain, ()) {
+  const auto bits = *rc::gen::inRange<std::uint32_t>(0, 0x7f80'0000U);
+  float range = 0;
+  std::memcpy(&range, &bits, sizeof(range));
+  const std::vector<float> values{range / 3, -range, range / 7};
+  const auto bytes = encoded(DenseFormat::kQuantise8, values);
+  RC_ASSERT(encoded(DenseFormat::kQuantise8, decoded(DenseFormat::kQuantise8, bytes, 3)) == bytes);
+}
+
+RC_GTEST_PROP(DenseCodecProperties, AddsWhatItDecodes, ()) {
+  const auto format = any_format();
+  const auto values = any_values(1, 3000);
+  const auto scale = *rc::gen::element(1.0F, -1.0F, 0.25F);
+  const auto bytes = encoded(format, values);
+  const auto back = decoded(format, bytes, values.size());
+  const auto before = testing::values_of(testing::Flavour::kSmooth, values.size(), 5);
+  auto sum = before;
+  make_dense_codec(format)->add(bytes, scale, sum);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    RC_ASSERT(sum[i] == before[i] + scale * back[i]);
+  }
+}
+
+RC_GTEST_PROP(DenseCodecProperties, BytesMayBeginAnywhere, ()) {
+  const auto codec = make_dense_codec(any_format());
+  const auto values = any_values(1, 500);
+  const auto size =
+      static_cast<std::size_t>(codec->encoded_size(static_cast<std::int64_t>(values.size())));
+  std::vector<std::byte> memory(size + 1);
+  std::vector<std::byte> aligned(size);
+  codec->encode(values, std::span(memory).subspan(1));
+  codec->encode(values, aligned);
+  RC_ASSERT(std::ranges::equal(std::span(memory).subspan(1), aligned));
+  std::vector<float> a(values.size());
+  std::vector<float> b(values.size());
+  codec->decode(std::span(memory).subspan(1), a);
+  codec->decode(aligned, b);
+  RC_ASSERT(a == b);
+}
+
+RC_GTEST_PROP(Truncate16Properties, LosesLessThanTheLastBitTowardsZero, ()) {
+  const auto values = any_values(1, 3000);
+  const auto back = passed(DenseFormat::kTruncate16, values);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    RC_ASSERT(std::signbit(back[i]) == std::signbit(values[i]));
+    const float lost = std::fabs(values[i]) - std::fabs(back[i]);
+    RC_ASSERT(lost >= 0);
+    // Denormals have no relative error: the last bit that is left of them is 2^-133.
+    RC_ASSERT(lost < std::max(std::fabs(values[i]) * 0x1p-7F, 0x1p-133F));
+  }
+}
+
+TEST(Truncate16Test, KeepsTheUpperBitsAsTheyAre) {
+  const std::vector<float> values{1.0F, -2.5F, kInf, -kInf, 0.0F, -0.0F, 0x1.fep127F};
+  EXPECT_EQ(passed(DenseFormat::kTruncate16, values), values);
+  EXPECT_TRUE(std::isnan(passed(DenseFormat::kTruncate16, std::vector{kNan})[0]));
+  EXPECT_EQ(passed(DenseFormat::kTruncate16, std::vector{0x1.01ffp0F})[0], 0x1p0F);
+}
+
+RC_GTEST_PROP(Quantise8Properties, IsOffByHalfAStepAtMost, ()) {
+  const auto values = any_values(1, 3000);
+  const auto back = passed(DenseFormat::kQuantise8, values);
+  double largest = 0;
+  for (const float x : values) {
+    largest = std::max(largest, std::fabs(static_cast<double>(x)));
+  }
+  const double bound = std::max(largest / 254 * (1 + 1e-6), largest < 0x1p-100 ? 0x1p-100 : 0);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    RC_ASSERT(std::fabs(static_cast<double>(values[i]) - static_cast<double>(back[i])) <= bound);
+  }
+}
+
+TEST(Quantise8Test, RoundsToTheNearestOf255Values) {
+  const std::vector<float> values{127, -127, 0, 1.4F, -1.4F, 1.6F, -126.6F};
+  const std::vector<float> expected{127, -127, 0, 1, -1, 2, -127};
+  EXPECT_EQ(passed(DenseFormat::kQuantise8, values), expected);
+}
+
+TEST(Quantise8Test, StaysFiniteAtTheEdgesOfTheRange) {
+  const auto large = passed(DenseFormat::kQuantise8, std::vector{kMax, -kMax, 1.0F});
+  EXPECT_TRUE(std::ranges::all_of(large, [](float x) { return std::isfinite(x); }));
+  EXPECT_NEAR(large[0] / kMax, 1, 1e-4);
+  EXPECT_EQ(large[1], -large[0]);
+  EXPECT_EQ(large[2], 0);
+  const std::vector<float> zeros(3, 0.0F);
+  EXPECT_EQ(passed(DenseFormat::kQuantise8, zeros), zeros);
+  EXPECT_EQ(passed(DenseFormat::kQuantise8, std::vector{1e-40F, -0x1p-101F, 0.0F}), zeros);
+  EXPECT_EQ(passed(DenseFormat::kQuantise8, std::vector{0x1p-100F, 0.0F})[1], 0);
+  EXPECT_NEAR(passed(DenseFormat::kQuantise8, std::vector{0x1p-100F})[0] * 0x1p100F, 1, 1e-4);
+}
+
+TEST(Quantise8Test, DoesNotHideADivergence) {
+  for (const float bad : {kNan, kInf, -kInf}) {
+    const auto back = passed(DenseFormat::kQuantise8, std::vector{1.0F, bad, -0.5F});
+    EXPECT_TRUE(std::ranges::all_of(back, [](float x) { return std::isnan(x); })) << bad;
+  }
+}
+
+}  // namespace
+}  // namespace sluice
