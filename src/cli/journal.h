@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cmath>
 #include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
@@ -18,6 +19,9 @@ struct Extent {
   Iteration iterations = 0;
   Iteration per_epoch = 1;
 
+  Iteration iterations_in(double epochs) const {
+    return std::llround(epochs * static_cast<double>(per_epoch));
+  }
   std::int64_t epoch_of(Iteration iteration) const { return iteration / per_epoch + 1; }
   std::int64_t samples_after(Iteration iterations_done) const {
     return iterations_done * batch * static_cast<std::int64_t>(workers);

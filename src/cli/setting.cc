@@ -25,6 +25,12 @@ std::vector<std::string> words_of(const NameTable& names) {
   return words;
 }
 
+std::vector<std::string> collective_words() {
+  std::vector<std::string> words = words_of(kCollectiveNames);
+  words.insert(words.begin(), "auto");
+  return words;
+}
+
 std::vector<std::string> preset_names() {
   std::vector<std::string> names;
   for (const Preset& preset : presets()) {
@@ -62,6 +68,8 @@ std::vector<Setting> all_settings() {
        "bytes that a host hands to the network before they are confirmed"},
       {"deal", kRuns, Form::word({"staggered", "round-robin"}), "staggered",
        "whether each worker begins a layer with another piece"},
+      {"collective", kRuns, Form::word(collective_words()), "auto",
+       "how an all-reduce is done; auto: the cheapest for each piece"},
       {"staleness", kRuns, Form::integer(0, kMost), strategy.staleness,
        "ssp: iterations that a worker may be ahead of the slowest"},
       {"period", kRuns, Form::integer(1, kMost), strategy.period,
@@ -84,6 +92,13 @@ std::vector<Setting> all_settings() {
       {"epochs", kTrain, Form::integer(1, 1'000'000), 1, "passes over the data"},
       {"iterations", kTrain, Form::integer(0, kMost), 0, "stop after so many; 0: go by epochs"},
       {"lr", kTrain, Form::number(0, 1e6), 0.05, "learning rate"},
+      {"lr-scale-by-workers", kTrain, Form::on_or_off(), false,
+       "multiply the learning rate by the number of workers"},
+      {"warmup-epochs", kTrain, Form::number(0, 1e6), 0.0,
+       "epochs over which the learning rate rises to its value; pipe-sgd trains synchronously "
+       "then"},
+      {"lr-decay-epochs", kTrain, Form::text(), "",
+       "epochs after which the learning rate falls to a tenth, for instance 30,60,80"},
       {"momentum", kTrain, Form::number(0, 1), 0.9, "share of the last step that is kept"},
       {"weight-decay", kTrain, Form::number(0, 1), 0.0, "pull of the parameters towards zero"},
 
@@ -117,6 +132,8 @@ Json to_values(const Strategy& strategy) {
               {"kvstore-split", strategy.kvstore_split_params},
               {"credit", strategy.credit},
               {"deal", strategy.staggered ? "staggered" : "round-robin"},
+              {"collective", strategy.collective ? name_of(kCollectiveNames, *strategy.collective)
+                                                 : std::string_view("auto")},
               {"staleness", strategy.staleness},
               {"period", strategy.period},
               {"elasticity", strategy.elasticity},
@@ -135,6 +152,7 @@ Strategy to_strategy(const Json& values) {
   strategy.kvstore_split_params = values.at("kvstore-split");
   strategy.credit = values.at("credit");
   strategy.staggered = values.at("deal") == "staggered";
+  strategy.collective = value_of(kCollectiveNames, values.at("collective").get<std::string>());
   strategy.staleness = values.at("staleness");
   strategy.period = values.at("period");
   strategy.elasticity = values.at("elasticity");

@@ -25,6 +25,7 @@ Result<Job> job_of(const Settings& settings, const Profile& profile, const Clust
   job.topology = cluster.topology;
   job.strategy = settings.strategy();
   job.server_threads = cluster.server_threads;
+  job.link = cluster.link();
   if (cluster.allreduce.has_value()) {
     if (job.strategy.uses_servers()) {
       if (job.strategy.partition == Partition::kKvstore) {

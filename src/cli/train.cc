@@ -1,7 +1,9 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include <charconv>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "algorithms/presets.h"
 #include "cli/commands.h"
@@ -62,10 +64,44 @@ Result<Extent> extent_of(const Settings& settings, const TorchTask& task) {
   return extent;
 }
 
+// "30,60,80" as iterations.
+Result<std::vector<Iteration>> drops_of(const std::string& text, Iteration per_epoch) {
+  std::vector<Iteration> drops;
+  std::istringstream words(text);
+  for (std::string word; std::getline(words, word, ',');) {
+    std::int64_t epoch = 0;
+    const auto [end, fault] = std::from_chars(word.data(), word.data() + word.size(), epoch);
+    if (fault != std::errc{} || end != word.data() + word.size() || epoch < 1 ||
+        epoch > 1'000'000) {
+      return Error(fmt::format(
+          "--lr-decay-epochs: \"{}\" in \"{}\"; expected whole numbers from 1 on with commas "
+          "between them, such as 30,60,80",
+          word, text));
+    }
+    drops.push_back(epoch * per_epoch);
+  }
+  return drops;
+}
+
+Result<UpdateRule> rule_of(const Settings& settings, const Extent& extent) {
+  auto drops = drops_of(settings.text("lr-decay-epochs"), extent.per_epoch);
+  if (!drops) {
+    return drops.error();
+  }
+  const double scale =
+      settings.on("lr-scale-by-workers") ? static_cast<double>(extent.workers) : 1.0;
+  return UpdateRule{.rate = {.base = static_cast<float>(settings.number("lr") * scale),
+                             .warmup = extent.iterations_in(settings.number("warmup-epochs")),
+                             .drops = *std::move(drops)},
+                    .momentum = static_cast<float>(settings.number("momentum")),
+                    .weight_decay = static_cast<float>(settings.number("weight-decay"))};
+}
+
 // The steps of a run that can fail for the user's reasons, before anything is computed.
 struct Prepared {
   TorchTask task;
   Extent extent;
+  UpdateRule rule;
   LearnerFactory factory;
 };
 
@@ -81,11 +117,15 @@ Result<Prepared> prepare(const Settings& settings) {
   if (!extent) {
     return extent.error();
   }
+  auto rule = rule_of(settings, *extent);
+  if (!rule) {
+    return rule.error();
+  }
   auto factory = make_torch_learners(*task);
   if (!factory) {
     return factory.error();
   }
-  return Prepared{*std::move(task), *extent, *std::move(factory)};
+  return Prepared{*std::move(task), *extent, *std::move(rule), *std::move(factory)};
 }
 
 void choose_engine(const TorchTask& task, const Clock& clock) {
@@ -169,6 +209,9 @@ int train(const Settings& settings) {
   job.layers = learners.front()->layers();
   job.topology = Topology(prepared->task.workers, 1, 0);
   job.strategy = settings.strategy();
+  job.strategy.pipeline_warmup =
+      std::max(job.strategy.pipeline_warmup,
+               prepared->extent.iterations_in(settings.number("warmup-epochs")));
   const Assembly assembly = assemble(std::move(job));
   record.watch(assembly);
 
@@ -179,9 +222,7 @@ int train(const Settings& settings) {
        .chunks = *assembly.chunks,
        .hosts = assembly.protocols,
        .learners = learners,
-       .rule = {.rate = static_cast<float>(settings.number("lr")),
-                .momentum = static_cast<float>(settings.number("momentum")),
-                .weight_decay = static_cast<float>(settings.number("weight-decay"))},
+       .rule = prepared->rule,
        .gradient_slots = assembly.job.strategy.gradient_slots(),
        .iterations = prepared->extent.iterations,
        .clock = clock,

@@ -41,6 +41,17 @@ AllReduceCost collective_cost(Collective collective, std::size_t size, const Lin
           path.moved * link.ns_per_byte + path.added * link.reduce_ns_per_byte};
 }
 
+Collective cheapest_collective(std::size_t size, Bytes bytes, const LinkCost& link) {
+  Collective best = Collective::kRing;
+  for (const auto& [collective, name] : kCollectiveNames) {
+    if (collective_cost(collective, size, link).time(bytes) <
+        collective_cost(best, size, link).time(bytes)) {
+      best = collective;
+    }
+  }
+  return best;
+}
+
 Bytes bytes_sent(Collective collective, std::size_t size, Bytes bytes) {
   check(size > 0, "a collective has at least one rank");
   if (collective != Collective::kRecursiveDoubling) {

@@ -41,15 +41,6 @@ struct Round {
 
 using Plan = std::vector<Round>;
 
-enum class Collective : std::uint8_t { kRing, kRecursiveDoubling, kHalvingDoubling, kBinaryTree };
-
-inline constexpr std::array kCollectiveNames{
-    Names<Collective>{Collective::kRing, "ring"},
-    Names<Collective>{Collective::kRecursiveDoubling, "recursive-doubling"},
-    Names<Collective>{Collective::kHalvingDoubling, "halving-doubling"},
-    Names<Collective>{Collective::kBinaryTree, "binary-tree"},
-};
-
 // The all-reduce of `whole` as seen by `rank`, for any number of ranks.
 Plan make_plan(Collective collective, std::size_t rank, std::size_t size, Range whole);
 

@@ -16,9 +16,10 @@ bool must_copy(const Round& round) {
 
 }  // namespace
 
-CollectiveRunner::CollectiveRunner(Collective collective, NodeId self, std::size_t workers,
-                                   std::size_t slots, std::shared_ptr<const ChunkMap> chunks)
-    : collective_(collective),
+CollectiveRunner::CollectiveRunner(std::vector<Collective> collectives, NodeId self,
+                                   std::size_t workers, std::size_t slots,
+                                   std::shared_ptr<const ChunkMap> chunks)
+    : collectives_(std::move(collectives)),
       self_(self),
       workers_(workers),
       slots_(slots),
@@ -38,7 +39,8 @@ bool CollectiveRunner::begin(ChunkId chunk, Iteration iteration, Effects& effect
   check(run.plan.empty(), "a slot's last sum is done before its next begins");
   run.chunk = chunk;
   run.iteration = iteration;
-  run.plan = make_plan(collective_, self_.index(), workers_, (*chunks_)[chunk].range);
+  run.plan =
+      make_plan(collectives_[chunk.index()], self_.index(), workers_, (*chunks_)[chunk].range);
   run.round = 0;
   run.entered = false;
   return done_if(advance(run, effects), run).has_value();

@@ -22,8 +22,9 @@ class CollectiveRunner {
     Iteration iteration;
   };
 
-  CollectiveRunner(Collective collective, NodeId self, std::size_t workers, std::size_t slots,
-                   std::shared_ptr<const ChunkMap> chunks);
+  // `collectives` has one for each chunk, the same on all workers.
+  CollectiveRunner(std::vector<Collective> collectives, NodeId self, std::size_t workers,
+                   std::size_t slots, std::shared_ptr<const ChunkMap> chunks);
 
   // Sums the gradients that go into this iteration. True if nothing has to be exchanged: the sum is
   // there already.
@@ -50,7 +51,7 @@ class CollectiveRunner {
   void reduce(const Run& run, Payload source, Effects& effects) const;
   static std::optional<Done> done_if(bool finished, Run& run);
 
-  Collective collective_;
+  std::vector<Collective> collectives_;  // by chunk
   NodeId self_;
   std::size_t workers_;
   std::size_t slots_;

@@ -80,7 +80,7 @@ void Workspace::update(const Work& work) {
     sources.push_back(source.values());
   }
   rule_.apply(part(parameters_, work.range), part(velocity_.values(), work.range), sources,
-              static_cast<float>(work.contributors));
+              static_cast<float>(work.contributors), work.iteration);
 }
 
 Payload Workspace::pull(const Work& work) const {

@@ -5,6 +5,7 @@
 
 #include "base/result.h"
 #include "base/units.h"
+#include "model/job.h"
 #include "model/topology.h"
 
 namespace sluice {
@@ -32,6 +33,7 @@ struct Cluster {
   std::optional<AllReduceCost> allreduce;  // replaces the network if present
 
   Duration wire_time(Bytes bytes) const;
+  LinkCost link() const { return {latency, 8.0 / bandwidth_gbps, reduce_ns_per_byte}; }
 };
 
 // Reads the TOML cluster format; errors name the file and the key.

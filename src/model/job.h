@@ -8,11 +8,22 @@
 
 namespace sluice {
 
+// What it takes to move and to add: alpha, beta and gamma of the literature.
+struct LinkCost {
+  Duration startup{0};            // alpha, of one message
+  double ns_per_byte = 0;         // beta, on the wire
+  double reduce_ns_per_byte = 0;  // gamma, adding two operands
+};
+
+// A guess for hosts that share one memory.
+inline const LinkCost kSharedMemory{from_us(20), 0.1, 0.1};
+
 // What is trained, where and how: all that the protocol core needs to know.
 struct Job {
   std::vector<Layer> layers;
   Topology topology;
   Strategy strategy;
+  LinkCost link = kSharedMemory;  // what the choice of collectives goes by
   int server_threads = 1;         // pieces of arithmetic that a host does at a time
   bool native_allreduce = false;  // the driver offers a whole all-reduce as one operation
 };

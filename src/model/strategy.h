@@ -33,6 +33,9 @@ enum class Partition : std::uint8_t { kLayer, kWhole, kKvstore, kSlice };
 enum class Order : std::uint8_t { kFifo, kPriority, kAfterBackward };
 enum class Codec : std::uint8_t { kNone };
 
+// How an all-reduce is done.
+enum class Collective : std::uint8_t { kRing, kRecursiveDoubling, kHalvingDoubling, kBinaryTree };
+
 // How the user writes each value of an axis: the one place where these words stand.
 template <class E>
 using Names = std::pair<E, std::string_view>;
@@ -62,6 +65,12 @@ inline constexpr std::array kOrderNames{
     Names<Order>{Order::kAfterBackward, "after-backward"},
 };
 inline constexpr std::array kCodecNames{Names<Codec>{Codec::kNone, "none"}};
+inline constexpr std::array kCollectiveNames{
+    Names<Collective>{Collective::kRing, "ring"},
+    Names<Collective>{Collective::kRecursiveDoubling, "recursive-doubling"},
+    Names<Collective>{Collective::kHalvingDoubling, "halving-doubling"},
+    Names<Collective>{Collective::kBinaryTree, "binary-tree"},
+};
 
 template <class E, std::size_t N>
 constexpr std::string_view name_of(const std::array<Names<E>, N>& names, E value) {
@@ -96,12 +105,13 @@ struct Strategy {
   bool staggered = true;   // each worker begins a layer with another chunk; false: as P3 does
   std::uint64_t seed = 1;
 
-  Iteration staleness = 3;           // ssp: how far a worker may be ahead of the slowest
-  Iteration period = 4;              // easgd: iterations between two talks with the centre
-  double elasticity = 0;             // easgd: pull towards the centre; 0: 0.9 / workers
-  double gossip_probability = 0.25;  // gosgd: of talking after an iteration
-  Iteration pipeline_depth = 2;      // pipe-sgd: the update of t uses the gradient of t - depth
-  Iteration pipeline_warmup = 0;     // pipe-sgd: iterations with depth 1 at the start
+  std::optional<Collective> collective;  // none: the cheapest for each chunk
+  Iteration staleness = 3;               // ssp: how far a worker may be ahead of the slowest
+  Iteration period = 4;                  // easgd: iterations between two talks with the centre
+  double elasticity = 0;                 // easgd: pull towards the centre; 0: 0.9 / workers
+  double gossip_probability = 0.25;      // gosgd: of talking after an iteration
+  Iteration pipeline_depth = 2;          // pipe-sgd: the update of t uses the gradient of t - depth
+  Iteration pipeline_warmup = 0;         // pipe-sgd: iterations with depth 1 at the start
 
   bool uses_servers() const {
     return exchange != Exchange::kAllReduce && exchange != Exchange::kGossip;

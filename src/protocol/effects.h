@@ -14,8 +14,8 @@ class Effects {
  public:
   virtual ~Effects() = default;
 
-  // Sends a message. Sent follows if it leaves the host, and Returned if the message wants it: until
-  // then the payload is read, so the range behind it must stay as it is.
+  // Sends a message. Sent follows if it leaves the host, and Returned if the message wants it:
+  // until then the payload is read, so the range behind it must stay as it is.
   virtual void send(const Message& message, Payload payload) = 0;
   // Begins a piece of arithmetic; Finished follows.
   virtual void start(Work work) = 0;

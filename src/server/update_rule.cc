@@ -13,9 +13,22 @@ constexpr std::size_t kBlock = 1024;
 
 }  // namespace
 
+float RateSchedule::at(Iteration iteration) const {
+  float rate = base;
+  if (iteration < warmup) {
+    rate *= static_cast<float>(iteration) / static_cast<float>(warmup);
+  }
+  for (const Iteration drop : drops) {
+    rate *= iteration > drop ? 0.1F : 1.0F;
+  }
+  return rate;
+}
+
 void UpdateRule::apply(std::span<float> parameters, std::span<float> velocity,
-                       std::span<const std::span<const float>> sources, float contributors) const {
+                       std::span<const std::span<const float>> sources, float contributors,
+                       Iteration iteration) const {
   check(!sources.empty(), "an update has a gradient");
+  const float step = rate.at(iteration);
   const float scale = 1.0F / contributors;
   std::array<float, kBlock> sum;
   for (std::size_t begin = 0; begin < parameters.size(); begin += kBlock) {
@@ -32,7 +45,7 @@ void UpdateRule::apply(std::span<float> parameters, std::span<float> velocity,
     for (std::size_t i = 0; i < count; ++i) {
       const float g = sum[i] * scale + weight_decay * w[i];
       v[i] = momentum * v[i] + g;
-      w[i] -= rate * v[i];
+      w[i] -= step * v[i];
     }
   }
 }

@@ -16,8 +16,8 @@ using testing::ShuffledWorld;
 using testing::toy_learners;
 
 const std::vector<std::int64_t> kLayers{5, 40, 0, 17};
-constexpr UpdateRule kRule{.rate = 0.05F, .momentum = 0.9F, .weight_decay = 0};
-constexpr UpdateRule kStill{.rate = 0, .momentum = 0, .weight_decay = 0};
+const UpdateRule kRule{.rate = {.base = 0.05F}, .momentum = 0.9F, .weight_decay = 0};
+const UpdateRule kStill{.rate = {.base = 0}, .momentum = 0, .weight_decay = 0};
 constexpr Iteration kIterations = 6;
 
 Job job_of(std::string_view preset, std::size_t workers) {
@@ -193,7 +193,7 @@ TEST(AlgorithmInvariants, APipelineUsesTheGradientOfKIterationsAgo) {
   for (const Iteration depth : {1, 2, 3}) {
     Job job = job_of("pipe-sgd", 3);
     job.strategy.pipeline_depth = depth;
-    const UpdateRule plain{.rate = 1, .momentum = 0, .weight_decay = 0};
+    const UpdateRule plain{.rate = {.base = 1}, .momentum = 0, .weight_decay = 0};
     Shuffle run(job, plain, 5);
     const auto initial = run.parameters(0);
     ASSERT_TRUE(run.world.run());

@@ -125,7 +125,8 @@ bool equal_to_rounding(Duration a, Duration b) { return std::chrono::abs(a - b) 
 class TableTwo : public ::testing::TestWithParam<Collective> {};
 
 TEST_P(TableTwo, IsTheSimulatedTimeForPowersOfTwo) {
-  const Strategy strategy = point(Exchange::kAllReduce, Partition::kWhole, Order::kFifo);
+  Strategy strategy = point(Exchange::kAllReduce, Partition::kWhole, Order::kFifo);
+  strategy.collective = GetParam();
   const bool holds = rc::check([&] {
     const auto workers = std::size_t{1} << static_cast<std::size_t>(*anywhere(0, 5));
     const Links links = any_links(workers);
@@ -137,7 +138,9 @@ TEST_P(TableTwo, IsTheSimulatedTimeForPowersOfTwo) {
   EXPECT_TRUE(holds);
 }
 
-INSTANTIATE_TEST_SUITE_P(Collectives, TableTwo, ::testing::Values(Collective::kRing),
+INSTANTIATE_TEST_SUITE_P(Collectives, TableTwo,
+                         ::testing::Values(Collective::kRing, Collective::kRecursiveDoubling,
+                                           Collective::kHalvingDoubling, Collective::kBinaryTree),
                          [](const auto& of) {
                            std::string name(name_of(kCollectiveNames, of.param));
                            std::erase(name, '-');
@@ -159,8 +162,9 @@ RC_GTEST_PROP(NetworkEquations, DSyncIsEquation2, ()) {
                       profile.compute(),
                       segmented_all_reduce(collective_cost(Collective::kRing, workers, links.cost),
                                            bytes, 1, links.cluster.sync)};
-  const auto run = run_simulated(profile, links.cluster,
-                                 point(Exchange::kAllReduce, Partition::kWhole, Order::kFifo));
+  Strategy strategy = point(Exchange::kAllReduce, Partition::kWhole, Order::kFifo);
+  strategy.collective = Collective::kRing;
+  const auto run = run_simulated(profile, links.cluster, strategy);
   RC_ASSERT(equal_to_rounding(run.result.iteration_time(), synchronous_iteration(stages)));
 }
 
@@ -170,8 +174,9 @@ RC_GTEST_PROP(NetworkEquations, TrafficIsThatOfTableI, ()) {
   const Profile profile = any_net(6);
   const double all = static_cast<double>(total_params(profile.layout()) * kFloatBytes) *
                      static_cast<double>(workers);
-  const auto ring = run_simulated(profile, links.cluster,
-                                  point(Exchange::kAllReduce, Partition::kLayer, Order::kFifo), 1);
+  Strategy by_ring = point(Exchange::kAllReduce, Partition::kLayer, Order::kFifo);
+  by_ring.collective = Collective::kRing;
+  const auto ring = run_simulated(profile, links.cluster, by_ring, 1);
   const double saved = 2 * all / static_cast<double>(workers);
   RC_ASSERT(static_cast<double>(ring.result.bytes) == kAllReduceTraffic * all - saved);
   links.cluster.topology = Topology(workers, 1, 1);

@@ -22,6 +22,7 @@ inline Job job_for(const Profile& profile, const Cluster& cluster, const Strateg
   job.topology = cluster.topology;
   job.strategy = strategy;
   job.server_threads = cluster.server_threads;
+  job.link = cluster.link();
   job.native_allreduce = cluster.allreduce.has_value();
   return job;
 }

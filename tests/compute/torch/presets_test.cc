@@ -1,0 +1,60 @@
+// Every preset trains a real network on threads.
+#include "algorithms/presets.h"
+
+#include <gtest/gtest.h>
+
+#include "compute/data/synthetic.h"
+#include "compute/torch/torch_learner.h"
+#include "support/threaded.h"
+
+namespace sluice {
+namespace {
+
+class PresetTrains : public ::testing::TestWithParam<std::string_view> {};
+
+TEST_P(PresetTrains, LowersTheLossOfAnMlp) {
+  constexpr std::size_t kWorkers = 3;
+  constexpr Iteration kIterations = 25;
+  SyntheticSpec spec;
+  spec.sample_shape = {1, 28, 28};
+  spec.train_samples = 600;
+  spec.test_samples = 200;
+  spec.noise = 1;
+  DataSplit split = make_synthetic(spec);
+  TorchTask task;
+  task.model = "mlp";
+  task.train = std::make_shared<const DataSet>(std::move(split.train));
+  task.test = std::make_shared<const DataSet>(std::move(split.test));
+  task.batch = 10;
+  task.workers = kWorkers;
+  const auto factory = make_torch_learners(task);
+  ASSERT_TRUE(factory) << factory.error().message();
+  std::vector<std::unique_ptr<Learner>> learners;
+  for (std::size_t w = 0; w < kWorkers; ++w) {
+    learners.push_back((*factory)(w));
+  }
+  const double before = learners.front()->evaluate().loss;
+  const UpdateRule rule{.rate = {.base = 0.02F}, .momentum = 0.9F, .weight_decay = 0};
+  testing::run_threaded(learners, Topology(kWorkers, 1, 0), find_preset(GetParam())->strategy, rule,
+                        kIterations);
+  for (const auto& learner : learners) {
+    EXPECT_LT(learner->evaluate().loss, before / 2);
+  }
+}
+
+std::vector<std::string_view> names() {
+  std::vector<std::string_view> all;
+  for (const Preset& preset : presets()) {
+    all.push_back(preset.name);
+  }
+  return all;
+}
+
+INSTANTIATE_TEST_SUITE_P(All, PresetTrains, ::testing::ValuesIn(names()), [](const auto& info) {
+  std::string name(info.param);
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
+});
+
+}  // namespace
+}  // namespace sluice
