@@ -6,25 +6,25 @@
 #include "collectives/cost.h"
 
 namespace sluice {
-namespace {
 
 std::vector<Collective> collectives_for(const Job& job, const ChunkMap& chunks) {
+  const auto choose = [&](const Chunk& chunk) {
+    return cheapest_collective(job.topology.workers(), chunk.range.size() * kFloatBytes, job.link);
+  };
   std::vector<Collective> collectives;
   for (const Chunk& chunk : chunks.all()) {
-    collectives.push_back(job.strategy.collective.value_or(
-        cheapest_collective(job.topology.workers(), chunk.range.size() * kFloatBytes, job.link)));
+    collectives.push_back(job.strategy.collective ? *job.strategy.collective : choose(chunk));
   }
   return collectives;
 }
-
-}  // namespace
 
 AllReduceWorker::AllReduceWorker(const Job& job, std::shared_ptr<const ChunkMap> chunk_map,
                                  NodeId self)
     : Worker(job, chunk_map, self),
       native_(job.native_allreduce),
-      runner_(collectives_for(job, *chunk_map), self, job.topology.workers(),
-              job.strategy.gradient_slots(), chunk_map),
+      runner_(native_ ? std::vector<Collective>(chunk_map->size(), Collective::kRing)
+                      : collectives_for(job, *chunk_map),
+              self, job.topology.workers(), job.strategy.gradient_slots(), chunk_map),
       states_(chunks().size()) {}
 
 BufferRange AllReduceWorker::landing(const Message& message) const {

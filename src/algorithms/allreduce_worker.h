@@ -7,6 +7,9 @@
 
 namespace sluice {
 
+// How each chunk is reduced: as the strategy says, or as is cheapest on the job's links.
+std::vector<Collective> collectives_for(const Job& job, const ChunkMap& chunks);
+
 // Training without servers: the workers sum each chunk among themselves, and every one applies the
 // same update to its own replica. With a pipeline of depth K (Pipe-SGD) the parameters of iteration
 // t contain the gradients up to t-K, so that K-1 sums may be under way while the worker computes;

@@ -6,6 +6,7 @@
 #include <ctime>
 #include <filesystem>
 
+#include "algorithms/allreduce_worker.h"
 #include "report/names.h"
 
 namespace sluice::cli {
@@ -80,6 +81,13 @@ nlohmann::ordered_json mechanism_of(const Assembly& assembly, const Tally& tally
           {"messages", traffic[k].messages}, {"bytes", traffic[k].bytes}};
     }
   }
+  auto collectives = nlohmann::ordered_json::object();
+  if (assembly.job.strategy.exchange == Exchange::kAllReduce && !assembly.job.native_allreduce) {
+    for (const Collective collective : collectives_for(assembly.job, *assembly.chunks)) {
+      auto& chunks = collectives[std::string(name_of(kCollectiveNames, collective))];
+      chunks = chunks.is_null() ? 1 : chunks.get<int>() + 1;
+    }
+  }
   return {{"messages", counters.messages},
           {"bytes", counters.payload_bytes},
           {"local_messages", counters.local_messages},
@@ -88,6 +96,7 @@ nlohmann::ordered_json mechanism_of(const Assembly& assembly, const Tally& tally
           {"updates", counters.updates},
           {"overtakings_egress", counters.egress_overtakings},
           {"overtakings_inbox", counters.inbox_overtakings},
+          {"chunks_by_collective", collectives},
           {"hidden_share", tally.hidden_share()},
           {"sent_by_kind", by_kind}};
 }

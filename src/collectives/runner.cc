@@ -58,6 +58,7 @@ std::optional<CollectiveRunner::Done> CollectiveRunner::handle(const Event& even
     Run& run = runs_[index_of(finished->work.chunk, finished->work.iteration)];
     ++run.round;
     run.entered = false;
+    run.reducing = false;
     return done_if(advance(run, effects), run);
   }
   if (const auto* returned = std::get_if<Returned>(&event)) {
@@ -80,6 +81,9 @@ BufferRange CollectiveRunner::landing(const Message& message) const {
 
 // Enters rounds until one has to wait. True when the last is through and nothing is lent any more.
 bool CollectiveRunner::advance(Run& run, Effects& effects) {
+  if (run.reducing) {
+    return false;  // a peer that is done may already have sent this round of the next iteration
+  }
   for (; run.round < run.plan.size(); ++run.round, run.entered = false) {
     const Round& round = run.plan[run.round];
     if (!run.entered) {
@@ -97,6 +101,7 @@ bool CollectiveRunner::advance(Run& run, Effects& effects) {
     Payload payload = std::move(arrival->second);
     run.arrivals.erase(arrival);
     if (round.reduce) {
+      run.reducing = true;
       reduce(run, std::move(payload), effects);
       return false;
     }

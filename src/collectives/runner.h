@@ -39,8 +39,9 @@ class CollectiveRunner {
     Iteration iteration = 0;
     Plan plan;
     std::size_t round = 0;
-    bool entered = false;  // this round's message has been sent
-    std::size_t lent = 0;  // messages that peers may still be reading
+    bool entered = false;   // this round's message has been sent
+    bool reducing = false;  // this round's sum is being made
+    std::size_t lent = 0;   // messages that peers may still be reading
     std::vector<std::pair<std::size_t, Payload>> arrivals;  // not used yet, by round
   };
 

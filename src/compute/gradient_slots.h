@@ -19,6 +19,11 @@ class GradientSlots {
     }
   }
 
+  GradientSlots(const GradientSlots&) = delete;
+  GradientSlots& operator=(const GradientSlots&) = delete;
+  // The learner outlives its further buffers.
+  ~GradientSlots() { use(0); }
+
   const std::vector<std::span<float>>& all() const { return all_; }
 
   // Before the step of this iteration.

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <deque>
 #include <vector>
 
 #include "compute/gradient_slots.h"
@@ -33,7 +34,7 @@ class Numbers {
 
   const VirtualNumbers* numbers_;
   std::vector<ZeroedBuffer> server_parameters_;
-  std::vector<GradientSlots> slots_;   // by worker
+  std::deque<GradientSlots> slots_;    // by worker
   std::vector<Workspace> workspaces_;  // by node; none without numbers
 };
 

@@ -24,7 +24,9 @@ class Simulator final : public Effects {
   void start(Work work) override;
   void release(NodeId worker, LayerId layer, Iteration iteration) override;
   Payload borrow(NodeId node, const BufferRange& what) override;
-  Payload copy(NodeId node, const BufferRange& what) override { return borrow(node, what); }
+  Payload copy(NodeId node, const BufferRange& what) override {
+    return Numbers::snapshot(borrow(node, what));
+  }
 
  private:
   // What can be due; `index` is a worker, a host, or a slot of what is under way.

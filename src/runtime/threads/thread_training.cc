@@ -1,5 +1,6 @@
 #include "runtime/threads/thread_training.h"
 
+#include <deque>
 #include <exception>
 #include <mutex>
 #include <thread>
@@ -30,7 +31,7 @@ class Session {
   const ThreadTraining& setup_;
   ThreadTransport transport_;
   std::vector<std::unique_ptr<Gate>> gates_;  // by rank
-  std::vector<GradientSlots> slots_;          // by rank
+  std::deque<GradientSlots> slots_;           // by rank
   std::vector<ZeroedBuffer> server_parameters_;
   std::vector<std::unique_ptr<HostLoop>> loops_;  // by host
   std::mutex mutex_;                              // of the callbacks and of error_
