@@ -87,7 +87,8 @@ TEST(ChunkMap, KvstoreSpreadsSmallLayersBySeed) {
   for (const std::uint64_t seed : {1U, 2U}) {
     strategy.seed = seed;
     auto& placement = placements.emplace_back();
-    for (const Chunk& chunk : make_chunks(layers, 4, strategy).all()) {
+    const ChunkMap chunks = make_chunks(layers, 4, strategy);
+    for (const Chunk& chunk : chunks.all()) {
       placement.push_back(chunk.server);
     }
     for (std::uint32_t s = 0; s < 4; ++s) {

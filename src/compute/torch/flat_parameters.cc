@@ -42,8 +42,7 @@ at::Tensor FlatParameters::view_in(const at::Tensor& flat, std::size_t parameter
 
 void FlatParameters::gradients_into(std::span<float> buffer) {
   check(buffer.size() == gradients().size(), "a gradient buffer is as long as the parameters");
-  gradients_ =
-      at::from_blob(buffer.data(), {static_cast<std::int64_t>(buffer.size())}, at::kFloat);
+  gradients_ = at::from_blob(buffer.data(), {static_cast<std::int64_t>(buffer.size())}, at::kFloat);
   for (std::size_t p = 0; p < parameters_.size(); ++p) {
     parameters_[p].mutable_grad() = view_in(gradients_, p).variable_data();
   }
