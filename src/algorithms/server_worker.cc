@@ -38,7 +38,7 @@ void ServerWorker::on_network(const Event& event, Effects& effects) {
     case MessageKind::kNotify:
       return on_notice(message, effects);
     default:
-      fail_check("a worker understands parameters and notices", std::source_location::current());
+      fail_check("a worker understands parameters and notices");
   }
 }
 

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <source_location>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -13,16 +12,16 @@ class InvariantError : public std::logic_error {
   using std::logic_error::logic_error;
 };
 
-[[noreturn]] inline void fail_check(std::string_view what,
-                                    std::source_location where = std::source_location::current()) {
-  throw InvariantError(std::string(where.file_name()) + ":" + std::to_string(where.line()) + ": " +
-                       std::string(what));
+// The place is the caller's. (std::source_location would do, but clang knows it only from 16 on.)
+[[noreturn]] inline void fail_check(std::string_view what, const char* file = __builtin_FILE(),
+                                    int line = __builtin_LINE()) {
+  throw InvariantError(std::string(file) + ":" + std::to_string(line) + ": " + std::string(what));
 }
 
-inline void check(bool holds, std::string_view what,
-                  std::source_location where = std::source_location::current()) {
+inline void check(bool holds, std::string_view what, const char* file = __builtin_FILE(),
+                  int line = __builtin_LINE()) {
   if (!holds) [[unlikely]] {
-    fail_check(what, where);
+    fail_check(what, file, line);
   }
 }
 

@@ -70,7 +70,7 @@ Payload Workspace::execute(const Work& work) {
     case WorkKind::kSwap:
       return pull(work);
   }
-  fail_check("every kind of work is known", std::source_location::current());
+  fail_check("every kind of work is known");
 }
 
 void Workspace::update(const Work& work) {

@@ -117,7 +117,7 @@ ChunkMap make_chunks(std::span<const Layer> layers, std::size_t servers, const S
     case Partition::kSlice:
       return {layers, cut_slices(layers, servers, strategy)};
   }
-  fail_check("every partition is handled", std::source_location::current());
+  fail_check("every partition is handled");
 }
 
 }  // namespace sluice

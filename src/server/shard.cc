@@ -45,7 +45,7 @@ void Shard::handle(const Event& event, Effects& effects) {
         slot(received->message.chunk).pulls.push_back(received->message);
         return answer_pulls(received->message.chunk, effects);
       default:
-        fail_check("a server understands push and pull", std::source_location::current());
+        fail_check("a server understands push and pull");
     }
   }
   if (const auto* finished = std::get_if<Finished>(&event)) {
