@@ -26,7 +26,8 @@ FlatParameters::FlatParameters(const std::vector<at::Tensor>& parameters)
     elements += parameter.numel();
   }
   values_ = at::zeros({elements}, at::kFloat);
-  gradients_ = at::zeros({elements}, at::kFloat);
+  own_gradients_ = at::zeros({elements}, at::kFloat);
+  gradients_ = own_gradients_;
   for (std::size_t p = 0; p < parameters_.size(); ++p) {
     const at::Tensor value = view_in(values_, p);
     value.copy_(parameters_[p]);

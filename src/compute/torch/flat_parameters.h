@@ -27,7 +27,8 @@ class FlatParameters {
   std::vector<at::Tensor> parameters_;
   std::vector<std::int64_t> offsets_;
   at::Tensor values_;
-  at::Tensor gradients_;
+  at::Tensor own_gradients_;  // kept while gradients go elsewhere: they come back
+  at::Tensor gradients_;      // where they go now
 };
 
 }  // namespace sluice
