@@ -59,7 +59,7 @@ class Quantise8 {
  private:
   static constexpr Bytes kStepBytes = sizeof(float);
   static constexpr float kLargestCode = 127;
-  static constexpr float kLeastRange = 0x1p-100F;
+  static constexpr float kLeastRange = 0x1.fffep-101F;  // 2^-100 less what a step may drop
   // 1.5 * 2^23: adding it rounds to the nearest integer and leaves that in the lowest byte.
   static constexpr float kRounder = 12582912.0F;
 
@@ -69,11 +69,9 @@ class Quantise8 {
     if (largest >= kInfinity) {
       return std::numeric_limits<float>::quiet_NaN();
     }
-    const auto range = std::bit_cast<float>(largest);
-    if (range < kLeastRange) {
-      return 0;
-    }
-    return std::bit_cast<float>(std::bit_cast<std::uint32_t>(range / kLargestCode) & ~0x7fU);
+    const float exact = std::bit_cast<float>(largest) / kLargestCode;
+    const auto step = std::bit_cast<float>(std::bit_cast<std::uint32_t>(exact) & ~0x7fU);
+    return step * kLargestCode < kLeastRange ? 0 : step;
   }
 
   float step_;
