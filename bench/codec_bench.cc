@@ -91,7 +91,7 @@ void beside_traffic(benchmark::State& state, std::size_t read, std::size_t writt
 }
 
 struct Coded {
-  explicit Coded(DenseFormat format)
+  explicit Coded(Codec format)
       : codec(make_dense_codec(format)),
         values(gradient()),
         bytes(static_cast<std::size_t>(codec->encoded_size(kValues))) {
@@ -103,41 +103,41 @@ struct Coded {
   std::vector<std::byte> bytes;
 };
 
-void encode(benchmark::State& state, DenseFormat format) {
+void encode(benchmark::State& state, Codec format) {
   Coded coded(format);
-  const std::size_t passes = format == DenseFormat::kQuantise8 ? 2 : 1;  // the first for the range
+  const std::size_t passes = format == Codec::kQuantise8 ? 2 : 1;  // the first for the range
   beside_traffic(state, passes * kBytes, coded.bytes.size(),
                  [&] { coded.codec->encode(coded.values, coded.bytes); });
 }
 
-void decode(benchmark::State& state, DenseFormat format) {
+void decode(benchmark::State& state, Codec format) {
   Coded coded(format);
   beside_traffic(state, coded.bytes.size(), kBytes,
                  [&] { coded.codec->decode(coded.bytes, coded.values); });
 }
 
-void add(benchmark::State& state, DenseFormat format) {
+void add(benchmark::State& state, Codec format) {
   Coded coded(format);
   beside_traffic(state, kBytes + coded.bytes.size(), kBytes,
                  [&] { coded.codec->add(coded.bytes, 1, coded.values); });
 }
 
-#define SLUICE_DENSE_BENCHMARK(kernel)                            \
-  BENCHMARK_CAPTURE(kernel, truncate16, DenseFormat::kTruncate16) \
-      ->Iterations(kRepeats)                                      \
-      ->Unit(benchmark::kMillisecond);                            \
-  BENCHMARK_CAPTURE(kernel, quantise8, DenseFormat::kQuantise8)   \
-      ->Iterations(kRepeats)                                      \
+#define SLUICE_DENSE_BENCHMARK(kernel)                      \
+  BENCHMARK_CAPTURE(kernel, truncate16, Codec::kTruncate16) \
+      ->Iterations(kRepeats)                                \
+      ->Unit(benchmark::kMillisecond);                      \
+  BENCHMARK_CAPTURE(kernel, quantise8, Codec::kQuantise8)   \
+      ->Iterations(kRepeats)                                \
       ->Unit(benchmark::kMillisecond)
 SLUICE_DENSE_BENCHMARK(encode);
 SLUICE_DENSE_BENCHMARK(decode);
 SLUICE_DENSE_BENCHMARK(add);
 
-void feed_back_error(benchmark::State& state, DenseFormat format) {
+void feed_back_error(benchmark::State& state, Codec format) {
   Coded coded(format);
   std::vector<float> residual(kValues);
   const ErrorFeedback feedback(*coded.codec, residual);
-  const std::size_t passes = format == DenseFormat::kQuantise8 ? 5 : 4;
+  const std::size_t passes = format == Codec::kQuantise8 ? 5 : 4;
   beside_traffic(state, passes * kBytes + coded.bytes.size(), 2 * kBytes + coded.bytes.size(),
                  [&] { feedback.encode(coded.values, coded.bytes); });
 }
@@ -170,9 +170,9 @@ BENCHMARK(sum_of_sparse)->Unit(benchmark::kMillisecond);
 // Reads gradient, velocity and residual, writes the last two, and reads the residual to select.
 void deep_gradient(benchmark::State& state) {
   const std::vector<float> values = gradient();
-  DeepGradient codec({.clipping = false, .warm_up = false}, kValues);
+  DeepGradient codec({.clipping = false, .warm_up = false}, 0.9F, 1, kValues);
   beside_traffic(state, 4 * kBytes, 2 * kBytes,
-                 [&] { benchmark::DoNotOptimize(codec.encode(values, 0, 0)); });
+                 [&] { benchmark::DoNotOptimize(codec.encode(values, 0, 1)); });
 }
 BENCHMARK(deep_gradient)->Iterations(kRepeats)->Unit(benchmark::kMillisecond);
 

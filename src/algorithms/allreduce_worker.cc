@@ -3,13 +3,18 @@
 #include <algorithm>
 #include <utility>
 
+#include "codecs/size.h"
 #include "collectives/cost.h"
 
 namespace sluice {
 
 std::vector<Collective> collectives_for(const Job& job, const ChunkMap& chunks) {
   const auto choose = [&](const Chunk& chunk) {
-    return cheapest_collective(job.topology.workers(), chunk.range.size() * kFloatBytes, job.link);
+    if (job.strategy.sparse()) {
+      return Collective::kRecursiveDoubling;
+    }
+    return cheapest_collective(job.topology.workers(),
+                               coded_size(job.strategy, chunk.range.size(), 1), job.link);
   };
   std::vector<Collective> collectives;
   for (const Chunk& chunk : chunks.all()) {
@@ -22,10 +27,12 @@ AllReduceWorker::AllReduceWorker(const Job& job, std::shared_ptr<const ChunkMap>
                                  NodeId self)
     : Worker(job, chunk_map, self),
       native_(job.native_allreduce),
-      runner_(native_ ? std::vector<Collective>(chunk_map->size(), Collective::kRing)
+      runner_(job.strategy,
+              native_ ? std::vector<Collective>(chunk_map->size(), Collective::kRing)
                       : collectives_for(job, *chunk_map),
-              self, job.topology.workers(), job.strategy.gradient_slots(), chunk_map),
-      states_(chunks().size()) {}
+              self, job.topology.workers(), chunk_map),
+      states_(chunks().size()),
+      sums_(job.strategy.sparse() ? chunks().size() * job.strategy.gradient_slots() : 0) {}
 
 BufferRange AllReduceWorker::landing(const Message& message) const {
   return runner_.landing(message);
@@ -34,10 +41,11 @@ BufferRange AllReduceWorker::landing(const Message& message) const {
 void AllReduceWorker::exchange(ChunkId chunk, Iteration iteration, Effects& effects) {
   states_[chunk.index()].next = iteration;
   if (native_) {
-    send(about(chunk, MessageKind::kAllReduce, self(), iteration),
-         effects.borrow(self(), gradient_of(chunk, iteration)), effects);
-  } else if (runner_.begin(chunk, iteration, effects)) {
-    on_summed(chunk, iteration);
+    Message message = about(chunk, MessageKind::kAllReduce, self(), iteration);
+    message.payload_bytes = coded_size(strategy(), chunks()[chunk].range.size(), iteration);
+    effects.send(message, effects.borrow(self(), gradient_of(chunk, iteration)));
+  } else if (const auto done = runner_.begin(chunk, iteration, effects)) {
+    on_done(*done);
   }
   go_on_if_ready(chunk, effects);
 }
@@ -56,9 +64,20 @@ void AllReduceWorker::on_network(const Event& event, Effects& effects) {
     return go_on_if_ready(finished->work.chunk, effects);
   }
   if (const auto done = runner_.handle(event, effects)) {
-    on_summed(done->chunk, done->iteration);
+    on_done(*done);
     go_on_if_ready(done->chunk, effects);
   }
+}
+
+void AllReduceWorker::on_done(const CollectiveRunner::Done& done) {
+  if (strategy().sparse()) {
+    sum_of(done.chunk, done.iteration) = done.sum;
+  }
+  on_summed(done.chunk, done.iteration);
+}
+
+Payload& AllReduceWorker::sum_of(ChunkId chunk, Iteration iteration) {
+  return sums_[chunk.index() * strategy().gradient_slots() + gradient_of(chunk, iteration).slot];
 }
 
 // Sums may come in another order than their gradients were made.
@@ -85,7 +104,13 @@ void AllReduceWorker::go_on_if_ready(ChunkId chunk, Effects& effects) {
     complete(chunk, next, effects);
   } else if (state.summed > state.applied) {
     state.updating = true;
-    update(chunk, state.applied + 1, topology().workers(), effects);
+    const Iteration iteration = state.applied + 1;
+    if (strategy().sparse() && !native_) {
+      update_coded(chunk, iteration, topology().workers(),
+                   std::exchange(sum_of(chunk, iteration), {}), effects);
+    } else {
+      update(chunk, iteration, topology().workers(), effects);
+    }
   }
 }
 

@@ -32,12 +32,15 @@ class AllReduceWorker final : public Worker {
   void exchange(ChunkId chunk, Iteration iteration, Effects& effects) override;
   void on_network(const Event& event, Effects& effects) override;
   void on_summed(ChunkId chunk, Iteration iteration);
+  void on_done(const CollectiveRunner::Done& done);
+  Payload& sum_of(ChunkId chunk, Iteration iteration);
   void go_on_if_ready(ChunkId chunk, Effects& effects);
   Iteration depth_at(Iteration iteration) const;
 
   bool native_;
   CollectiveRunner runner_;
   std::vector<State> states_;  // by chunk
+  std::vector<Payload> sums_;  // that are sparse, by chunk and slot
 };
 
 }  // namespace sluice

@@ -7,8 +7,10 @@
 namespace sluice {
 namespace {
 
-constexpr Strategy point(Algorithm algorithm, Exchange exchange, Partition partition, Order order) {
+constexpr Strategy point(Algorithm algorithm, Exchange exchange, Partition partition, Order order,
+                         Codec codec = Codec::kNone) {
   Strategy strategy;
+  strategy.codec = codec;
   strategy.algorithm = algorithm;
   strategy.exchange = exchange;
   strategy.partition = partition;
@@ -49,6 +51,14 @@ constexpr std::array kPresets{
     Preset{"pipe-sgd",
            point(Algorithm::kPipe, Exchange::kAllReduce, Partition::kWhole, Order::kFifo),
            "the all-reduce of one iteration runs behind the compute of the next", "Pipe-SGD"},
+    Preset{"pipe-sgd+t",
+           point(Algorithm::kPipe, Exchange::kAllReduce, Partition::kWhole, Order::kFifo,
+                 Codec::kTruncate16),
+           "pipe-sgd, and every hop carries the upper half of each float", "Pipe-SGD"},
+    Preset{"pipe-sgd+q",
+           point(Algorithm::kPipe, Exchange::kAllReduce, Partition::kWhole, Order::kFifo,
+                 Codec::kQuantise8),
+           "pipe-sgd, and every hop carries a byte a value", "Pipe-SGD"},
     Preset{"bsp", point(Algorithm::kBsp, Exchange::kBroadcast, Partition::kLayer, Order::kFifo),
            "servers wait for all workers", "Analysis"},
     Preset{"asp", point(Algorithm::kAsp, Exchange::kBroadcast, Partition::kLayer, Order::kFifo),
@@ -63,6 +73,22 @@ constexpr std::array kPresets{
            "local steps, now and then a weighted share to a random peer", "Analysis"},
     Preset{"ad-psgd", point(Algorithm::kPairs, Exchange::kGossip, Partition::kLayer, Order::kFifo),
            "local steps, and the mean with a random partner", "Analysis"},
+    Preset{
+        "bsp+dgc",
+        point(Algorithm::kBsp, Exchange::kBroadcast, Partition::kLayer, Order::kFifo, Codec::kDgc),
+        "bsp with the largest 0.1 % of each gradient, both ways", "Analysis"},
+    Preset{
+        "asp+dgc",
+        point(Algorithm::kAsp, Exchange::kBroadcast, Partition::kLayer, Order::kFifo, Codec::kDgc),
+        "asp with the largest 0.1 % of each gradient, both ways", "Analysis"},
+    Preset{
+        "ssp+dgc",
+        point(Algorithm::kSsp, Exchange::kLatePull, Partition::kLayer, Order::kFifo, Codec::kDgc),
+        "ssp with the largest 0.1 % of each gradient, both ways", "Analysis"},
+    Preset{
+        "ar-sgd+dgc",
+        point(Algorithm::kBsp, Exchange::kAllReduce, Partition::kLayer, Order::kFifo, Codec::kDgc),
+        "ar-sgd with the sparse sum of the largest 0.1 % of each gradient", "Analysis"},
 };
 
 }  // namespace
@@ -78,7 +104,9 @@ const Preset* find_preset(std::string_view name) {
   return nullptr;
 }
 
-Result<void> validate(const Strategy& strategy) {
+namespace {
+
+Result<void> validate_exchange(const Strategy& strategy) {
   const auto needs = [&](std::initializer_list<Exchange> allowed, const char* reason) {
     for (const Exchange exchange : allowed) {
       if (strategy.exchange == exchange) {
@@ -115,6 +143,40 @@ Result<void> validate(const Strategy& strategy) {
       return needs({Exchange::kAllReduce}, "it overlaps an all-reduce; take exchange allreduce");
   }
   return {};
+}
+
+Result<void> validate_codec(const Strategy& strategy) {
+  const std::string codec(name_of(kCodecNames, strategy.codec));
+  const bool sends_parameters = strategy.algorithm == Algorithm::kEasgd ||
+                                strategy.algorithm == Algorithm::kGossip ||
+                                strategy.algorithm == Algorithm::kPairs;
+  if (strategy.coded() && sends_parameters) {
+    return Error("codec " + codec + " packs gradients, and algorithm " +
+                 std::string(name_of(kAlgorithmNames, strategy.algorithm)) +
+                 " sends parameters, which bear no such loss; take codec none");
+  }
+  if (strategy.sparse() && strategy.collective.value_or(Collective::kRecursiveDoubling) !=
+                               Collective::kRecursiveDoubling) {
+    return Error("collective " + std::string(name_of(kCollectiveNames, *strategy.collective)) +
+                 " sums a gradient in parts, and codec dgc's sparse sum travels whole; take "
+                 "collective auto or recursive-doubling");
+  }
+  if (strategy.error_feedback && (!strategy.coded() || strategy.sparse())) {
+    return Error("error feedback keeps what codec truncate16 or quantise8 loses, and codec " +
+                 codec +
+                 (strategy.sparse() ? " keeps what it does not send by itself" : " loses nothing") +
+                 "; leave it off, or take another codec");
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<void> validate(const Strategy& strategy) {
+  if (auto valid = validate_exchange(strategy); !valid) {
+    return valid;
+  }
+  return validate_codec(strategy);
 }
 
 }  // namespace sluice

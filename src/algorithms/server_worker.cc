@@ -22,18 +22,38 @@ ServerWorker::ServerWorker(const Job& job, std::shared_ptr<const ChunkMap> chunk
     : Worker(job, std::move(chunk_map), self), notices_missing_(notices_per_layer(chunks())) {}
 
 void ServerWorker::exchange(ChunkId chunk, Iteration iteration, Effects& effects) {
-  send(about(chunk, MessageKind::kPush, server_of(chunk), iteration),
-       effects.borrow(self(), gradient_of(chunk, iteration)), effects);
+  if (strategy().coded()) {
+    return pack(chunk, iteration, effects);
+  }
+  push(chunk, iteration, effects.borrow(self(), gradient_of(chunk, iteration)), effects);
+}
+
+void ServerWorker::push(ChunkId chunk, Iteration iteration, Payload gradient,
+                        Effects& effects) const {
+  send(about(chunk, MessageKind::kPush, server_of(chunk), iteration), std::move(gradient), effects);
 }
 
 void ServerWorker::on_network(const Event& event, Effects& effects) {
-  const auto* received = std::get_if<Received>(&event);
-  if (received == nullptr) {
-    return;
+  if (const auto* received = std::get_if<Received>(&event)) {
+    return on_received(*received, effects);
   }
-  const Message& message = received->message;
+  if (const auto* finished = std::get_if<Finished>(&event)) {
+    const Work& work = finished->work;
+    if (work.kind == WorkKind::kEncode) {
+      push(work.chunk, work.iteration, finished->output, effects);
+    } else {
+      complete(work.chunk, work.iteration, effects);
+    }
+  }
+}
+
+void ServerWorker::on_received(const Received& event, Effects& effects) {
+  const Message& message = event.message;
   switch (message.kind) {
     case MessageKind::kParameters:
+      if (strategy().sparse()) {
+        return patch(event, effects);
+      }
       return complete(message.chunk, message.iteration, effects);
     case MessageKind::kNotify:
       return on_notice(message, effects);

@@ -16,6 +16,8 @@ class ServerWorker final : public Worker {
   void exchange(ChunkId chunk, Iteration iteration, Effects& effects) override;
   void on_network(const Event& event, Effects& effects) override;
   void on_next_iteration(Iteration iteration, Effects& effects) override;
+  void push(ChunkId chunk, Iteration iteration, Payload gradient, Effects& effects) const;
+  void on_received(const Received& event, Effects& effects);
   void on_notice(const Message& notice, Effects& effects);
   void pull(ChunkId chunk, Iteration iteration, Effects& effects) const;
 

@@ -24,6 +24,7 @@ class StaleWorker final : public Worker {
 
   void exchange(ChunkId chunk, Iteration iteration, Effects& effects) override;
   void on_network(const Event& event, Effects& effects) override;
+  void push(ChunkId chunk, Iteration iteration, Payload gradient, Effects& effects);
   void go_on_if_ready(ChunkId chunk, Effects& effects);
 
   std::vector<State> states_;  // by chunk

@@ -1,5 +1,7 @@
 #include "algorithms/worker.h"
 
+#include "codecs/size.h"
+
 namespace sluice {
 
 Worker::Worker(const Job& job, std::shared_ptr<const ChunkMap> chunks, NodeId self)
@@ -26,7 +28,8 @@ void Worker::handle(const Event& event, Effects& effects) {
 }
 
 BufferRange Worker::landing(const Message& message) const {
-  return message.kind == MessageKind::kParameters ? parameters_of(message.chunk) : BufferRange{};
+  const bool whole = message.kind == MessageKind::kParameters && !strategy_.sparse();
+  return whole ? parameters_of(message.chunk) : BufferRange{};
 }
 
 void Worker::on_next_iteration(Iteration /*iteration*/, Effects& /*effects*/) {}
@@ -69,6 +72,30 @@ void Worker::update(ChunkId chunk, Iteration iteration, std::size_t contributors
   Work work = work_on(chunk, WorkKind::kUpdate, iteration);
   work.contributors = static_cast<std::uint32_t>(contributors);
   work.sources.push_back(effects.borrow(self_, gradient_of(chunk, iteration)));
+  effects.start(std::move(work));
+}
+
+void Worker::update_coded(ChunkId chunk, Iteration iteration, std::size_t contributors,
+                          Payload gradient, Effects& effects) const {
+  Work work = work_on(chunk, WorkKind::kUpdate, iteration);
+  work.coded = true;
+  work.contributors = static_cast<std::uint32_t>(contributors);
+  work.sources.push_back(std::move(gradient));
+  effects.start(std::move(work));
+}
+
+void Worker::pack(ChunkId chunk, Iteration iteration, Effects& effects) const {
+  Work work = work_on(chunk, WorkKind::kEncode, iteration);
+  work.slot = gradient_of(chunk, iteration).slot;
+  work.feedback = true;
+  work.output_bytes = coded_size(strategy_, work.range.size(), iteration);
+  effects.start(std::move(work));
+}
+
+void Worker::patch(const Received& changes, Effects& effects) const {
+  Work work = work_on(changes.message.chunk, WorkKind::kPatch, changes.message.iteration);
+  work.coded = true;
+  work.sources.push_back(changes.payload);
   effects.start(std::move(work));
 }
 

@@ -35,6 +35,13 @@ class Worker : public Protocol {
   // Applies the gradient that goes into this iteration to the worker's own replica, as the mean
   // over so many contributors; Finished follows.
   void update(ChunkId chunk, Iteration iteration, std::size_t contributors, Effects& effects) const;
+  // The same with a gradient as the codec writes it.
+  void update_coded(ChunkId chunk, Iteration iteration, std::size_t contributors, Payload gradient,
+                    Effects& effects) const;
+  // Has the gradient packed that goes into this iteration; Finished brings it.
+  void pack(ChunkId chunk, Iteration iteration, Effects& effects) const;
+  // Applies what a server says has changed; Finished follows.
+  void patch(const Received& changes, Effects& effects) const;
   // Work of this worker on a chunk, with the fields filled in that depend on nothing else.
   Work work_on(ChunkId chunk, WorkKind kind, Iteration iteration) const;
   // A message about a chunk, likewise.

@@ -93,6 +93,8 @@ nlohmann::ordered_json mechanism_of(const Assembly& assembly, const Tally& tally
           {"local_messages", counters.local_messages},
           {"chunks_a_model", assembly.chunks->size()},
           {"chunks_sent", counters.chunks},
+          {"bytes_before_packing", counters.before_packing},
+          {"bytes_after_packing", counters.after_packing},
           {"updates", counters.updates},
           {"overtakings_egress", counters.egress_overtakings},
           {"overtakings_inbox", counters.inbox_overtakings},

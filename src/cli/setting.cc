@@ -49,6 +49,72 @@ void for_each_axis(Visit visit) {
   visit("codec", "what gradients are packed into", kCodecNames, &Strategy::codec);
 }
 
+// Visits the plain values of a strategy: key, form, help, access to the value.
+template <class Visit>
+void for_each_value(Visit visit) {
+  const Form count = Form::integer(1, kMost);
+  visit(
+      "slice", count, "parameters of a slice, at most",
+      [](auto& s) -> auto& { return s.slice_params; });
+  visit(
+      "kvstore-split", count,
+      "partition kvstore: parameters from which on a layer is split over all servers",
+      [](auto& s) -> auto& { return s.kvstore_split_params; });
+  visit(
+      "credit", count, "bytes that a host hands to the network before they are confirmed",
+      [](auto& s) -> auto& { return s.credit; });
+  visit(
+      "segment", count, "parameters from which on an all-reduce sums a piece in segments",
+      [](auto& s) -> auto& { return s.segment_params; });
+  visit(
+      "error-feedback", Form::on_or_off(),
+      "truncate16, quantise8: add what the code loses to the next gradient",
+      [](auto& s) -> auto& { return s.error_feedback; });
+  visit(
+      "sparsity", Form::number(0, 0.999999), "dgc: share of each gradient that is held back",
+      [](auto& s) -> auto& { return s.dgc.sparsity; });
+  visit(
+      "dgc-accumulation", Form::on_or_off(), "dgc: what is not sent stays until it is",
+      [](auto& s) -> auto& { return s.dgc.accumulation; });
+  visit(
+      "dgc-momentum-correction", Form::on_or_off(), "dgc: accumulate velocities, not gradients",
+      [](auto& s) -> auto& { return s.dgc.momentum_correction; });
+  visit(
+      "dgc-clipping", Form::on_or_off(), "dgc: clip each worker's own gradient",
+      [](auto& s) -> auto& { return s.dgc.clipping; });
+  visit(
+      "dgc-factor-masking", Form::on_or_off(), "dgc: what has been sent loses its velocity",
+      [](auto& s) -> auto& { return s.dgc.factor_masking; });
+  visit(
+      "dgc-warmup", Form::on_or_off(), "dgc: raise the sparsity over the first four epochs",
+      [](auto& s) -> auto& { return s.dgc.warm_up; });
+  visit(
+      "dgc-clip-norm", Form::number(0, 1e9),
+      "dgc: the norm that gradients are clipped to, over all workers",
+      [](auto& s) -> auto& { return s.dgc.clip_norm; });
+  visit(
+      "staleness", Form::integer(0, kMost),
+      "ssp: iterations that a worker may be ahead of the slowest",
+      [](auto& s) -> auto& { return s.staleness; });
+  visit(
+      "period", count, "easgd: iterations between two talks with the centre",
+      [](auto& s) -> auto& { return s.period; });
+  visit(
+      "elasticity", Form::number(0, 1), "easgd: pull towards the centre; 0: 0.9 / workers",
+      [](auto& s) -> auto& { return s.elasticity; });
+  visit(
+      "gossip-probability", Form::number(0, 1), "gosgd: probability of talking after an iteration",
+      [](auto& s) -> auto& { return s.gossip_probability; });
+  visit(
+      "pipeline-depth", Form::integer(1, 64),
+      "pipe-sgd: the update of an iteration uses the gradient of so many before",
+      [](auto& s) -> auto& { return s.pipeline_depth; });
+  visit(
+      "pipeline-warmup", Form::integer(0, kMost),
+      "pipe-sgd: iterations of plain synchronous training at the start",
+      [](auto& s) -> auto& { return s.pipeline_warmup; });
+}
+
 }  // namespace
 
 std::vector<Setting> all_settings() {
@@ -59,29 +125,14 @@ std::vector<Setting> all_settings() {
     all.push_back(
         {key, kRuns, Form::word(words_of(names)), name_of(names, strategy.*member), help});
   });
+  for_each_value([&](const char* key, const Form& form, const char* help, auto access) {
+    all.push_back({key, kRuns, form, access(strategy), help});
+  });
   const std::vector<Setting> others{
-      {"slice", kRuns, Form::integer(1, kMost), strategy.slice_params,
-       "parameters of a slice, at most"},
-      {"kvstore-split", kRuns, Form::integer(1, kMost), strategy.kvstore_split_params,
-       "partition kvstore: parameters from which on a layer is split over all servers"},
-      {"credit", kRuns, Form::integer(1, kMost), strategy.credit,
-       "bytes that a host hands to the network before they are confirmed"},
       {"deal", kRuns, Form::word({"staggered", "round-robin"}), "staggered",
        "whether each worker begins a layer with another piece"},
       {"collective", kRuns, Form::word(collective_words()), "auto",
        "how an all-reduce is done; auto: the cheapest for each piece"},
-      {"staleness", kRuns, Form::integer(0, kMost), strategy.staleness,
-       "ssp: iterations that a worker may be ahead of the slowest"},
-      {"period", kRuns, Form::integer(1, kMost), strategy.period,
-       "easgd: iterations between two talks with the centre"},
-      {"elasticity", kRuns, Form::number(0, 1), strategy.elasticity,
-       "easgd: pull towards the centre; 0: 0.9 / workers"},
-      {"gossip-probability", kRuns, Form::number(0, 1), strategy.gossip_probability,
-       "gosgd: probability of talking after an iteration"},
-      {"pipeline-depth", kRuns, Form::integer(1, 64), strategy.pipeline_depth,
-       "pipe-sgd: the update of an iteration uses the gradient of so many before"},
-      {"pipeline-warmup", kRuns, Form::integer(0, kMost), strategy.pipeline_warmup,
-       "pipe-sgd: iterations of plain synchronous training at the start"},
 
       {"model", kTrain, Form::text(), "lenet", "what to train; see sluice models"},
       {"data", kTrain, Form::word({"fashion-mnist", "synthetic"}), "fashion-mnist",
@@ -128,18 +179,12 @@ std::vector<Setting> settings_of(Command command) {
 }
 
 Json to_values(const Strategy& strategy) {
-  Json values{{"slice", strategy.slice_params},
-              {"kvstore-split", strategy.kvstore_split_params},
-              {"credit", strategy.credit},
-              {"deal", strategy.staggered ? "staggered" : "round-robin"},
+  Json values{{"deal", strategy.staggered ? "staggered" : "round-robin"},
               {"collective", strategy.collective ? name_of(kCollectiveNames, *strategy.collective)
-                                                 : std::string_view("auto")},
-              {"staleness", strategy.staleness},
-              {"period", strategy.period},
-              {"elasticity", strategy.elasticity},
-              {"gossip-probability", strategy.gossip_probability},
-              {"pipeline-depth", strategy.pipeline_depth},
-              {"pipeline-warmup", strategy.pipeline_warmup}};
+                                                 : std::string_view("auto")}};
+  for_each_value([&](const char* key, const Form&, const char*, auto access) {
+    values[key] = access(strategy);
+  });
   for_each_axis([&](const char* key, const char*, const auto& names, auto member) {
     values[key] = name_of(names, strategy.*member);
   });
@@ -148,18 +193,12 @@ Json to_values(const Strategy& strategy) {
 
 Strategy to_strategy(const Json& values) {
   Strategy strategy;
-  strategy.slice_params = values.at("slice");
-  strategy.kvstore_split_params = values.at("kvstore-split");
-  strategy.credit = values.at("credit");
   strategy.staggered = values.at("deal") == "staggered";
   strategy.collective = value_of(kCollectiveNames, values.at("collective").get<std::string>());
-  strategy.staleness = values.at("staleness");
-  strategy.period = values.at("period");
-  strategy.elasticity = values.at("elasticity");
-  strategy.gossip_probability = values.at("gossip-probability");
-  strategy.pipeline_depth = values.at("pipeline-depth");
-  strategy.pipeline_warmup = values.at("pipeline-warmup");
   strategy.seed = values.at("seed");
+  for_each_value([&](const char* key, const Form&, const char*, auto access) {
+    values.at(key).get_to(access(strategy));
+  });
   for_each_axis([&](const char* key, const char*, const auto& names, auto member) {
     const auto value = value_of(names, values.at(key).get<std::string>());
     check(value.has_value(), "an axis has a known value");

@@ -212,6 +212,7 @@ int train(const Settings& settings) {
   job.strategy.pipeline_warmup =
       std::max(job.strategy.pipeline_warmup,
                prepared->extent.iterations_in(settings.number("warmup-epochs")));
+  job.strategy.dgc.epoch_iterations = prepared->extent.per_epoch;
   const Assembly assembly = assemble(std::move(job));
   record.watch(assembly);
 
@@ -223,7 +224,7 @@ int train(const Settings& settings) {
        .hosts = assembly.protocols,
        .learners = learners,
        .rule = prepared->rule,
-       .gradient_slots = assembly.job.strategy.gradient_slots(),
+       .strategy = assembly.job.strategy,
        .iterations = prepared->extent.iterations,
        .clock = clock,
        .observer = record.observer(),

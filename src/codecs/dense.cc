@@ -114,14 +114,12 @@ class CodecFor final : public DenseCodec {
 
 }  // namespace
 
-std::unique_ptr<DenseCodec> make_dense_codec(DenseFormat format) {
-  switch (format) {
-    case DenseFormat::kTruncate16:
-      return std::make_unique<CodecFor<Truncate16>>();
-    case DenseFormat::kQuantise8:
-      return std::make_unique<CodecFor<Quantise8>>();
+std::unique_ptr<DenseCodec> make_dense_codec(Codec codec) {
+  if (codec == Codec::kTruncate16) {
+    return std::make_unique<CodecFor<Truncate16>>();
   }
-  fail_check("unknown dense format");
+  check(codec == Codec::kQuantise8, "a dense codec is truncate16 or quantise8");
+  return std::make_unique<CodecFor<Quantise8>>();
 }
 
 }  // namespace sluice

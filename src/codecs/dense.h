@@ -1,11 +1,11 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <memory>
 #include <span>
 
 #include "base/units.h"
+#include "model/strategy.h"
 
 namespace sluice {
 
@@ -23,16 +23,12 @@ class DenseCodec {
   virtual void add(std::span<const std::byte> bytes, float scale, std::span<float> sum) const = 0;
 };
 
-enum class DenseFormat : std::uint8_t {
-  // The upper 16 bits of each float: the relative error is below 2^-7. A NaN that arithmetic made
-  // (a quiet one) stays NaN.
-  kTruncate16,
-  // A step, then a signed byte of steps for each value: the error is at most half a step, which is
-  // 1/254 of the largest magnitude. Vectors below 2^-100 become zeros. A vector with a value that
-  // is not finite becomes NaN throughout: it has no range, and a divergence must not be hidden.
-  kQuantise8,
-};
-
-std::unique_ptr<DenseCodec> make_dense_codec(DenseFormat format);
+// truncate16: the upper 16 bits of each float. The relative error is below 2^-7. A NaN that
+// arithmetic made (a quiet one) stays NaN.
+//
+// quantise8: a step, then a signed byte of steps for each value. The error is at most half a step,
+// which is 1/254 of the largest magnitude. Vectors below 2^-100 become zeros. A vector with a value
+// that is not finite becomes NaN throughout: it has no range, and a divergence must not be hidden.
+std::unique_ptr<DenseCodec> make_dense_codec(Codec codec);
 
 }  // namespace sluice

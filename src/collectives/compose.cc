@@ -42,6 +42,9 @@ Plan fold_to_power_of_two(std::size_t rank, std::size_t size, Range whole, CoreP
   }
   plan.insert(plan.begin(), fold);
   plan.push_back(backwards(fold));
+  if (!sits_out && !plan.back().send.has_value() && !whole.empty()) {
+    plan.back().shared = whole;
+  }
   return plan;
 }
 

@@ -35,6 +35,9 @@ struct Round {
   std::optional<Transfer> send = {};
   std::optional<Transfer> receive = {};
   bool reduce = false;  // what arrives is added, not copied; the same on both ends of a transfer
+  // Others hand on here what this rank holds too. Where that loses something on the way, this rank
+  // loses the same.
+  std::optional<Range> shared = {};
 
   bool operator==(const Round&) const = default;
 };

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "codecs/size.h"
 
 namespace sluice {
 namespace {
@@ -10,147 +11,280 @@ namespace {
 bool overlap(const Range& a, const Range& b) { return a.begin < b.end && b.begin < a.end; }
 
 // A reduction into what is being sent in the same round would change it under the peer's eyes.
-bool must_copy(const Round& round) {
+bool adds_to_what_it_sends(const Round& round) {
   return round.receive.has_value() && overlap(round.send->range, round.receive->range);
+}
+
+// What a rank passes on only once it may correct in the next iteration; a second correction, or
+// one that another rank makes too, would count twice.
+bool sends_first(const Plan& plan, std::size_t round) {
+  return std::none_of(
+      plan.begin(), plan.begin() + static_cast<std::ptrdiff_t>(round), [&](const Round& earlier) {
+        return earlier.send && overlap(earlier.send->range, plan[round].send->range);
+      });
 }
 
 }  // namespace
 
-CollectiveRunner::CollectiveRunner(std::vector<Collective> collectives, NodeId self,
-                                   std::size_t workers, std::size_t slots,
+CollectiveRunner::CollectiveRunner(const Strategy& strategy, std::vector<Collective> collectives,
+                                   NodeId self, std::size_t workers,
                                    std::shared_ptr<const ChunkMap> chunks)
-    : collectives_(std::move(collectives)),
+    : strategy_(strategy),
+      collectives_(std::move(collectives)),
       self_(self),
       workers_(workers),
-      slots_(slots),
       chunks_(std::move(chunks)),
-      runs_(chunks_->size() * slots) {}
+      open_(chunks_->size() * strategy.gradient_slots()) {
+  std::size_t runs = 0;
+  for (std::size_t c = 0; c < chunks_->size(); ++c) {
+    first_run_.push_back(runs);
+    runs += segments_of(ChunkId(c)) * strategy_.gradient_slots();
+  }
+  runs_.resize(runs);
+}
+
+std::size_t CollectiveRunner::segments_of(ChunkId chunk) const {
+  const std::int64_t params = (*chunks_)[chunk].range.size();
+  const std::int64_t most = strategy_.sparse() ? params : strategy_.segment_params;
+  return static_cast<std::size_t>((params + most - 1) / most);
+}
+
+Range CollectiveRunner::range_of(ChunkId chunk, std::size_t segment) const {
+  return part_of((*chunks_)[chunk].range, static_cast<std::int64_t>(segments_of(chunk)),
+                 static_cast<std::int64_t>(segment));
+}
 
 std::size_t CollectiveRunner::slot_of(Iteration iteration) const {
-  return static_cast<std::size_t>(iteration - 1) % slots_;
+  return static_cast<std::size_t>(iteration - 1) % strategy_.gradient_slots();
 }
 
-std::size_t CollectiveRunner::index_of(ChunkId chunk, Iteration iteration) const {
-  return chunk.index() * slots_ + slot_of(iteration);
+CollectiveRunner::Run& CollectiveRunner::run_of(ChunkId chunk, Iteration iteration,
+                                                std::size_t segment) {
+  const std::size_t segments = segments_of(chunk);
+  check(segment < segments, "a segment belongs to its chunk");
+  return runs_[first_run_[chunk.index()] + slot_of(iteration) * segments + segment];
 }
 
-bool CollectiveRunner::begin(ChunkId chunk, Iteration iteration, Effects& effects) {
-  Run& run = runs_[index_of(chunk, iteration)];
-  check(run.plan.empty(), "a slot's last sum is done before its next begins");
-  run.chunk = chunk;
-  run.iteration = iteration;
-  run.plan =
-      make_plan(collectives_[chunk.index()], self_.index(), workers_, (*chunks_)[chunk].range);
-  run.round = 0;
-  run.entered = false;
-  return done_if(advance(run, effects), run).has_value();
+std::optional<CollectiveRunner::Done> CollectiveRunner::begin(ChunkId chunk, Iteration iteration,
+                                                              Effects& effects) {
+  const std::size_t segments = segments_of(chunk);
+  open_[chunk.index() * strategy_.gradient_slots() + slot_of(iteration)] = segments;
+  std::optional<Done> done;
+  for (std::size_t s = 0; s < segments; ++s) {
+    Run& run = run_of(chunk, iteration, s);
+    check(run.step == Step::kIdle, "a slot's last sum is done before its next begins");
+    run.chunk = chunk;
+    run.segment = static_cast<std::uint32_t>(s);
+    run.iteration = iteration;
+    run.plan = make_plan(collectives_[chunk.index()], self_.index(), workers_, range_of(chunk, s));
+    run.round = 0;
+    run.step = Step::kEntering;
+    run.packed = {};
+    run.packed_range = {};
+    if (strategy_.sparse()) {
+      pack(run, range_of(chunk, s), effects);
+    }
+    done = advance(run, effects);
+  }
+  return done;
 }
 
 std::optional<CollectiveRunner::Done> CollectiveRunner::handle(const Event& event,
                                                                Effects& effects) {
   if (const auto* received = std::get_if<Received>(&event)) {
     const Message& message = received->message;
-    Run& run = runs_[index_of(message.chunk, message.iteration)];
-    run.arrivals.emplace_back(message.round, received->payload);
-    return done_if(!run.plan.empty() && advance(run, effects), run);
+    Run& run = run_of(message.chunk, message.iteration, message.segment);
+    run.arrivals.push_back({message.round, message.iteration, received->payload});
+    return advance(run, effects);
   }
   if (const auto* finished = std::get_if<Finished>(&event)) {
-    Run& run = runs_[index_of(finished->work.chunk, finished->work.iteration)];
-    ++run.round;
-    run.entered = false;
-    run.reducing = false;
-    return done_if(advance(run, effects), run);
+    const Work& work = finished->work;
+    Run& run = run_of(work.chunk, work.iteration, work.segment);
+    on_finished(*finished, run, effects);
+    return advance(run, effects);
   }
   if (const auto* returned = std::get_if<Returned>(&event)) {
-    Run& run = runs_[index_of(returned->message.chunk, returned->message.iteration)];
+    const Message& message = returned->message;
+    Run& run = run_of(message.chunk, message.iteration, message.segment);
     --run.lent;
-    return done_if(advance(run, effects), run);
+    return advance(run, effects);
   }
   return std::nullopt;
 }
 
 BufferRange CollectiveRunner::landing(const Message& message) const {
-  if (message.kind != MessageKind::kGather) {
+  if (message.kind != MessageKind::kGather || strategy_.coded()) {
     return {};
   }
-  // Whoever has the whole sum has this worker's share of it, so the plan is under way here too.
-  const Plan& plan = runs_[index_of(message.chunk, message.iteration)].plan;
+  const Plan plan = make_plan(collectives_[message.chunk.index()], self_.index(), workers_,
+                              range_of(message.chunk, message.segment));
   check(message.round < plan.size(), "a gathered part belongs to a round of the plan");
   return {Buffer::kGradients, plan[message.round].receive->range, slot_of(message.iteration)};
 }
 
-// Enters rounds until one has to wait. True when the last is through and nothing is lent any more.
-bool CollectiveRunner::advance(Run& run, Effects& effects) {
-  if (run.reducing) {
-    return false;  // a peer that is done may already have sent this round of the next iteration
+std::optional<CollectiveRunner::Done> CollectiveRunner::advance(Run& run, Effects& effects) {
+  while (run.step != Step::kIdle && run.round < run.plan.size()) {
+    if (!advance_round(run, effects)) {
+      return std::nullopt;
+    }
+    ++run.round;
+    run.step = Step::kEntering;
   }
-  for (; run.round < run.plan.size(); ++run.round, run.entered = false) {
-    const Round& round = run.plan[run.round];
-    if (!run.entered) {
-      run.entered = true;
-      send(run, effects);
-    }
-    if (!round.receive.has_value()) {
-      continue;
-    }
-    const auto arrival = std::find_if(run.arrivals.begin(), run.arrivals.end(),
-                                      [&](const auto& a) { return a.first == run.round; });
-    if (arrival == run.arrivals.end()) {
-      return false;
-    }
-    Payload payload = std::move(arrival->second);
-    run.arrivals.erase(arrival);
-    if (round.reduce) {
-      run.reducing = true;
-      reduce(run, std::move(payload), effects);
-      return false;
-    }
+  if (run.step != Step::kEntering || run.lent > 0) {
+    return std::nullopt;
   }
-  return run.lent == 0;
+  run.step = Step::kIdle;
+  auto& open = open_[run.chunk.index() * strategy_.gradient_slots() + slot_of(run.iteration)];
+  if (--open > 0) {
+    return std::nullopt;
+  }
+  Done done{run.chunk, run.iteration, {}};
+  if (strategy_.sparse()) {
+    done.sum = std::move(run.packed);
+  }
+  return done;
 }
 
-void CollectiveRunner::send(Run& run, Effects& effects) const {
+// True when the round is through.
+bool CollectiveRunner::advance_round(Run& run, Effects& effects) {
+  if (run.step == Step::kEntering) {
+    enter(run, effects);
+  }
+  if (run.step != Step::kReceiving) {
+    return false;
+  }
+  if (!run.plan[run.round].receive.has_value()) {
+    return true;
+  }
+  const auto arrival = std::find_if(
+      run.arrivals.begin(), run.arrivals.end(),
+      [&](const Arrival& a) { return a.round == run.round && a.iteration == run.iteration; });
+  if (arrival == run.arrivals.end()) {
+    return false;
+  }
+  Payload payload = std::move(arrival->payload);
+  run.arrivals.erase(arrival);
+  take(run, std::move(payload), effects);
+  return run.step == Step::kReceiving;
+}
+
+// Sends this round's message, or has it packed first.
+void CollectiveRunner::enter(Run& run, Effects& effects) {
   const Round& round = run.plan[run.round];
+  run.step = Step::kReceiving;
   if (!round.send.has_value()) {
+    if (round.shared.has_value() && strategy_.coded() && !strategy_.sparse()) {
+      pack(run, *round.shared, effects);
+    }
     return;
   }
-  const BufferRange what{Buffer::kGradients, round.send->range, slot_of(run.iteration)};
-  const bool copied = must_copy(round);
+  const Range range = round.send->range;
+  if (!strategy_.coded()) {
+    const BufferRange what{Buffer::kGradients, range, slot_of(run.iteration)};
+    const bool copied = adds_to_what_it_sends(round);
+    send(run, copied ? effects.copy(self_, what) : effects.borrow(self_, what), !copied, effects);
+  } else if (strategy_.sparse() || (!round.reduce && run.packed_range == range)) {
+    send(run, run.packed, false, effects);
+  } else {
+    pack(run, range, effects);
+  }
+}
+
+// Adds or copies what has arrived; without a codec a copy has landed where it belongs.
+void CollectiveRunner::take(Run& run, Payload arrived, Effects& effects) {
+  const Round& round = run.plan[run.round];
+  const Range range = round.receive->range;
+  if (!round.reduce && !strategy_.coded()) {
+    return;
+  }
+  const bool merges = strategy_.sparse();
+  if (round.reduce && !merges) {
+    run.packed_range = {};
+  } else if (!round.reduce) {
+    run.packed = arrived;
+    run.packed_range = range;
+    if (merges) {
+      return;
+    }
+  }
+  const WorkKind adding = merges ? WorkKind::kMerge : WorkKind::kReduce;
+  Work work = work_on(run, round.reduce ? adding : WorkKind::kDecode, range);
+  if (merges) {
+    work.output_bytes = merged_size(run.packed.size() + arrived.size(), range.size());
+    work.sources.push_back(std::move(run.packed));
+  }
+  work.sources.push_back(std::move(arrived));
+  run.step = Step::kTaking;
+  effects.start(std::move(work));
+}
+
+void CollectiveRunner::on_finished(const Finished& event, Run& run, Effects& effects) {
+  switch (event.work.kind) {
+    case WorkKind::kEncode:
+      run.packed = event.output;
+      run.packed_range = event.work.range;
+      if (strategy_.sparse()) {
+        run.step = Step::kEntering;
+      } else {
+        run.step = Step::kReceiving;
+        if (run.plan[run.round].send.has_value()) {
+          send(run, event.output, false, effects);
+        }
+      }
+      return;
+    case WorkKind::kMerge:
+      run.packed = event.output;
+      break;
+    default:
+      break;
+  }
+  ++run.round;
+  run.step = Step::kEntering;
+}
+
+void CollectiveRunner::send(Run& run, Payload payload, bool lent, Effects& effects) const {
+  const Round& round = run.plan[run.round];
   Message message;
   message.kind = round.reduce ? MessageKind::kReduce : MessageKind::kGather;
-  message.wants_return = !copied;
+  message.wants_return = lent;
   message.round = static_cast<std::uint16_t>(run.round);
   message.priority = (*chunks_)[run.chunk].priority;
   message.from = self_;
   message.to = NodeId(round.send->peer);
   message.chunk = run.chunk;
+  message.segment = run.segment;
   message.iteration = run.iteration;
-  Payload payload = copied ? effects.copy(self_, what) : effects.borrow(self_, what);
   message.payload_bytes = payload.size();
-  run.lent += copied ? 0 : 1;
+  run.lent += lent ? 1 : 0;
   effects.send(message, std::move(payload));
 }
 
-void CollectiveRunner::reduce(const Run& run, Payload source, Effects& effects) const {
+Work CollectiveRunner::work_on(const Run& run, WorkKind kind, const Range& range) const {
   Work work;
-  work.kind = WorkKind::kReduce;
+  work.kind = kind;
   work.round = static_cast<std::uint16_t>(run.round);
   work.priority = (*chunks_)[run.chunk].priority;
+  work.coded = strategy_.coded();
   work.node = self_;
+  work.origin = self_;
   work.chunk = run.chunk;
+  work.segment = run.segment;
   work.iteration = run.iteration;
-  work.range = run.plan[run.round].receive->range;
+  work.range = range;
   work.slot = slot_of(run.iteration);
-  work.sources.push_back(std::move(source));
-  effects.start(std::move(work));
+  return work;
 }
 
-std::optional<CollectiveRunner::Done> CollectiveRunner::done_if(bool finished, Run& run) {
-  if (!finished) {
-    return std::nullopt;
+void CollectiveRunner::pack(Run& run, const Range& range, Effects& effects) const {
+  Work work = work_on(run, WorkKind::kEncode, range);
+  work.output_bytes = coded_size(strategy_, range.size(), run.iteration);
+  if (!strategy_.sparse()) {
+    const Round& round = run.plan[run.round];
+    work.exact = !round.reduce || adds_to_what_it_sends(round);
+    work.feedback = round.send.has_value() && sends_first(run.plan, run.round);
   }
-  run.plan.clear();
-  return Done{run.chunk, run.iteration};
+  run.step = Step::kPacking;
+  effects.start(std::move(work));
 }
 
 }  // namespace sluice

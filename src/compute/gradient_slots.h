@@ -2,8 +2,8 @@
 
 #include <vector>
 
+#include "base/zeroed_buffer.h"
 #include "compute/learner.h"
-#include "compute/zeroed_buffer.h"
 
 namespace sluice {
 

@@ -2,7 +2,7 @@
 
 #include <span>
 
-#include "compute/zeroed_buffer.h"
+#include "base/zeroed_buffer.h"
 #include "partition/chunk_map.h"
 
 namespace sluice {

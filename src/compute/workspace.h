@@ -1,9 +1,12 @@
 #pragma once
 
+#include <optional>
 #include <span>
 #include <vector>
 
-#include "compute/zeroed_buffer.h"
+#include "base/zeroed_buffer.h"
+#include "compute/change_log.h"
+#include "compute/coder.h"
 #include "protocol/work.h"
 #include "server/update_rule.h"
 
@@ -14,7 +17,8 @@ namespace sluice {
 class Workspace {
  public:
   // A worker has one or more buffers of gradients, a server none.
-  Workspace(std::span<float> parameters, std::vector<std::span<float>> gradients, UpdateRule rule);
+  Workspace(std::span<float> parameters, std::vector<std::span<float>> gradients,
+            const UpdateRule& rule, const Strategy& strategy, std::size_t workers);
 
   std::span<float> view(const BufferRange& what) const;
   void land(const BufferRange& where, const Payload& payload) const;
@@ -22,13 +26,23 @@ class Workspace {
   Payload execute(const Work& work);
 
  private:
-  void update(const Work& work);
+  Payload update(const Work& work);
+  Payload update_sparse(const Work& work);
+  Payload encode(const Work& work);
+  void reduce(const Work& work) const;
+  void patch(const Work& work) const;
+  Payload changes(const Work& work);
   Payload pull(const Work& work) const;
+  std::span<float> gradient(const Work& work) const;
 
   std::span<float> parameters_;
   std::vector<std::span<float>> gradients_;  // by slot
   ZeroedBuffer velocity_;
   UpdateRule rule_;
+  bool sparse_;
+  float local_decay_ = 0;  // goes into a sparse gradient before it is packed
+  std::optional<Coder> coder_;
+  ChangeLog changed_;
 };
 
 }  // namespace sluice

@@ -67,6 +67,7 @@ Result<Cluster> parse_cluster(const std::string& text, const std::string& source
   cluster.latency = from_us(fields.get<double>("latency_us", time, to_us(cluster.latency)));
   cluster.reduce_ns_per_byte = fields.get("reduce_ns_per_byte", cost, cluster.reduce_ns_per_byte);
   cluster.update_ns_per_byte = fields.get("update_ns_per_byte", cost, cluster.update_ns_per_byte);
+  cluster.code_ns_per_byte = fields.get("code_ns_per_byte", cost, cluster.code_ns_per_byte);
   cluster.server_threads =
       fields.get("server_threads", Form::integer(1, kMostNodes), cluster.server_threads);
   cluster.header_bytes =

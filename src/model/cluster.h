@@ -27,6 +27,7 @@ struct Cluster {
   Duration latency = from_us(50);
   double reduce_ns_per_byte = 0.1;
   double update_ns_per_byte = 0.1;
+  double code_ns_per_byte = 0.1;  // of the floats that a codec packs or unpacks
   int server_threads = 1;
   Bytes header_bytes = 64;
   Duration sync{0};                        // fixed cost of one synchronisation of a chunk

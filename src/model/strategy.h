@@ -9,6 +9,7 @@
 
 #include "base/id.h"
 #include "base/units.h"
+#include "model/deep_gradient_options.h"
 
 namespace sluice {
 
@@ -31,7 +32,12 @@ enum class Exchange : std::uint8_t {
 };
 enum class Partition : std::uint8_t { kLayer, kWhole, kKvstore, kSlice };
 enum class Order : std::uint8_t { kFifo, kPriority, kAfterBackward };
-enum class Codec : std::uint8_t { kNone };
+enum class Codec : std::uint8_t {
+  kNone,
+  kTruncate16,  // the upper half of each float
+  kQuantise8,   // a byte a value
+  kDgc,         // the largest values only: Deep Gradient Compression
+};
 
 // How an all-reduce is done.
 enum class Collective : std::uint8_t { kRing, kRecursiveDoubling, kHalvingDoubling, kBinaryTree };
@@ -64,7 +70,12 @@ inline constexpr std::array kOrderNames{
     Names<Order>{Order::kPriority, "priority"},
     Names<Order>{Order::kAfterBackward, "after-backward"},
 };
-inline constexpr std::array kCodecNames{Names<Codec>{Codec::kNone, "none"}};
+inline constexpr std::array kCodecNames{
+    Names<Codec>{Codec::kNone, "none"},
+    Names<Codec>{Codec::kTruncate16, "truncate16"},
+    Names<Codec>{Codec::kQuantise8, "quantise8"},
+    Names<Codec>{Codec::kDgc, "dgc"},
+};
 inline constexpr std::array kCollectiveNames{
     Names<Collective>{Collective::kRing, "ring"},
     Names<Collective>{Collective::kRecursiveDoubling, "recursive-doubling"},
@@ -105,14 +116,20 @@ struct Strategy {
   bool staggered = true;   // each worker begins a layer with another chunk; false: as P3 does
   std::uint64_t seed = 1;
 
-  std::optional<Collective> collective;  // none: the cheapest for each chunk
-  Iteration staleness = 3;               // ssp: how far a worker may be ahead of the slowest
-  Iteration period = 4;                  // easgd: iterations between two talks with the centre
-  double elasticity = 0;                 // easgd: pull towards the centre; 0: 0.9 / workers
-  double gossip_probability = 0.25;      // gosgd: of talking after an iteration
-  Iteration pipeline_depth = 2;          // pipe-sgd: the update of t uses the gradient of t - depth
-  Iteration pipeline_warmup = 0;         // pipe-sgd: iterations with depth 1 at the start
+  bool error_feedback = false;  // truncate16, quantise8: what the code loses goes into the next
+  DeepGradientOptions dgc;
 
+  std::int64_t segment_params = 1 << 20;  // a collective sums longer chunks in segments
+  std::optional<Collective> collective;   // none: the cheapest for each chunk
+  Iteration staleness = 3;                // ssp: how far a worker may be ahead of the slowest
+  Iteration period = 4;                   // easgd: iterations between two talks with the centre
+  double elasticity = 0;                  // easgd: pull towards the centre; 0: 0.9 / workers
+  double gossip_probability = 0.25;       // gosgd: of talking after an iteration
+  Iteration pipeline_depth = 2;   // pipe-sgd: the update of t uses the gradient of t - depth
+  Iteration pipeline_warmup = 0;  // pipe-sgd: iterations with depth 1 at the start
+
+  bool coded() const { return codec != Codec::kNone; }
+  bool sparse() const { return codec == Codec::kDgc; }
   bool uses_servers() const {
     return exchange != Exchange::kAllReduce && exchange != Exchange::kGossip;
   }

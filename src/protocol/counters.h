@@ -14,6 +14,8 @@ struct Counters {
   std::int64_t chunks = 0;          // gradients and parameters that travelled as one piece
   std::int64_t egress_overtakings = 0;
   std::int64_t inbox_overtakings = 0;
+  Bytes before_packing = 0;  // bytes of gradients that a codec packed
+  Bytes after_packing = 0;
   std::int64_t updates = 0;
   std::int64_t releases = 0;
 
@@ -24,6 +26,8 @@ struct Counters {
     chunks += other.chunks;
     egress_overtakings += other.egress_overtakings;
     inbox_overtakings += other.inbox_overtakings;
+    before_packing += other.before_packing;
+    after_packing += other.after_packing;
     updates += other.updates;
     releases += other.releases;
     return *this;

@@ -21,9 +21,18 @@ class Payload {
         size_(static_cast<Bytes>(values.size_bytes())),
         hold_(std::move(hold)) {}
 
-  static Payload owning(std::shared_ptr<const std::vector<float>> values) {
-    const std::span<const float> view(*values);
-    return {view, std::move(values)};
+  static Payload owning(std::vector<float> values) {
+    auto kept = std::make_shared<const std::vector<float>>(std::move(values));
+    const std::span<const float> view(*kept);
+    return {view, std::move(kept)};
+  }
+  static Payload owning(std::vector<std::byte> bytes) {
+    auto kept = std::make_shared<const std::vector<std::byte>>(std::move(bytes));
+    Payload payload;
+    payload.data_ = kept->data();
+    payload.size_ = static_cast<Bytes>(kept->size());
+    payload.hold_ = std::move(kept);
+    return payload;
   }
 
   Bytes size() const { return size_; }
@@ -31,6 +40,7 @@ class Payload {
   std::span<const float> values() const {
     return {reinterpret_cast<const float*>(data_), static_cast<std::size_t>(size_ / kFloatBytes)};
   }
+  std::span<const std::byte> bytes() const { return {data_, static_cast<std::size_t>(size_)}; }
   // The same bytes, kept alive by something else (a loan that reports its end, a copy).
   Payload held_by(std::shared_ptr<const void> hold) const {
     Payload p = *this;

@@ -44,6 +44,16 @@ std::string_view name_of(WorkKind kind) {
       return "elastic";
     case WorkKind::kSwap:
       return "swap";
+    case WorkKind::kEncode:
+      return "encode";
+    case WorkKind::kDecode:
+      return "decode";
+    case WorkKind::kMerge:
+      return "merge";
+    case WorkKind::kPatch:
+      return "patch";
+    case WorkKind::kChanges:
+      return "changes";
   }
   return "?";
 }

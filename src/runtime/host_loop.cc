@@ -89,7 +89,7 @@ Payload HostLoop::borrow(NodeId node, const BufferRange& what) {
 
 Payload HostLoop::copy(NodeId node, const BufferRange& what) {
   const auto view = nodes_.at(node).workspace.view(what);
-  return Payload::owning(std::make_shared<std::vector<float>>(view.begin(), view.end()));
+  return Payload::owning(std::vector<float>(view.begin(), view.end()));
 }
 
 }  // namespace sluice

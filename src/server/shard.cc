@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "codecs/size.h"
 
 namespace sluice {
 namespace {
@@ -49,7 +50,12 @@ void Shard::handle(const Event& event, Effects& effects) {
     }
   }
   if (const auto* finished = std::get_if<Finished>(&event)) {
-    on_updated(finished->work, effects);
+    const Work& work = finished->work;
+    if (work.kind == WorkKind::kUpdate) {
+      return on_updated(*finished, effects);
+    }
+    tell(MessageKind::kParameters, work.chunk, work.origin, work.iteration, finished->output,
+         effects);
   }
 }
 
@@ -73,28 +79,43 @@ void Shard::on_push(const Received& event, Effects& effects) {
 
 void Shard::start_update(const Message& push, std::vector<Payload> gradients,
                          Effects& effects) const {
-  Work update;
-  update.kind = WorkKind::kUpdate;
-  update.priority = push.priority;
+  Work update = work_on(push.chunk, WorkKind::kUpdate, push.from, push.iteration);
   update.contributors = static_cast<std::uint32_t>(topology_.workers());
-  update.node = self_;
-  update.origin = push.from;
-  update.chunk = push.chunk;
-  update.iteration = push.iteration;
-  update.range = (*chunks_)[push.chunk].range;
   update.sources = std::move(gradients);
+  if (strategy_.sparse()) {
+    Bytes bytes = 0;
+    for (const Payload& source : update.sources) {
+      bytes += source.size();
+    }
+    update.output_bytes = merged_size(bytes, update.range.size());
+  }
   effects.start(std::move(update));
 }
 
-void Shard::on_updated(const Work& work, Effects& effects) {
+Work Shard::work_on(ChunkId chunk, WorkKind kind, NodeId origin, Iteration iteration) const {
+  Work work;
+  work.kind = kind;
+  work.priority = (*chunks_)[chunk].priority;
+  work.coded = strategy_.coded();
+  work.node = self_;
+  work.origin = origin;
+  work.chunk = chunk;
+  work.iteration = iteration;
+  work.range = (*chunks_)[chunk].range;
+  return work;
+}
+
+void Shard::on_updated(const Finished& event, Effects& effects) {
+  const Work& work = event.work;
   auto& clocks = slot(work.chunk).clocks;
+  slot(work.chunk).patch = event.output;
   if (staleness_ == 0) {
     std::fill(clocks.begin(), clocks.end(), work.iteration);
   } else {
     clocks[work.origin.index()] = work.iteration;
   }
   if (strategy_.algorithm == Algorithm::kAsp) {
-    return tell(MessageKind::kParameters, work.chunk, work.origin, work.iteration, effects);
+    return answer(work.chunk, work.origin, work.iteration, effects);
   }
   if (strategy_.algorithm == Algorithm::kBsp && strategy_.exchange == Exchange::kBroadcast) {
     return tell_all(MessageKind::kParameters, work.chunk, work.iteration, effects);
@@ -110,7 +131,7 @@ void Shard::answer_pulls(ChunkId chunk, Effects& effects) {
   const auto answered = std::stable_partition(
       pulls.begin(), pulls.end(), [this](const Message& pull) { return !may_have(pull); });
   for (auto pull = answered; pull != pulls.end(); ++pull) {
-    tell(MessageKind::kParameters, chunk, pull->from, pull->iteration, effects);
+    answer(chunk, pull->from, pull->iteration, effects);
   }
   pulls.erase(answered, pulls.end());
 }
@@ -132,28 +153,47 @@ void Shard::tell_all(MessageKind kind, ChunkId chunk, Iteration iteration, Effec
   const std::size_t workers = topology_.workers();
   const std::size_t first = topology_.server_index(self_) * topology_.workers_per_host();
   for (std::size_t i = 0; i < workers; ++i) {
-    tell(kind, chunk, topology_.worker((first + i) % workers), iteration, effects);
+    const NodeId worker = topology_.worker((first + i) % workers);
+    if (kind == MessageKind::kParameters) {
+      answer(chunk, worker, iteration, effects);
+    } else {
+      tell(kind, chunk, worker, iteration, {}, effects);
+    }
   }
 }
 
+// Where workers do not wait for each other, the next update may come while this one's result is
+// being read, and each worker lacks something else.
+void Shard::answer(ChunkId chunk, NodeId worker, Iteration iteration, Effects& effects) {
+  const bool together = staleness_ == 0;
+  const BufferRange parameters{Buffer::kParameters, (*chunks_)[chunk].range};
+  Payload payload;
+  if (strategy_.sparse() && !together) {
+    Work changes = work_on(chunk, WorkKind::kChanges, worker, iteration);
+    changes.output_bytes = merged_size(static_cast<Bytes>(topology_.workers()) *
+                                           coded_size(strategy_, changes.range.size(), iteration),
+                                       changes.range.size());
+    return effects.start(std::move(changes));
+  }
+  if (strategy_.sparse()) {
+    payload = slot(chunk).patch;
+  } else {
+    payload = together ? effects.borrow(self_, parameters) : effects.copy(self_, parameters);
+  }
+  tell(MessageKind::kParameters, chunk, worker, iteration, std::move(payload), effects);
+}
+
 void Shard::tell(MessageKind kind, ChunkId chunk, NodeId worker, Iteration iteration,
-                 Effects& effects) {
-  const Chunk& what = (*chunks_)[chunk];
+                 Payload payload, Effects& effects) const {
   Message message;
   message.kind = kind;
-  message.priority = what.priority;
+  message.priority = (*chunks_)[chunk].priority;
   message.from = self_;
   message.to = worker;
   message.chunk = chunk;
   message.iteration = iteration;
   message.slowest = slowest(chunk);
-  Payload payload;
-  if (kind == MessageKind::kParameters) {
-    // Where workers do not wait for each other, the next update may come while this is being read.
-    const BufferRange parameters{Buffer::kParameters, what.range};
-    payload = staleness_ > 0 ? effects.copy(self_, parameters) : effects.borrow(self_, parameters);
-    message.payload_bytes = payload.size();
-  }
+  message.payload_bytes = payload.size();
   effects.send(message, std::move(payload));
 }
 

@@ -30,15 +30,20 @@ class Shard final : public Protocol {
     std::vector<Payload> gradients;  // by rank, waiting for those of the others
     std::size_t arrived = 0;
     std::vector<Message> pulls;  // not answered yet
+    Payload patch;               // what the last update changed, if it was sparse
   };
 
   void on_push(const Received& event, Effects& effects);
-  void on_updated(const Work& work, Effects& effects);
+  void on_updated(const Finished& event, Effects& effects);
   void start_update(const Message& push, std::vector<Payload> gradients, Effects& effects) const;
   void answer_pulls(ChunkId chunk, Effects& effects);
   bool may_have(const Message& pull) const;
   void tell_all(MessageKind kind, ChunkId chunk, Iteration iteration, Effects& effects);
-  void tell(MessageKind kind, ChunkId chunk, NodeId worker, Iteration iteration, Effects& effects);
+  // Sends a worker the parameters of a chunk, or what has changed of them if that is sparse.
+  void answer(ChunkId chunk, NodeId worker, Iteration iteration, Effects& effects);
+  void tell(MessageKind kind, ChunkId chunk, NodeId worker, Iteration iteration, Payload payload,
+            Effects& effects) const;
+  Work work_on(ChunkId chunk, WorkKind kind, NodeId origin, Iteration iteration) const;
   Slot& slot(ChunkId chunk) { return slots_[chunk.index()]; }
   Iteration slowest(ChunkId chunk) const;
 

@@ -50,4 +50,17 @@ void UpdateRule::apply(std::span<float> parameters, std::span<float> velocity,
   }
 }
 
+void UpdateRule::apply_sparse(std::span<float> parameters, std::span<float> velocity,
+                              const SparseView& sum, float contributors,
+                              Iteration iteration) const {
+  const float step = rate.at(iteration);
+  const float scale = 1.0F / contributors;
+  for (std::size_t e = 0; e < sum.entries(); ++e) {
+    const std::uint32_t i = sum.position(e);
+    const float g = sum.value(e) * scale + weight_decay * parameters[i];
+    velocity[i] = momentum * velocity[i] + g;
+    parameters[i] -= step * velocity[i];
+  }
+}
+
 }  // namespace sluice

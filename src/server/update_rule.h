@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "base/id.h"
+#include "codecs/sparse.h"
 
 namespace sluice {
 
@@ -29,6 +30,10 @@ struct UpdateRule {
   void apply(std::span<float> parameters, std::span<float> velocity,
              std::span<const std::span<const float>> sources, float contributors,
              Iteration iteration) const;
+  // The same where a sparse gradient has an entry, and nothing elsewhere: neither momentum nor
+  // decay touches what no worker sent.
+  void apply_sparse(std::span<float> parameters, std::span<float> velocity, const SparseView& sum,
+                    float contributors, Iteration iteration) const;
 };
 
 }  // namespace sluice

@@ -23,14 +23,15 @@ Numbers::Numbers(const VirtualNumbers* numbers, const Topology& topology) : numb
   }
   check(numbers_->learners.size() == topology.workers(), "every worker has its learner");
   for (const auto& learner : numbers_->learners) {
-    slots_.emplace_back(*learner, numbers_->gradient_slots);
-    workspaces_.emplace_back(learner->parameters(), slots_.back().all(), numbers_->rule);
+    slots_.emplace_back(*learner, numbers_->strategy.gradient_slots());
+    workspaces_.emplace_back(learner->parameters(), slots_.back().all(), numbers_->rule,
+                             numbers_->strategy, topology.workers());
   }
   const auto initial = numbers_->learners.front()->parameters();
   for (std::size_t s = 0; s < topology.servers(); ++s) {
     server_parameters_.push_back(server_parameters(initial, *numbers_->chunks, s));
     workspaces_.emplace_back(server_parameters_.back().values(), std::vector<std::span<float>>{},
-                             numbers_->rule);
+                             numbers_->rule, numbers_->strategy, topology.workers());
   }
 }
 
@@ -38,8 +39,8 @@ Payload Numbers::snapshot(const Payload& payload) {
   if (!payload.has_data()) {
     return payload;
   }
-  const auto values = payload.values();
-  return Payload::owning(std::make_shared<std::vector<float>>(values.begin(), values.end()));
+  const auto bytes = payload.bytes();
+  return Payload::owning(std::vector<std::byte>(bytes.begin(), bytes.end()));
 }
 
 Payload Numbers::view(NodeId node, const BufferRange& what) {
@@ -57,7 +58,7 @@ void Numbers::land(NodeId node, const BufferRange& where, const Payload& payload
 
 Payload Numbers::execute(const Work& work) {
   if (numbers_ == nullptr) {
-    return Payload(work.range.size() * kFloatBytes);
+    return Payload(work.output_bytes > 0 ? work.output_bytes : work.range.size() * kFloatBytes);
   }
   return workspaces_[work.node.index()].execute(work);
 }
@@ -66,6 +67,7 @@ void Numbers::all_reduce(const Message& request) {
   if (numbers_ == nullptr) {
     return;
   }
+  check(!numbers_->strategy.coded(), "a channel that sums by itself knows no codec");
   const Range range = (*numbers_->chunks)[request.chunk].range;
   const BufferRange what{Buffer::kGradients, range, slot_of(request.iteration)};
   const std::size_t workers = numbers_->learners.size();

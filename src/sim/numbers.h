@@ -20,7 +20,7 @@ class Numbers {
 
   Payload view(NodeId node, const BufferRange& what);
   void land(NodeId node, const BufferRange& where, const Payload& payload);
-  // The output of work without numbers is as long as its range.
+  // The output of work without numbers is as long as the work says, or as its range.
   Payload execute(const Work& work);
   // Sums the chunk over all workers, in rank order, and gives each of them the sum.
   void all_reduce(const Message& request);
@@ -29,7 +29,7 @@ class Numbers {
  private:
   // Of the gradient that goes into the parameters of this iteration.
   std::size_t slot_of(Iteration iteration) const {
-    return static_cast<std::size_t>(iteration - 1) % numbers_->gradient_slots;
+    return static_cast<std::size_t>(iteration - 1) % numbers_->strategy.gradient_slots();
   }
 
   const VirtualNumbers* numbers_;

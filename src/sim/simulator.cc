@@ -10,6 +10,7 @@
 #include "sim/network.h"
 #include "sim/numbers.h"
 #include "sim/virtual_worker.h"
+#include "sim/work_time.h"
 
 namespace sluice {
 namespace {
@@ -65,7 +66,6 @@ class Simulator final : public Effects {
   void on_work_done(std::uint32_t slot);
   void on_channel_free();
   void pump_channel();
-  Duration work_time(const Work& work) const;
   HostId host_of(NodeId node) const { return setup_.cluster.topology.host_of(node); }
 
   const Simulation& setup_;
@@ -268,23 +268,9 @@ void Simulator::on_delivered(std::uint32_t slot) {
 // ---- arithmetic ---------------------------------------------------------------------------------
 
 void Simulator::start(Work work) {
-  const Duration length = work_time(work);
+  const Duration length = work_time(work, setup_.cluster);
   const auto slot = doings_.put({std::move(work), now_});
   due_.ready_at(now_ + length, {Due::Kind::kWorkDone, slot});
-}
-
-Duration Simulator::work_time(const Work& work) const {
-  const Cluster& cluster = setup_.cluster;
-  if (cluster.allreduce.has_value()) {
-    return Duration{0};  // the channel's cost is that of the whole synchronisation
-  }
-  const auto bytes = static_cast<double>(work.range.size() * kFloatBytes);
-  if (work.kind != WorkKind::kUpdate) {
-    return from_ns(bytes * cluster.reduce_ns_per_byte);
-  }
-  const auto additions = static_cast<double>(work.sources.size() - 1);
-  return from_ns(bytes * (additions * cluster.reduce_ns_per_byte + cluster.update_ns_per_byte)) +
-         cluster.sync;
 }
 
 void Simulator::on_work_done(std::uint32_t slot) {

@@ -20,7 +20,7 @@ struct VirtualNumbers {
   std::span<const std::unique_ptr<Learner>> learners;  // by rank
   const ChunkMap* chunks = nullptr;
   UpdateRule rule;
-  std::size_t gradient_slots = 1;
+  Strategy strategy;
 };
 
 struct Simulation {

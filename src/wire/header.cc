@@ -82,6 +82,7 @@ Header encode_header(const Message& message) {
   writer.put(message.from);
   writer.put(message.to);
   writer.put(message.chunk);
+  writer.put(message.segment);
   writer.put(message.iteration);
   writer.put(message.payload_bytes);
   writer.put(message.slowest);
@@ -113,6 +114,7 @@ Result<Message> decode_header(std::span<const std::byte> bytes) {
   message.from = NodeId(reader.take<std::uint32_t>());
   message.to = NodeId(reader.take<std::uint32_t>());
   message.chunk = ChunkId(reader.take<std::uint32_t>());
+  message.segment = reader.take<std::uint32_t>();
   message.iteration = reader.take_up_to(std::numeric_limits<Iteration>::max(), "iteration");
   message.payload_bytes = reader.take_up_to(std::numeric_limits<Bytes>::max(), "payload bytes");
   message.slowest = reader.take_up_to(std::numeric_limits<Iteration>::max(), "slowest");

@@ -13,13 +13,14 @@ namespace sluice {
 //
 //   4  magic "SLCE"       2  round         4  to
 //   1  version            4  priority      4  chunk
-//   1  kind               4  from          8  iteration
-//   1  flags                               8  payload bytes
+//   1  kind               4  from          4  segment
+//   1  flags                               8  iteration
+//                                          8  payload bytes
 //                                          8  slowest
 //                                          8  weight, the bits of a double
 //
 // Flags: bit 0 is wants_return, the others are zero.
-inline constexpr std::size_t kHeaderBytes = 57;
+inline constexpr std::size_t kHeaderBytes = 61;
 
 using Header = std::array<std::byte, kHeaderBytes>;
 

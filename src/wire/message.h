@@ -39,6 +39,7 @@ struct Message {
   NodeId from;
   NodeId to;
   ChunkId chunk;
+  std::uint32_t segment = 0;  // of a chunk that a collective sums in several
   // The iteration whose forward pass waits for it: a gradient of iteration t goes into the
   // parameters of t+1 and says t+1.
   Iteration iteration = 0;

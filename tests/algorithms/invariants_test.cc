@@ -26,6 +26,7 @@ Job job_of(std::string_view preset, std::size_t workers) {
   job.topology = Topology(workers, 1, 0);
   job.strategy = find_preset(preset)->strategy;
   job.strategy.slice_params = 16;
+  job.strategy.segment_params = 9;
   job.strategy.credit = 64;
   return job;
 }
@@ -38,7 +39,7 @@ struct Shuffle {
         numbers{.learners = learners,
                 .chunks = assembly.chunks.get(),
                 .rule = rule,
-                .gradient_slots = job.strategy.gradient_slots()},
+                .strategy = job.strategy},
         world(assembly.job, assembly.protocols, numbers, kIterations, seed) {}
 
   std::vector<float> parameters(std::size_t rank) {
@@ -126,7 +127,8 @@ RC_GTEST_PROP(AlgorithmInvariants, GossipWeightsSumToOne, ()) {
     protocols.push_back(nodes.back().get());
   }
   const auto learners = toy_learners(kLayers, workers);
-  const VirtualNumbers numbers{.learners = learners, .chunks = chunks.get(), .rule = kRule};
+  const VirtualNumbers numbers{
+      .learners = learners, .chunks = chunks.get(), .rule = kRule, .strategy = job.strategy};
   ShuffledWorld world(job, protocols, numbers, kIterations, any_seed());
   world.watch = [&](const ShuffledWorld& now) {
     for (std::size_t c = 0; c < chunks->size(); ++c) {
@@ -161,7 +163,7 @@ RC_GTEST_PROP(AlgorithmInvariants, ASwapKeepsTheMeanOfBoth, ()) {
   swap.range = {0, static_cast<std::int64_t>(size)};
   swap.pull = 0.5F;
   swap.sources.push_back(Payload(std::span<const float>(sent), nullptr));
-  const Payload moved = Workspace(passive, {}, {}).execute(swap);
+  const Payload moved = Workspace(passive, {}, {}, {}, 2).execute(swap);
   for (std::size_t i = 0; i < size; ++i) {
     active[i] += learned[i];
   }
@@ -170,7 +172,7 @@ RC_GTEST_PROP(AlgorithmInvariants, ASwapKeepsTheMeanOfBoth, ()) {
   blend.range = swap.range;
   blend.add = -1;
   blend.sources.push_back(moved);
-  Workspace(active, {}, {}).execute(blend);
+  Workspace(active, {}, {}, {}, 2).execute(blend);
   for (std::size_t i = 0; i < size; ++i) {
     RC_ASSERT(std::abs(passive[i] - (before[i] + sent[i]) / 2) < 1e-6F);
     RC_ASSERT(std::abs(passive[i] + active[i] - before[i] - sent[i] - learned[i]) < 1e-6F);
@@ -202,7 +204,7 @@ RC_GTEST_PROP(AlgorithmInvariants, AnElasticStepConservesTheSum, ()) {
     visitor[i] = static_cast<float>(random.uniform());
   }
   const auto before = centre;
-  Workspace workspace(centre, {}, {});
+  Workspace workspace(centre, {}, {}, {}, 2);
   Work work;
   work.kind = WorkKind::kElastic;
   work.range = {0, static_cast<std::int64_t>(size)};

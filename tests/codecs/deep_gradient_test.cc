@@ -16,14 +16,19 @@ namespace {
 using testing::Flavour;
 using testing::values_of;
 
-constexpr DeepGradientOptions kAllOff{.accumulation = false,
-                                      .momentum_correction = false,
-                                      .clipping = false,
-                                      .factor_masking = false,
-                                      .warm_up = false};
+// The options, and what a run gives beside them.
+struct RunOptions : DeepGradientOptions {
+  float momentum = 0.9F;
+  std::size_t workers = 1;
 
-DeepGradientOptions any_options() {
-  DeepGradientOptions options;
+  DeepGradient codec(std::size_t parameters) const {
+    return {*this, momentum, workers, parameters};
+  }
+};
+
+RunOptions any_options() {
+  RunOptions options;
+  options.epoch_iterations = 1;
   options.accumulation = *rc::gen::arbitrary<bool>();
   options.momentum_correction = *rc::gen::arbitrary<bool>();
   options.clipping = *rc::gen::arbitrary<bool>();
@@ -31,8 +36,18 @@ DeepGradientOptions any_options() {
   options.warm_up = *rc::gen::arbitrary<bool>();
   options.sparsity = *rc::gen::element(0.0, 0.5, 0.9, 0.999);
   options.momentum = *rc::gen::element(0.0F, 0.5F, 0.9F);
-  options.clip_norm = *rc::gen::element(0.5F, 5.0F, 1000.0F);
+  options.clip_norm = *rc::gen::element(0.5, 5.0, 1000.0);
   options.workers = *rc::gen::inRange<std::size_t>(1, 9);
+  return options;
+}
+
+RunOptions all_off() {
+  RunOptions options;
+  options.accumulation = false;
+  options.momentum_correction = false;
+  options.clipping = false;
+  options.factor_masking = false;
+  options.warm_up = false;
   return options;
 }
 
@@ -44,7 +59,7 @@ std::vector<float> dense_of(std::span<const std::byte> bytes, std::size_t length
 
 // The paper's algorithm in double precision, told which entries were sent.
 struct Reference {
-  Reference(const DeepGradientOptions& o, std::size_t count)
+  Reference(const RunOptions& o, std::size_t count)
       : options(o), velocity(count), residual(count), lost(count), sent(count), produced(count) {}
 
   void take_in(const std::vector<float>& gradient) {
@@ -78,7 +93,7 @@ struct Reference {
     }
   }
 
-  DeepGradientOptions options;
+  RunOptions options;
   std::vector<double> velocity;
   std::vector<double> residual;
   std::vector<double> lost;  // without accumulation
@@ -107,14 +122,14 @@ RC_GTEST_PROP(DeepGradientProperties, IsThePapersAlgorithmAndLosesNothing, ()) {
   const auto options = any_options();
   const auto count = *rc::gen::inRange<std::size_t>(1, 2000);
   const auto iterations = *rc::gen::inRange<std::int64_t>(1, 12);
-  DeepGradient codec(options, count);
+  DeepGradient codec = options.codec(count);
   Reference reference(options, count);
   for (std::int64_t t = 0; t < iterations; ++t) {
     const auto gradient = values_of(Flavour::kSmooth, count, static_cast<std::uint64_t>(t));
-    const auto bytes = codec.encode(gradient, 0, t);
+    const auto bytes = codec.encode(gradient, 0, t + 1);
     const auto view = SparseView::parse(bytes, static_cast<std::int64_t>(count));
     RC_ASSERT(static_cast<bool>(view));
-    RC_ASSERT(view->entries() == options.entries(count, t));
+    RC_ASSERT(view->entries() == options.entries(count, t + 1));
     reference.take_in(gradient);
     assert_largest(*view, reference.residual);
     reference.send(*view);
@@ -127,15 +142,15 @@ RC_GTEST_PROP(DeepGradientProperties, IsThePapersAlgorithmAndLosesNothing, ()) {
 }
 
 RC_GTEST_PROP(DeepGradientProperties, WithoutSparsityAndMomentumIsTheGradient, ()) {
-  DeepGradientOptions options = any_options();
+  RunOptions options = any_options();
   options.momentum_correction = false;
   options.clipping = false;
   options.sparsity = 0;
   const auto count = *rc::gen::inRange<std::size_t>(0, 500);
-  DeepGradient codec(options, count);
+  DeepGradient codec = options.codec(count);
   for (std::uint64_t t = 0; t < 3; ++t) {
     const auto gradient = values_of(Flavour::kWide, count, t);
-    RC_ASSERT(dense_of(codec.encode(gradient, 0, 0), count) == gradient);
+    RC_ASSERT(dense_of(codec.encode(gradient, 0, 1), count) == gradient);
   }
 }
 
@@ -144,9 +159,9 @@ RC_GTEST_PROP(DeepGradientProperties, KeepsChunksApart, ()) {
   const auto options = any_options();
   const auto first = *rc::gen::inRange<std::size_t>(1, 300);
   const auto second = *rc::gen::inRange<std::size_t>(1, 300);
-  DeepGradient whole(options, first + second);
-  DeepGradient a(options, first);
-  DeepGradient b(options, second);
+  DeepGradient whole = options.codec(first + second);
+  DeepGradient a = options.codec(first);
+  DeepGradient b = options.codec(second);
   for (std::uint64_t t = 0; t < 4; ++t) {
     const auto gradient = values_of(Flavour::kSmooth, first + second, t);
     const auto head = std::span(gradient).first(first);
@@ -157,61 +172,63 @@ RC_GTEST_PROP(DeepGradientProperties, KeepsChunksApart, ()) {
 }
 
 TEST(DeepGradientTest, ClipsTheNormToTheWorkersShare) {
-  DeepGradientOptions options = kAllOff;
+  RunOptions options = all_off();
   options.clipping = true;
   options.clip_norm = 10;
   options.workers = 4;
   options.sparsity = 0;
-  DeepGradient codec(options, 2);
-  EXPECT_EQ(dense_of(codec.encode(std::vector{3.0F, -4.0F}, 0, 0), 2), (std::vector{3.0F, -4.0F}));
-  EXPECT_EQ(dense_of(codec.encode(std::vector{30.0F, -40.0F}, 0, 0), 2),
+  DeepGradient codec = options.codec(2);
+  EXPECT_EQ(dense_of(codec.encode(std::vector{3.0F, -4.0F}, 0, 1), 2), (std::vector{3.0F, -4.0F}));
+  EXPECT_EQ(dense_of(codec.encode(std::vector{30.0F, -40.0F}, 0, 1), 2),
             (std::vector{3.0F, -4.0F}));
 }
 
 TEST(DeepGradientTest, ClippingLetsADivergenceThrough) {
-  DeepGradientOptions options = kAllOff;
+  RunOptions options = all_off();
   options.clipping = true;
   options.sparsity = 0.5;
-  DeepGradient codec(options, 2);
+  DeepGradient codec = options.codec(2);
   const float inf = std::numeric_limits<float>::infinity();
-  EXPECT_EQ(dense_of(codec.encode(std::vector{100.0F, inf}, 0, 0), 2), (std::vector{0.0F, inf}));
+  EXPECT_EQ(dense_of(codec.encode(std::vector{100.0F, inf}, 0, 1), 2), (std::vector{0.0F, inf}));
 }
 
 TEST(DeepGradientTest, MaskingStopsTheVelocityOfWhatWasSent) {
   for (const bool masks : {false, true}) {
-    DeepGradientOptions options = kAllOff;
+    RunOptions options = all_off();
     options.momentum_correction = true;
     options.momentum = 0.5F;
     options.factor_masking = masks;
     options.sparsity = 0;
-    DeepGradient codec(options, 1);
-    EXPECT_EQ(dense_of(codec.encode(std::vector{8.0F}, 0, 0), 1), std::vector{8.0F});
-    EXPECT_EQ(dense_of(codec.encode(std::vector{0.0F}, 0, 0), 1), std::vector{masks ? 0.0F : 4.0F});
+    DeepGradient codec = options.codec(1);
+    EXPECT_EQ(dense_of(codec.encode(std::vector{8.0F}, 0, 1), 1), std::vector{8.0F});
+    EXPECT_EQ(dense_of(codec.encode(std::vector{0.0F}, 0, 1), 1), std::vector{masks ? 0.0F : 4.0F});
   }
 }
 
 TEST(DeepGradientTest, WarmsUpOverFourEpochs) {
   DeepGradientOptions options;
-  EXPECT_EQ(options.sparsity_at(0), 0.75);
-  EXPECT_EQ(options.sparsity_at(1), 0.9375);
-  EXPECT_EQ(options.sparsity_at(2), 0.984375);
-  EXPECT_EQ(options.sparsity_at(3), 0.996);
-  EXPECT_EQ(options.sparsity_at(4), 0.999);
-  EXPECT_EQ(options.sparsity_at(100), 0.999);
-  EXPECT_EQ(options.entries(1'000'000, 0), 250'000U);
-  EXPECT_EQ(options.entries(1'000'000, 4), 1'000U);
-  EXPECT_EQ(options.entries(10, 4), 1U);
-  EXPECT_EQ(options.entries(0, 4), 0U);
+  EXPECT_EQ(options.sparsity_at(1), 0.999) << "without epochs the warm-up is over";
+  options.epoch_iterations = 10;
+  EXPECT_EQ(options.sparsity_at(1), 0.75);
+  EXPECT_EQ(options.sparsity_at(11), 0.9375);
+  EXPECT_EQ(options.sparsity_at(21), 0.984375);
+  EXPECT_EQ(options.sparsity_at(31), 0.996);
+  EXPECT_EQ(options.sparsity_at(41), 0.999);
+  EXPECT_EQ(options.sparsity_at(1001), 0.999);
+  EXPECT_EQ(options.entries(1'000'000, 1), 250'000U);
+  EXPECT_EQ(options.entries(1'000'000, 41), 1'000U);
+  EXPECT_EQ(options.entries(10, 41), 1U);
+  EXPECT_EQ(options.entries(0, 41), 0U);
   options.sparsity = 0.9;
-  EXPECT_EQ(options.sparsity_at(0), 0.75);
-  EXPECT_EQ(options.sparsity_at(1), 0.9);
+  EXPECT_EQ(options.sparsity_at(1), 0.75);
+  EXPECT_EQ(options.sparsity_at(11), 0.9);
   options.warm_up = false;
-  EXPECT_EQ(options.sparsity_at(0), 0.9);
+  EXPECT_EQ(options.sparsity_at(1), 0.9);
 }
 
 TEST(DeepGradientTest, RefusesAChunkOutsideTheModel) {
-  DeepGradient codec({}, 10);
-  EXPECT_THROW(codec.encode(std::vector<float>(5), 6, 0), InvariantError);
+  DeepGradient codec({}, 0.9F, 1, 10);
+  EXPECT_THROW(codec.encode(std::vector<float>(5), 6, 1), InvariantError);
 }
 
 }  // namespace

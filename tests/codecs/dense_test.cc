@@ -18,7 +18,7 @@ constexpr float kMax = std::numeric_limits<float>::max();
 constexpr float kInf = std::numeric_limits<float>::infinity();
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
-std::vector<std::byte> encoded(DenseFormat format, std::span<const float> values) {
+std::vector<std::byte> encoded(Codec format, std::span<const float> values) {
   const auto codec = make_dense_codec(format);
   std::vector<std::byte> bytes(
       static_cast<std::size_t>(codec->encoded_size(static_cast<std::int64_t>(values.size()))));
@@ -26,28 +26,25 @@ std::vector<std::byte> encoded(DenseFormat format, std::span<const float> values
   return bytes;
 }
 
-std::vector<float> decoded(DenseFormat format, std::span<const std::byte> bytes,
-                           std::size_t count) {
+std::vector<float> decoded(Codec format, std::span<const std::byte> bytes, std::size_t count) {
   std::vector<float> values(count);
   make_dense_codec(format)->decode(bytes, values);
   return values;
 }
 
-std::vector<float> passed(DenseFormat format, std::span<const float> values) {
+std::vector<float> passed(Codec format, std::span<const float> values) {
   return decoded(format, encoded(format, values), values.size());
 }
 
-DenseFormat any_format() {
-  return *rc::gen::element(DenseFormat::kTruncate16, DenseFormat::kQuantise8);
-}
+Codec any_format() { return *rc::gen::element(Codec::kTruncate16, Codec::kQuantise8); }
 
 TEST(DenseCodecTest, TakesTheBytesItSays) {
-  EXPECT_EQ(make_dense_codec(DenseFormat::kTruncate16)->encoded_size(1000), 2000);
-  EXPECT_EQ(make_dense_codec(DenseFormat::kQuantise8)->encoded_size(1000), 1004);
+  EXPECT_EQ(make_dense_codec(Codec::kTruncate16)->encoded_size(1000), 2000);
+  EXPECT_EQ(make_dense_codec(Codec::kQuantise8)->encoded_size(1000), 1004);
 }
 
 TEST(DenseCodecTest, RefusesBytesThatDoNotFit) {
-  for (const auto format : {DenseFormat::kTruncate16, DenseFormat::kQuantise8}) {
+  for (const auto format : {Codec::kTruncate16, Codec::kQuantise8}) {
     const auto codec = make_dense_codec(format);
     std::vector<float> values(8);
     std::vector<std::byte> bytes(static_cast<std::size_t>(codec->encoded_size(8)) + 1);
@@ -73,8 +70,8 @@ RC_GTEST_PROP(DenseCodecProperties, AnyRangeGivesTheSameStepAgain, ()) {
   float range = 0;
   std::memcpy(&range, &bits, sizeof(range));
   const std::vector<float> values{range / 3, -range, range / 7};
-  const auto bytes = encoded(DenseFormat::kQuantise8, values);
-  RC_ASSERT(encoded(DenseFormat::kQuantise8, decoded(DenseFormat::kQuantise8, bytes, 3)) == bytes);
+  const auto bytes = encoded(Codec::kQuantise8, values);
+  RC_ASSERT(encoded(Codec::kQuantise8, decoded(Codec::kQuantise8, bytes, 3)) == bytes);
 }
 
 RC_GTEST_PROP(DenseCodecProperties, AddsWhatItDecodes, ()) {
@@ -110,7 +107,7 @@ RC_GTEST_PROP(DenseCodecProperties, BytesMayBeginAnywhere, ()) {
 
 RC_GTEST_PROP(Truncate16Properties, LosesLessThanTheLastBitTowardsZero, ()) {
   const auto values = any_values(1, 3000);
-  const auto back = passed(DenseFormat::kTruncate16, values);
+  const auto back = passed(Codec::kTruncate16, values);
   for (std::size_t i = 0; i < values.size(); ++i) {
     RC_ASSERT(std::signbit(back[i]) == std::signbit(values[i]));
     const float lost = std::fabs(values[i]) - std::fabs(back[i]);
@@ -122,14 +119,14 @@ RC_GTEST_PROP(Truncate16Properties, LosesLessThanTheLastBitTowardsZero, ()) {
 
 TEST(Truncate16Test, KeepsTheUpperBitsAsTheyAre) {
   const std::vector<float> values{1.0F, -2.5F, kInf, -kInf, 0.0F, -0.0F, 0x1.fep127F};
-  EXPECT_EQ(passed(DenseFormat::kTruncate16, values), values);
-  EXPECT_TRUE(std::isnan(passed(DenseFormat::kTruncate16, std::vector{kNan})[0]));
-  EXPECT_EQ(passed(DenseFormat::kTruncate16, std::vector{0x1.01ffp0F})[0], 0x1p0F);
+  EXPECT_EQ(passed(Codec::kTruncate16, values), values);
+  EXPECT_TRUE(std::isnan(passed(Codec::kTruncate16, std::vector{kNan})[0]));
+  EXPECT_EQ(passed(Codec::kTruncate16, std::vector{0x1.01ffp0F})[0], 0x1p0F);
 }
 
 RC_GTEST_PROP(Quantise8Properties, IsOffByHalfAStepAtMost, ()) {
   const auto values = any_values(1, 3000);
-  const auto back = passed(DenseFormat::kQuantise8, values);
+  const auto back = passed(Codec::kQuantise8, values);
   double largest = 0;
   for (const float x : values) {
     largest = std::max(largest, std::fabs(static_cast<double>(x)));
@@ -143,25 +140,25 @@ RC_GTEST_PROP(Quantise8Properties, IsOffByHalfAStepAtMost, ()) {
 TEST(Quantise8Test, RoundsToTheNearestOf255Values) {
   const std::vector<float> values{127, -127, 0, 1.4F, -1.4F, 1.6F, -126.6F};
   const std::vector<float> expected{127, -127, 0, 1, -1, 2, -127};
-  EXPECT_EQ(passed(DenseFormat::kQuantise8, values), expected);
+  EXPECT_EQ(passed(Codec::kQuantise8, values), expected);
 }
 
 TEST(Quantise8Test, StaysFiniteAtTheEdgesOfTheRange) {
-  const auto large = passed(DenseFormat::kQuantise8, std::vector{kMax, -kMax, 1.0F});
+  const auto large = passed(Codec::kQuantise8, std::vector{kMax, -kMax, 1.0F});
   EXPECT_TRUE(std::ranges::all_of(large, [](float x) { return std::isfinite(x); }));
   EXPECT_NEAR(large[0] / kMax, 1, 1e-4);
   EXPECT_EQ(large[1], -large[0]);
   EXPECT_EQ(large[2], 0);
   const std::vector<float> zeros(3, 0.0F);
-  EXPECT_EQ(passed(DenseFormat::kQuantise8, zeros), zeros);
-  EXPECT_EQ(passed(DenseFormat::kQuantise8, std::vector{1e-40F, -0x1p-101F, 0.0F}), zeros);
-  EXPECT_EQ(passed(DenseFormat::kQuantise8, std::vector{0x1p-100F, 0.0F})[1], 0);
-  EXPECT_NEAR(passed(DenseFormat::kQuantise8, std::vector{0x1p-100F})[0] * 0x1p100F, 1, 1e-4);
+  EXPECT_EQ(passed(Codec::kQuantise8, zeros), zeros);
+  EXPECT_EQ(passed(Codec::kQuantise8, std::vector{1e-40F, -0x1p-101F, 0.0F}), zeros);
+  EXPECT_EQ(passed(Codec::kQuantise8, std::vector{0x1p-100F, 0.0F})[1], 0);
+  EXPECT_NEAR(passed(Codec::kQuantise8, std::vector{0x1p-100F})[0] * 0x1p100F, 1, 1e-4);
 }
 
 TEST(Quantise8Test, DoesNotHideADivergence) {
   for (const float bad : {kNan, kInf, -kInf}) {
-    const auto back = passed(DenseFormat::kQuantise8, std::vector{1.0F, bad, -0.5F});
+    const auto back = passed(Codec::kQuantise8, std::vector{1.0F, bad, -0.5F});
     EXPECT_TRUE(std::ranges::all_of(back, [](float x) { return std::isnan(x); })) << bad;
   }
 }

@@ -9,7 +9,7 @@ namespace sluice {
 namespace {
 
 RC_GTEST_PROP(ErrorFeedbackProperties, LosesNothingForGood, ()) {
-  const auto format = *rc::gen::element(DenseFormat::kTruncate16, DenseFormat::kQuantise8);
+  const auto format = *rc::gen::element(Codec::kTruncate16, Codec::kQuantise8);
   const auto count = *rc::gen::inRange<std::size_t>(1, 300);
   const auto rounds = *rc::gen::inRange<std::size_t>(1, 20);
   const auto codec = make_dense_codec(format);
@@ -39,7 +39,7 @@ RC_GTEST_PROP(ErrorFeedbackProperties, LosesNothingForGood, ()) {
 TEST(ErrorFeedbackTest, SmallValuesArriveInTheEnd) {
   constexpr int kRounds = 1000;
   const std::vector<float> values{1.0F, 0.001F};
-  const auto codec = make_dense_codec(DenseFormat::kQuantise8);
+  const auto codec = make_dense_codec(Codec::kQuantise8);
   std::vector<float> residual(values.size());
   const ErrorFeedback feedback(*codec, residual);
   std::vector<std::byte> bytes(static_cast<std::size_t>(codec->encoded_size(2)));
@@ -56,7 +56,7 @@ TEST(ErrorFeedbackTest, SmallValuesArriveInTheEnd) {
 }
 
 TEST(ErrorFeedbackTest, WantsAResidualForEachValue) {
-  const auto codec = make_dense_codec(DenseFormat::kTruncate16);
+  const auto codec = make_dense_codec(Codec::kTruncate16);
   std::vector<float> residual(3);
   std::vector<std::byte> bytes(8);
   EXPECT_THROW(ErrorFeedback(*codec, residual).encode(std::vector<float>(4), bytes),

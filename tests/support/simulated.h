@@ -37,7 +37,7 @@ inline Simulated run_simulated(const Profile& profile, const Cluster& cluster,
   if (numbers != nullptr) {
     with_chunks = *numbers;
     with_chunks.chunks = run.assembly.chunks.get();
-    with_chunks.gradient_slots = strategy.gradient_slots();
+    with_chunks.strategy = strategy;
   }
   run.result = simulate({.profile = profile,
                          .cluster = cluster,

@@ -23,7 +23,7 @@ inline Assembly run_threaded(const std::vector<std::unique_ptr<Learner>>& learne
                           .hosts = assembly.protocols,
                           .learners = learners,
                           .rule = rule,
-                          .gradient_slots = strategy.gradient_slots(),
+                          .strategy = strategy,
                           .iterations = iterations,
                           .clock = clock,
                           .observer = observer,

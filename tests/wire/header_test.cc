@@ -27,6 +27,7 @@ Message some_message() {
   message.to = NodeId(0x0b0c0d0e);
   message.chunk = ChunkId(0x0f101112);
   message.iteration = 0x131415161718191a;
+  message.segment = 0x2b2c2d2e;
   message.payload_bytes = 0x1b1c1d1e1f202122;
   message.slowest = 0x232425262728292a;
   message.weight = 0.5;
@@ -46,6 +47,7 @@ Message any_message() {
   message.from = NodeId(any32());
   message.to = NodeId(any32());
   message.chunk = ChunkId(any32());
+  message.segment = any32();
   message.iteration = any_natural();
   message.payload_bytes = any_natural();
   message.slowest = any_natural();
@@ -73,6 +75,7 @@ TEST(HeaderTest, HasThisLayout) {
       0x0a, 0x09, 0x08, 0x07,                          // from
       0x0e, 0x0d, 0x0c, 0x0b,                          // to
       0x12, 0x11, 0x10, 0x0f,                          // chunk
+      0x2e, 0x2d, 0x2c, 0x2b,                          // segment
       0x1a, 0x19, 0x18, 0x17, 0x16, 0x15, 0x14, 0x13,  // iteration
       0x22, 0x21, 0x20, 0x1f, 0x1e, 0x1d, 0x1c, 0x1b,  // payload bytes
       0x2a, 0x29, 0x28, 0x27, 0x26, 0x25, 0x24, 0x23,  // slowest
@@ -96,11 +99,11 @@ TEST(HeaderTest, NamesWhatIsWrongAndWhere) {
   EXPECT_THAT(error_with(4, 2), HasSubstr("version 2, expected 1"));
   EXPECT_THAT(error_with(5, kMessageKinds), HasSubstr("offset 5: kind 11, expected 0 ... 10"));
   EXPECT_THAT(error_with(6, 2), HasSubstr("offset 6: flags 2"));
-  EXPECT_THAT(error_with(32, 0x80), HasSubstr("offset 25: iteration -"));
-  EXPECT_THAT(error_with(40, 0x80), HasSubstr("offset 33: payload bytes -"));
-  EXPECT_THAT(error_with(48, 0x80), HasSubstr("offset 41: slowest -"));
-  EXPECT_THAT(error_with(56, 0xbf), HasSubstr("offset 49: weight -0.5"));
-  EXPECT_THAT(error_with(56, 0x7f), HasSubstr("offset 49: weight"));
+  EXPECT_THAT(error_with(36, 0x80), HasSubstr("offset 29: iteration -"));
+  EXPECT_THAT(error_with(44, 0x80), HasSubstr("offset 37: payload bytes -"));
+  EXPECT_THAT(error_with(52, 0x80), HasSubstr("offset 45: slowest -"));
+  EXPECT_THAT(error_with(60, 0xbf), HasSubstr("offset 53: weight -0.5"));
+  EXPECT_THAT(error_with(60, 0x7f), HasSubstr("offset 53: weight"));
   EXPECT_EQ(error_with(5, 0), "accepted");
 }
 

@@ -53,17 +53,23 @@ Session::Session(const ThreadTraining& setup) : setup_(setup), transport_(setup.
   for (std::size_t w = 0; w < topology.workers(); ++w) {
     Learner& learner = *setup.learners[w];
     gates_.push_back(std::make_unique<Gate>(learner.layers().size()));
-    slots_.emplace_back(learner, setup.gradient_slots);
+    slots_.emplace_back(learner, setup.strategy.gradient_slots());
     const NodeId node = topology.worker(w);
     loops_[topology.host_of(node).index()]->add(
-        node, Workspace(learner.parameters(), slots_[w].all(), setup.rule), gates_[w].get());
+        node,
+        Workspace(learner.parameters(), slots_[w].all(), setup.rule, setup.strategy,
+                  topology.workers()),
+        gates_[w].get());
   }
   for (std::size_t s = 0; s < topology.servers(); ++s) {
     server_parameters_.push_back(
         server_parameters(setup.learners.front()->parameters(), setup.chunks, s));
     const NodeId node = topology.server(s);
     loops_[topology.host_of(node).index()]->add(
-        node, Workspace(server_parameters_.back().values(), {}, setup.rule), nullptr);
+        node,
+        Workspace(server_parameters_.back().values(), {}, setup.rule, setup.strategy,
+                  topology.workers()),
+        nullptr);
   }
 }
 

@@ -21,7 +21,7 @@ struct ThreadTraining {
   std::span<Protocol* const> hosts;
   std::span<const std::unique_ptr<Learner>> learners;  // by rank
   UpdateRule rule;
-  std::size_t gradient_slots = 1;
+  const Strategy& strategy;
   Iteration iterations = 0;
   const Clock& clock;
   Observer* observer = nullptr;

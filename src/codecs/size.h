@@ -1,0 +1,15 @@
+#pragma once
+
+#include "base/units.h"
+#include "model/strategy.h"
+
+namespace sluice {
+
+// What a gradient of so many parameters, on its way into this iteration, takes as the strategy's
+// codec writes it.
+Bytes coded_size(const Strategy& strategy, std::int64_t params, Iteration iteration);
+
+// What the sum of sparse vectors takes that take `bytes` together, if no two share an entry.
+Bytes merged_size(Bytes bytes, std::int64_t params);
+
+}  // namespace sluice

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "base/id.h"
+#include "base/range.h"
+#include "base/zeroed_buffer.h"
+#include "codecs/sparse.h"
+
+namespace sluice {
+
+// Remembers when each parameter last changed, so that every reader can be told what it has missed.
+class ChangeLog {
+ public:
+  explicit ChangeLog(std::size_t parameters) : changed_(parameters) {}
+
+  void note(const Range& range, const SparseView& entries) {
+    ++now_;
+    const auto changed = part(range);
+    for (std::size_t e = 0; e < entries.entries(); ++e) {
+      changed[entries.position(e)] = now_;
+    }
+  }
+
+  // Positions in the range, ascending, that have changed since this reader last asked for it.
+  std::vector<std::uint32_t> news(NodeId reader, const Range& range) {
+    const auto changed = part(range);
+    std::uint32_t& seen = seen_[{reader, range.begin}];
+    std::vector<std::uint32_t> positions;
+    for (std::size_t i = 0; i < changed.size(); ++i) {
+      if (changed[i] > seen) {
+        positions.push_back(static_cast<std::uint32_t>(i));
+      }
+    }
+    seen = now_;
+    return positions;
+  }
+
+ private:
+  std::span<std::uint32_t> part(const Range& range) const {
+    return changed_.values().subspan(static_cast<std::size_t>(range.begin),
+                                     static_cast<std::size_t>(range.size()));
+  }
+
+  std::uint32_t now_ = 0;
+  ZeroedArray<std::uint32_t> changed_;                             // by parameter
+  std::map<std::pair<NodeId, std::int64_t>, std::uint32_t> seen_;  // by reader and range
+};
+
+}  // namespace sluice

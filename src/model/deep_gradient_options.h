@@ -1,0 +1,29 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "base/id.h"
+
+namespace sluice {
+
+// The five parts of Deep Gradient Compression (Lin et al., 2018), each with its switch. Without any
+// of them the largest values of each gradient are sent and the others are lost.
+struct DeepGradientOptions {
+  bool accumulation = true;         // what is not sent stays and grows until it is
+  bool momentum_correction = true;  // velocities are summed, not gradients
+  bool clipping = true;             // of each worker's own gradient
+  bool factor_masking = true;       // what has been sent starts again without velocity
+  bool warm_up = true;              // of the sparsity, over the first epochs
+
+  double sparsity = 0.999;         // share of the values that is held back
+  double clip_norm = 5;            // for the sum over all workers; each one takes 1/sqrt(workers)
+  Iteration epoch_iterations = 0;  // 0: the warm-up is over
+
+  // Of the gradient that goes into the parameters of this iteration; the first is 1.
+  double sparsity_at(Iteration iteration) const;
+  // How many of `count` values are sent; at least one, if there is one.
+  std::size_t entries(std::size_t count, Iteration iteration) const;
+};
+
+}  // namespace sluice
