@@ -13,8 +13,8 @@ std::vector<Collective> collectives_for(const Job& job, const ChunkMap& chunks) 
     if (job.strategy.sparse()) {
       return Collective::kRecursiveDoubling;
     }
-    return cheapest_collective(job.topology.workers(),
-                               coded_size(job.strategy, chunk.range.size(), 1), job.link);
+    return cheapest_collective(Party(job).size(), coded_size(job.strategy, chunk.range.size(), 1),
+                               job.link);
   };
   std::vector<Collective> collectives;
   for (const Chunk& chunk : chunks.all()) {
@@ -30,7 +30,7 @@ AllReduceWorker::AllReduceWorker(const Job& job, std::shared_ptr<const ChunkMap>
       runner_(job.strategy,
               native_ ? std::vector<Collective>(chunk_map->size(), Collective::kRing)
                       : collectives_for(job, *chunk_map),
-              self, job.topology.workers(), chunk_map),
+              self, Party(job), chunk_map),
       states_(chunks().size()),
       sums_(job.strategy.sparse() ? chunks().size() * job.strategy.gradient_slots() : 0) {}
 

@@ -2,6 +2,7 @@
 
 #include "algorithms/allreduce_worker.h"
 #include "algorithms/elastic_worker.h"
+#include "algorithms/follower.h"
 #include "algorithms/gossip_worker.h"
 #include "algorithms/server_worker.h"
 #include "algorithms/stale_worker.h"
@@ -14,6 +15,9 @@ namespace {
 
 std::unique_ptr<Protocol> make_worker(const Job& job, std::shared_ptr<const ChunkMap> chunks,
                                       NodeId self) {
+  if (Party(job).speaker_for(self) != self) {
+    return std::make_unique<Follower>(job, std::move(chunks), self);
+  }
   switch (job.strategy.algorithm) {
     case Algorithm::kSsp:
       return std::make_unique<StaleWorker>(job, std::move(chunks), self);
@@ -73,6 +77,8 @@ class Host::Scheduled final : public Effects {
   }
   void start(Work work) override {
     host_.counters_.updates += work.kind == WorkKind::kUpdate ? 1 : 0;
+    const bool lent = work.kind == WorkKind::kReduce && work.origin != work.node;
+    host_.counters_.local_sums += lent ? 1 : 0;
     host_.workbench_.start(std::move(work), driver_);
   }
   void release(NodeId worker, LayerId layer, Iteration iteration) override {

@@ -173,6 +173,15 @@ Result<void> validate_codec(const Strategy& strategy) {
 }  // namespace
 
 Result<void> validate(const Strategy& strategy) {
+  const bool together =
+      strategy.algorithm == Algorithm::kBsp || strategy.algorithm == Algorithm::kPipe;
+  if (strategy.local_aggregation && !together) {
+    return Error(
+        "local aggregation makes the workers of a machine step together, and those of "
+        "algorithm " +
+        std::string(name_of(kAlgorithmNames, strategy.algorithm)) +
+        " do not; leave it off, or take algorithm bsp or pipe-sgd");
+  }
   if (auto valid = validate_exchange(strategy); !valid) {
     return valid;
   }

@@ -1,6 +1,7 @@
 #include "algorithms/worker.h"
 
 #include "codecs/size.h"
+#include "partition/about.h"
 
 namespace sluice {
 
@@ -8,8 +9,11 @@ Worker::Worker(const Job& job, std::shared_ptr<const ChunkMap> chunks, NodeId se
     : strategy_(job.strategy),
       first_chunk_(job.strategy.uses_servers() && job.strategy.staggered ? self.index() : 0),
       topology_(job.topology),
+      party_(job),
       chunks_(std::move(chunks)),
       self_(self),
+      speaks_(party_.speaker_for(self) == self),
+      local_(job, chunks_, self),
       gradients_missing_(layers_per_chunk(*chunks_)),
       chunks_missing_(chunks_per_layer(*chunks_)) {}
 
@@ -22,7 +26,7 @@ void Worker::handle(const Event& event, Effects& effects) {
     on_gradient(*ready, effects);
   } else if (const auto* done = std::get_if<BackwardDone>(&event)) {
     on_backward_done(*done, effects);
-  } else {
+  } else if (!sum_locally(event, effects)) {
     on_network(event, effects);
   }
 }
@@ -47,19 +51,57 @@ void Worker::on_gradient(const GradientReady& event, Effects& effects) {
     if (strategy_.order == Order::kAfterBackward) {
       held_back_.push_back(chunk);
     } else {
-      exchange(chunk, event.iteration + 1, effects);
+      on_chunk(chunk, event.iteration + 1, effects);
     }
   }
 }
 
+void Worker::on_chunk(ChunkId chunk, Iteration iteration, Effects& effects) {
+  if (!speaks_ || local_.on_own(chunk, iteration, effects)) {
+    exchange(chunk, iteration, effects);
+  }
+}
+
+// True if the event was about the gradients of others on this machine.
+bool Worker::sum_locally(const Event& event, Effects& effects) {
+  if (const auto* received = std::get_if<Received>(&event);
+      received != nullptr && received->message.kind == MessageKind::kGradient) {
+    if (local_.on_lent(*received, effects)) {
+      exchange(received->message.chunk, received->message.iteration, effects);
+    }
+    return true;
+  }
+  if (const auto* finished = std::get_if<Finished>(&event);
+      finished != nullptr && finished->work.kind == WorkKind::kReduce &&
+      finished->work.origin != self_) {
+    if (local_.on_added(*finished, effects)) {
+      exchange(finished->work.chunk, finished->work.iteration, effects);
+    }
+    return true;
+  }
+  return false;
+}
+
 void Worker::on_backward_done(const BackwardDone& event, Effects& effects) {
   for (const ChunkId chunk : std::exchange(held_back_, {})) {
-    exchange(chunk, event.iteration + 1, effects);
+    on_chunk(chunk, event.iteration + 1, effects);
   }
   on_next_iteration(event.iteration + 1, effects);
 }
 
+// In a pipeline the next update may come while the others still read this one's result.
+void Worker::pass_on(ChunkId chunk, Iteration iteration, Effects& effects) {
+  const BufferRange parameters = parameters_of(chunk);
+  for (std::size_t i = 1; speaks_ && i < party_.group(); ++i) {
+    const NodeId follower(self_.index() + i);
+    Payload payload = strategy_.gradient_slots() > 1 ? effects.copy(self_, parameters)
+                                                     : effects.borrow(self_, parameters);
+    send(about(chunk, MessageKind::kParameters, follower, iteration), std::move(payload), effects);
+  }
+}
+
 void Worker::complete(ChunkId chunk, Iteration iteration, Effects& effects) {
+  pass_on(chunk, iteration, effects);
   for (const LayerId layer : chunks_->layers_of(chunk)) {
     if (chunks_missing_.arrive(layer.index())) {
       effects.release(self_, layer, iteration);
@@ -100,26 +142,11 @@ void Worker::patch(const Received& changes, Effects& effects) const {
 }
 
 Work Worker::work_on(ChunkId chunk, WorkKind kind, Iteration iteration) const {
-  Work work;
-  work.kind = kind;
-  work.priority = (*chunks_)[chunk].priority;
-  work.node = self_;
-  work.origin = self_;
-  work.chunk = chunk;
-  work.iteration = iteration;
-  work.range = (*chunks_)[chunk].range;
-  return work;
+  return sluice::work_on(*chunks_, chunk, kind, self_, iteration);
 }
 
 Message Worker::about(ChunkId chunk, MessageKind kind, NodeId to, Iteration iteration) const {
-  Message message;
-  message.kind = kind;
-  message.priority = (*chunks_)[chunk].priority;
-  message.from = self_;
-  message.to = to;
-  message.chunk = chunk;
-  message.iteration = iteration;
-  return message;
+  return message_about(*chunks_, chunk, kind, self_, to, iteration);
 }
 
 void Worker::send(Message message, Payload payload, Effects& effects) const {

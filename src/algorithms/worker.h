@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "algorithms/ledger.h"
+#include "algorithms/local_sum.h"
 #include "model/job.h"
 #include "partition/chunk_map.h"
 #include "protocol/protocol.h"
@@ -30,7 +31,7 @@ class Worker : public Protocol {
   // The worker is about to begin this iteration.
   virtual void on_next_iteration(Iteration iteration, Effects& effects);
 
-  // The chunk's parameters for this iteration are in.
+  // The chunk's parameters for this iteration are in, here and for those the worker speaks for.
   void complete(ChunkId chunk, Iteration iteration, Effects& effects);
   // Applies the gradient that goes into this iteration to the worker's own replica, as the mean
   // over so many contributors; Finished follows.
@@ -55,11 +56,15 @@ class Worker : public Protocol {
   const ChunkMap& chunks() const { return *chunks_; }
   const Strategy& strategy() const { return strategy_; }
   const Topology& topology() const { return topology_; }
+  const Party& party() const { return party_; }
   NodeId self() const { return self_; }
   NodeId server_of(ChunkId chunk) const { return topology_.server(chunks()[chunk].server); }
 
  private:
   void on_gradient(const GradientReady& event, Effects& effects);
+  void on_chunk(ChunkId chunk, Iteration iteration, Effects& effects);
+  bool sum_locally(const Event& event, Effects& effects);
+  void pass_on(ChunkId chunk, Iteration iteration, Effects& effects);
   void on_backward_done(const BackwardDone& event, Effects& effects);
 
   Strategy strategy_;
@@ -67,8 +72,11 @@ class Worker : public Protocol {
   // same server first.
   std::size_t first_chunk_;
   Topology topology_;
+  Party party_;
   std::shared_ptr<const ChunkMap> chunks_;
   NodeId self_;
+  bool speaks_;  // for itself and maybe others
+  LocalSum local_;
   Countdown gradients_missing_;     // by chunk
   Countdown chunks_missing_;        // by layer
   std::vector<ChunkId> held_back_;  // ready, but to be exchanged after backward

@@ -95,6 +95,7 @@ nlohmann::ordered_json mechanism_of(const Assembly& assembly, const Tally& tally
           {"chunks_sent", counters.chunks},
           {"bytes_before_packing", counters.before_packing},
           {"bytes_after_packing", counters.after_packing},
+          {"gradients_summed_locally", counters.local_sums},
           {"updates", counters.updates},
           {"overtakings_egress", counters.egress_overtakings},
           {"overtakings_inbox", counters.inbox_overtakings},

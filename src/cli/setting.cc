@@ -67,6 +67,10 @@ void for_each_value(Visit visit) {
       "segment", count, "parameters from which on an all-reduce sums a piece in segments",
       [](auto& s) -> auto& { return s.segment_params; });
   visit(
+      "local-aggregation", Form::on_or_off(),
+      "whether the workers of a machine sum their gradients before they leave it",
+      [](auto& s) -> auto& { return s.local_aggregation; });
+  visit(
       "error-feedback", Form::on_or_off(),
       "truncate16, quantise8: add what the code loses to the next gradient",
       [](auto& s) -> auto& { return s.error_feedback; });

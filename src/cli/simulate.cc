@@ -27,6 +27,11 @@ Result<Job> job_of(const Settings& settings, const Profile& profile, const Clust
   job.server_threads = cluster.server_threads;
   job.link = cluster.link();
   if (cluster.allreduce.has_value()) {
+    if (job.strategy.local_aggregation) {
+      return Error(
+          "--local-aggregation: the cluster's [allreduce] table stands for the sum over all "
+          "workers; leave it off, or take a cluster without that table");
+    }
     if (job.strategy.uses_servers()) {
       if (job.strategy.partition == Partition::kKvstore) {
         return Error(

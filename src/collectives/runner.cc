@@ -4,6 +4,7 @@
 
 #include "base/check.h"
 #include "codecs/size.h"
+#include "partition/about.h"
 
 namespace sluice {
 namespace {
@@ -27,12 +28,12 @@ bool sends_first(const Plan& plan, std::size_t round) {
 }  // namespace
 
 CollectiveRunner::CollectiveRunner(const Strategy& strategy, std::vector<Collective> collectives,
-                                   NodeId self, std::size_t workers,
+                                   NodeId self, const Party& party,
                                    std::shared_ptr<const ChunkMap> chunks)
     : strategy_(strategy),
       collectives_(std::move(collectives)),
       self_(self),
-      workers_(workers),
+      party_(party),
       chunks_(std::move(chunks)),
       open_(chunks_->size() * strategy.gradient_slots()) {
   std::size_t runs = 0;
@@ -76,7 +77,8 @@ std::optional<CollectiveRunner::Done> CollectiveRunner::begin(ChunkId chunk, Ite
     run.chunk = chunk;
     run.segment = static_cast<std::uint32_t>(s);
     run.iteration = iteration;
-    run.plan = make_plan(collectives_[chunk.index()], self_.index(), workers_, range_of(chunk, s));
+    run.plan = make_plan(collectives_[chunk.index()], party_.index_of(self_), party_.size(),
+                         range_of(chunk, s));
     run.round = 0;
     run.step = Step::kEntering;
     run.packed = {};
@@ -116,8 +118,8 @@ BufferRange CollectiveRunner::landing(const Message& message) const {
   if (message.kind != MessageKind::kGather || strategy_.coded()) {
     return {};
   }
-  const Plan plan = make_plan(collectives_[message.chunk.index()], self_.index(), workers_,
-                              range_of(message.chunk, message.segment));
+  const Plan plan = make_plan(collectives_[message.chunk.index()], party_.index_of(self_),
+                              party_.size(), range_of(message.chunk, message.segment));
   check(message.round < plan.size(), "a gathered part belongs to a round of the plan");
   return {Buffer::kGradients, plan[message.round].receive->range, slot_of(message.iteration)};
 }
@@ -244,32 +246,22 @@ void CollectiveRunner::on_finished(const Finished& event, Run& run, Effects& eff
 
 void CollectiveRunner::send(Run& run, Payload payload, bool lent, Effects& effects) const {
   const Round& round = run.plan[run.round];
-  Message message;
-  message.kind = round.reduce ? MessageKind::kReduce : MessageKind::kGather;
+  Message message =
+      message_about(*chunks_, run.chunk, round.reduce ? MessageKind::kReduce : MessageKind::kGather,
+                    self_, party_.speaker(round.send->peer), run.iteration);
   message.wants_return = lent;
   message.round = static_cast<std::uint16_t>(run.round);
-  message.priority = (*chunks_)[run.chunk].priority;
-  message.from = self_;
-  message.to = NodeId(round.send->peer);
-  message.chunk = run.chunk;
   message.segment = run.segment;
-  message.iteration = run.iteration;
   message.payload_bytes = payload.size();
   run.lent += lent ? 1 : 0;
   effects.send(message, std::move(payload));
 }
 
 Work CollectiveRunner::work_on(const Run& run, WorkKind kind, const Range& range) const {
-  Work work;
-  work.kind = kind;
+  Work work = sluice::work_on(*chunks_, run.chunk, kind, self_, run.iteration);
   work.round = static_cast<std::uint16_t>(run.round);
-  work.priority = (*chunks_)[run.chunk].priority;
   work.coded = strategy_.coded();
-  work.node = self_;
-  work.origin = self_;
-  work.chunk = run.chunk;
   work.segment = run.segment;
-  work.iteration = run.iteration;
   work.range = range;
   work.slot = slot_of(run.iteration);
   return work;

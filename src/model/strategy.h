@@ -112,8 +112,9 @@ struct Strategy {
 
   std::int64_t slice_params = 50'000;             // partition slice: at most so many parameters
   std::int64_t kvstore_split_params = 1'000'000;  // partition kvstore: split from this size on
-  Bytes credit = 400'000;  // handed to the network and not yet confirmed, per host
-  bool staggered = true;   // each worker begins a layer with another chunk; false: as P3 does
+  Bytes credit = 400'000;          // handed to the network and not yet confirmed, per host
+  bool local_aggregation = false;  // the workers of a machine sum their gradients first
+  bool staggered = true;  // each worker begins a layer with another chunk; false: as P3 does
   std::uint64_t seed = 1;
 
   bool error_feedback = false;  // truncate16, quantise8: what the code loses goes into the next

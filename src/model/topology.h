@@ -11,13 +11,19 @@ class Topology {
   Topology() : Topology(1, 1, 0) {}
   // servers_apart: 0 puts a server beside the workers of every host; n > 0 gives n hosts with a
   // server each.
-  Topology(std::size_t worker_hosts, std::size_t workers_per_host, std::size_t servers_apart)
-      : worker_hosts_(worker_hosts), per_host_(workers_per_host), servers_apart_(servers_apart) {}
+  // A machine is a host, unless several hosts are said to share one (processes, say).
+  Topology(std::size_t worker_hosts, std::size_t workers_per_host, std::size_t servers_apart,
+           std::size_t hosts_per_machine = 1)
+      : worker_hosts_(worker_hosts),
+        per_host_(workers_per_host),
+        servers_apart_(servers_apart),
+        hosts_per_machine_(hosts_per_machine) {}
 
   std::size_t hosts() const { return worker_hosts_ + servers_apart_; }
   std::size_t worker_hosts() const { return worker_hosts_; }
   std::size_t workers() const { return worker_hosts_ * per_host_; }
   std::size_t workers_per_host() const { return per_host_; }
+  std::size_t workers_per_machine() const { return per_host_ * hosts_per_machine_; }
   std::size_t servers() const { return servers_apart_ == 0 ? worker_hosts_ : servers_apart_; }
   std::size_t nodes() const { return workers() + servers(); }
 
@@ -37,6 +43,7 @@ class Topology {
   std::size_t worker_hosts_;
   std::size_t per_host_;
   std::size_t servers_apart_;
+  std::size_t hosts_per_machine_;
 };
 
 }  // namespace sluice

@@ -16,6 +16,7 @@ struct Counters {
   std::int64_t inbox_overtakings = 0;
   Bytes before_packing = 0;  // bytes of gradients that a codec packed
   Bytes after_packing = 0;
+  std::int64_t local_sums = 0;  // gradients added on their own machine
   std::int64_t updates = 0;
   std::int64_t releases = 0;
 
@@ -28,6 +29,7 @@ struct Counters {
     inbox_overtakings += other.inbox_overtakings;
     before_packing += other.before_packing;
     after_packing += other.after_packing;
+    local_sums += other.local_sums;
     updates += other.updates;
     releases += other.releases;
     return *this;

@@ -28,6 +28,8 @@ std::string_view name_of(MessageKind kind) {
       return "swap";
     case MessageKind::kSwapped:
       return "swapped";
+    case MessageKind::kGradient:
+      return "gradient";
   }
   return "?";
 }

@@ -1,6 +1,7 @@
 #include "server/centre.h"
 
 #include "base/check.h"
+#include "partition/about.h"
 
 namespace sluice {
 
@@ -15,26 +16,15 @@ void Centre::handle(const Event& event, Effects& effects) {
   if (const auto* received = std::get_if<Received>(&event)) {
     const Message& visit = received->message;
     check(visit.kind == MessageKind::kElastic, "a centre understands elastic visits");
-    Work work;
-    work.kind = WorkKind::kElastic;
-    work.priority = visit.priority;
-    work.node = self_;
+    Work work = work_on(*chunks_, visit.chunk, WorkKind::kElastic, self_, visit.iteration);
     work.origin = visit.from;
-    work.chunk = visit.chunk;
-    work.iteration = visit.iteration;
-    work.range = (*chunks_)[visit.chunk].range;
     work.pull = pull_;
     work.sources.push_back(received->payload);
     effects.start(std::move(work));
   } else if (const auto* finished = std::get_if<Finished>(&event)) {
     const Work& work = finished->work;
-    Message answer;
-    answer.kind = MessageKind::kParameters;
-    answer.priority = work.priority;
-    answer.from = self_;
-    answer.to = work.origin;
-    answer.chunk = work.chunk;
-    answer.iteration = work.iteration;
+    Message answer = message_about(*chunks_, work.chunk, MessageKind::kParameters, self_,
+                                   work.origin, work.iteration);
     answer.payload_bytes = finished->output.size();
     effects.send(answer, finished->output);
   }

@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "codecs/size.h"
+#include "partition/about.h"
 
 namespace sluice {
 namespace {
@@ -27,12 +28,13 @@ Shard::Shard(const Job& job, std::shared_ptr<const ChunkMap> chunks, NodeId self
     : strategy_(job.strategy),
       staleness_(staleness_of(job.strategy)),
       topology_(job.topology),
+      party_(job),
       chunks_(std::move(chunks)),
       self_(self),
       slots_(chunks_->size()) {
   for (std::size_t c = 0; c < slots_.size(); ++c) {
     if (topology_.server((*chunks_)[ChunkId(c)].server) == self_) {
-      slots_[c].clocks.assign(topology_.workers(), 0);
+      slots_[c].clocks.assign(party_.size(), 0);
     }
   }
 }
@@ -67,11 +69,11 @@ void Shard::on_push(const Received& event, Effects& effects) {
     return start_update(push, {event.payload}, effects);
   }
   Slot& waiting = slot(push.chunk);
-  check(push.iteration == waiting.clocks[push.from.index()] + 1,
+  check(push.iteration == waiting.clocks[party_.index_of(push.from)] + 1,
         "a gradient goes into the next update of its chunk");
-  waiting.gradients.resize(topology_.workers());
-  waiting.gradients[push.from.index()] = event.payload;
-  if (++waiting.arrived == topology_.workers()) {
+  waiting.gradients.resize(party_.size());
+  waiting.gradients[party_.index_of(push.from)] = event.payload;
+  if (++waiting.arrived == party_.size()) {
     waiting.arrived = 0;
     start_update(push, std::exchange(waiting.gradients, {}), effects);
   }
@@ -93,15 +95,9 @@ void Shard::start_update(const Message& push, std::vector<Payload> gradients,
 }
 
 Work Shard::work_on(ChunkId chunk, WorkKind kind, NodeId origin, Iteration iteration) const {
-  Work work;
-  work.kind = kind;
-  work.priority = (*chunks_)[chunk].priority;
+  Work work = sluice::work_on(*chunks_, chunk, kind, self_, iteration);
   work.coded = strategy_.coded();
-  work.node = self_;
   work.origin = origin;
-  work.chunk = chunk;
-  work.iteration = iteration;
-  work.range = (*chunks_)[chunk].range;
   return work;
 }
 
@@ -112,7 +108,7 @@ void Shard::on_updated(const Finished& event, Effects& effects) {
   if (staleness_ == 0) {
     std::fill(clocks.begin(), clocks.end(), work.iteration);
   } else {
-    clocks[work.origin.index()] = work.iteration;
+    clocks[party_.index_of(work.origin)] = work.iteration;
   }
   if (strategy_.algorithm == Algorithm::kAsp) {
     return answer(work.chunk, work.origin, work.iteration, effects);
@@ -139,7 +135,7 @@ void Shard::answer_pulls(ChunkId chunk, Effects& effects) {
 // Its own gradients are in, and nobody is so far behind that it would get too far ahead.
 bool Shard::may_have(const Message& pull) const {
   const Slot& of = slots_[pull.chunk.index()];
-  return of.clocks[pull.from.index()] >= pull.iteration &&
+  return of.clocks[party_.index_of(pull.from)] >= pull.iteration &&
          slowest(pull.chunk) >= pull.iteration - staleness_;
 }
 
@@ -150,10 +146,10 @@ Iteration Shard::slowest(ChunkId chunk) const {
 
 // Every server begins with another worker, so that not all of them flood the first one.
 void Shard::tell_all(MessageKind kind, ChunkId chunk, Iteration iteration, Effects& effects) {
-  const std::size_t workers = topology_.workers();
-  const std::size_t first = topology_.server_index(self_) * topology_.workers_per_host();
-  for (std::size_t i = 0; i < workers; ++i) {
-    const NodeId worker = topology_.worker((first + i) % workers);
+  const std::size_t first =
+      party_.index_of(NodeId(topology_.server_index(self_) * topology_.workers_per_host()));
+  for (std::size_t i = 0; i < party_.size(); ++i) {
+    const NodeId worker = party_.speaker((first + i) % party_.size());
     if (kind == MessageKind::kParameters) {
       answer(chunk, worker, iteration, effects);
     } else {
@@ -170,9 +166,9 @@ void Shard::answer(ChunkId chunk, NodeId worker, Iteration iteration, Effects& e
   Payload payload;
   if (strategy_.sparse() && !together) {
     Work changes = work_on(chunk, WorkKind::kChanges, worker, iteration);
-    changes.output_bytes = merged_size(static_cast<Bytes>(topology_.workers()) *
-                                           coded_size(strategy_, changes.range.size(), iteration),
-                                       changes.range.size());
+    changes.output_bytes = merged_size(
+        static_cast<Bytes>(party_.size()) * coded_size(strategy_, changes.range.size(), iteration),
+        changes.range.size());
     return effects.start(std::move(changes));
   }
   if (strategy_.sparse()) {
@@ -185,13 +181,7 @@ void Shard::answer(ChunkId chunk, NodeId worker, Iteration iteration, Effects& e
 
 void Shard::tell(MessageKind kind, ChunkId chunk, NodeId worker, Iteration iteration,
                  Payload payload, Effects& effects) const {
-  Message message;
-  message.kind = kind;
-  message.priority = (*chunks_)[chunk].priority;
-  message.from = self_;
-  message.to = worker;
-  message.chunk = chunk;
-  message.iteration = iteration;
+  Message message = message_about(*chunks_, chunk, kind, self_, worker, iteration);
   message.slowest = slowest(chunk);
   message.payload_bytes = payload.size();
   effects.send(message, std::move(payload));

@@ -3,7 +3,7 @@
 #include <memory>
 #include <vector>
 
-#include "model/job.h"
+#include "model/party.h"
 #include "partition/chunk_map.h"
 #include "protocol/protocol.h"
 
@@ -26,7 +26,7 @@ class Shard final : public Protocol {
 
  private:
   struct Slot {
-    std::vector<Iteration> clocks;   // updates made with each worker's gradients
+    std::vector<Iteration> clocks;   // updates made with the gradients of each of the party
     std::vector<Payload> gradients;  // by rank, waiting for those of the others
     std::size_t arrived = 0;
     std::vector<Message> pulls;  // not answered yet
@@ -50,6 +50,7 @@ class Shard final : public Protocol {
   Strategy strategy_;
   Iteration staleness_;
   Topology topology_;
+  Party party_;
   std::shared_ptr<const ChunkMap> chunks_;
   NodeId self_;
   std::vector<Slot> slots_;  // by chunk; those of other servers stay empty

@@ -19,8 +19,9 @@ enum class MessageKind : std::uint8_t {
   kShare,       // worker -> worker: my parameters and half of my weight
   kSwap,        // worker -> worker: my parameters, to take the mean with
   kSwapped,     // worker -> worker: what to subtract for the mean
+  kGradient,    // worker -> the one that speaks for its machine: a gradient
 };
-inline constexpr int kMessageKinds = 11;
+inline constexpr int kMessageKinds = 12;
 
 // When something is needed: in which iteration's forward pass, and before which layer. The least
 // value is the most urgent. The iteration counts first: what one worker still lacks to begin an

@@ -62,6 +62,15 @@ TEST(PresetsTest, ErrorFeedbackNeedsALossyDenseCodec) {
   EXPECT_THAT(refusal("bsp+dgc", on), HasSubstr("by itself"));
 }
 
+TEST(PresetsTest, LocalAggregationNeedsWorkersInStep) {
+  const auto on = [](Strategy& s) { s.local_aggregation = true; };
+  for (const char* preset : {"asp", "ssp", "easgd", "gosgd", "ad-psgd"}) {
+    EXPECT_THAT(refusal(preset, on), HasSubstr("step together"));
+  }
+  EXPECT_EQ(refusal("p3", on), "");
+  EXPECT_EQ(refusal("pipe-sgd", on), "");
+}
+
 TEST(PresetsTest, AnAlgorithmNeedsItsExchange) {
   EXPECT_THAT(refusal("asp", [](Strategy& s) { s.exchange = Exchange::kAllReduce; }),
               HasSubstr("ps-broadcast"));

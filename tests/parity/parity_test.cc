@@ -86,6 +86,56 @@ std::vector<float> single_process(std::size_t workers) {
   return {w.begin(), w.end()};
 }
 
+// A run whose gradients are whole numbers, and what it sent.
+struct Exactly {
+  std::vector<float> parameters;
+  Counters counters;
+};
+
+class WholeLearner final : public Learner {
+ public:
+  explicit WholeLearner(std::size_t rank) : toy_(kLayers, rank), rank_(rank) {
+    std::ranges::fill(toy_.parameters(), 0.0F);
+  }
+
+  const std::vector<Layer>& layers() const override { return toy_.layers(); }
+  std::span<float> parameters() override { return toy_.parameters(); }
+  std::span<float> gradients() override { return toy_.gradients(); }
+  void gradients_into(std::span<float> buffer) override { target_ = buffer; }
+  double step(Iteration iteration, StepHooks& hooks) override {
+    for (std::size_t l = 0; l < layers().size(); ++l) {
+      hooks.before_layer(LayerId(l));
+    }
+    hooks.forward_done();
+    const auto target = target_.empty() ? gradients() : target_;
+    for (std::size_t l = layers().size(); l-- > 0;) {
+      for (auto i = layers()[l].range.begin; i < layers()[l].range.end; ++i) {
+        const auto at = static_cast<std::size_t>(i);
+        target[at] =
+            static_cast<float>(mix(at * 31 + rank_ + static_cast<std::uint64_t>(iteration)) % 7);
+      }
+      hooks.gradient_ready(LayerId(l));
+    }
+    return 0;
+  }
+  Evaluation evaluate() override { return {}; }
+
+ private:
+  testing::ToyLearner toy_;
+  std::size_t rank_;
+  std::span<float> target_;
+};
+
+Exactly exactly(const Strategy& strategy, const Topology& topology) {
+  std::vector<std::unique_ptr<Learner>> learners;
+  for (std::size_t w = 0; w < topology.workers(); ++w) {
+    learners.push_back(std::make_unique<WholeLearner>(w));
+  }
+  const UpdateRule rule{.rate = {.base = 1}, .momentum = 0, .weight_decay = 0};
+  const Assembly assembly = run_threaded(learners, topology, strategy, rule, 10);
+  return {parameters_of(*learners.front()), assembly.counters()};
+}
+
 class Parity : public ::testing::TestWithParam<std::size_t> {
  protected:
   Topology topology_ = Topology(GetParam(), 1, 0);
@@ -172,6 +222,37 @@ TEST(ParityTopologies, SeveralWorkersAHostAndServersApart) {
         EXPECT_EQ(on_threads(strategy, topology, 10), in_virtual_time(strategy, topology, 10));
       }
     }
+  }
+}
+
+TEST(ParityTopologies, LocalAggregationSumsOnceAMachine) {
+  for (const Topology& topology :
+       {Topology(2, 3, 0), Topology(3, 2, 2), Topology(1, 4, 0), Topology(4, 1, 0, 2)}) {
+    for (const Preset& preset : presets()) {
+      SCOPED_TRACE(preset.name);
+      Strategy strategy = small(preset.name);
+      strategy.local_aggregation = true;
+      if (is_deterministic(preset)) {
+        EXPECT_EQ(on_threads(strategy, topology, 10), in_virtual_time(strategy, topology, 10));
+      }
+    }
+  }
+}
+
+// Small whole numbers add up exactly in any order, so summing at home first changes no bit.
+TEST(ParityTopologies, LocalAggregationChangesNothingButTheTraffic) {
+  const Topology topology(2, 3, 0);
+  for (const char* preset : {"p3", "kvstore", "wfbp", "pipe-sgd", "ps-sync"}) {
+    SCOPED_TRACE(preset);
+    Strategy strategy = small(preset);
+    strategy.collective = Collective::kRing;
+    const Exactly plain = exactly(strategy, topology);
+    strategy.local_aggregation = true;
+    const Exactly summed = exactly(strategy, topology);
+    EXPECT_EQ(summed.parameters, plain.parameters);
+    EXPECT_EQ(plain.counters.local_sums, 0);
+    EXPECT_GT(summed.counters.local_sums, 0);
+    EXPECT_LT(summed.counters.payload_bytes, plain.counters.payload_bytes);
   }
 }
 

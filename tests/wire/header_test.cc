@@ -97,7 +97,7 @@ TEST(HeaderTest, NamesWhatIsWrongAndWhere) {
   };
   EXPECT_THAT(error_with(0, 'X'), HasSubstr("offset 0"));
   EXPECT_THAT(error_with(4, 2), HasSubstr("version 2, expected 1"));
-  EXPECT_THAT(error_with(5, kMessageKinds), HasSubstr("offset 5: kind 11, expected 0 ... 10"));
+  EXPECT_THAT(error_with(5, kMessageKinds), HasSubstr("offset 5: kind 12, expected 0 ... 11"));
   EXPECT_THAT(error_with(6, 2), HasSubstr("offset 6: flags 2"));
   EXPECT_THAT(error_with(36, 0x80), HasSubstr("offset 29: iteration -"));
   EXPECT_THAT(error_with(44, 0x80), HasSubstr("offset 37: payload bytes -"));
