@@ -1,0 +1,64 @@
+#pragma once
+
+#include <deque>
+#include <map>
+#include <mutex>
+#include <vector>
+
+#include "model/topology.h"
+#include "protocol/observer.h"
+#include "report/intervals.h"
+
+namespace sluice {
+
+// What workers stood still for before their forward passes.
+struct WaitShares {
+  Duration local_aggregation{0};  // gradients were being added on their own machine
+  Duration aggregation{0};        // gradients and parameters of the awaited layer were worked on
+  Duration communication{0};      // else, the worker's own host was sending or receiving
+  Duration others{0};             // else: somebody's gradient was not there yet
+
+  Duration total() const { return local_aggregation + aggregation + communication + others; }
+  WaitShares& operator+=(const WaitShares& other);
+};
+
+// Tells for every wait what it was for, after the Analysis paper's Figure 3. What happens at the
+// same time is named once, in the order of WaitShares. Memory does not grow with the run.
+class Breakdown final : public Observer {
+ public:
+  explicit Breakdown(const Topology& topology) : topology_(topology), hosts_(topology.hosts()) {}
+
+  void computed(NodeId, LayerId, Iteration, Phase, Time, Time) override {}
+  void waited(NodeId worker, LayerId layer, Iteration iteration, Time begin, Time end) override;
+  void sent(const Message& message, Time begin, Time end) override;
+  void received(const Message& message, Time begin, Time end) override;
+  void worked(const Work& work, Time begin, Time end) override;
+
+  // Of all workers together.
+  WaitShares shares() const;
+
+ private:
+  struct Wait {
+    std::uint64_t urgency;  // of what was waited for
+    Interval span;
+  };
+  struct Host {
+    Intervals traffic;
+    std::deque<Wait> waits;  // whose causes may not all have been reported yet
+  };
+  struct Activity {
+    Intervals local;
+    Intervals global;
+  };
+
+  Host& host_of(NodeId node) { return hosts_[topology_.host_of(node).index()]; }
+  WaitShares causes_of(const Wait& wait, const Host& host) const;
+
+  Topology topology_;
+  mutable std::mutex mutex_;
+  std::vector<Host> hosts_;
+  std::map<std::uint64_t, Activity> activities_;  // by the urgency of what was worked on
+  WaitShares settled_;
+};
+
+}  // namespace sluice
