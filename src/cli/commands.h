@@ -1,5 +1,8 @@
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include "cli/settings.h"
 
 namespace sluice::cli {
@@ -11,5 +14,10 @@ int simulate(const Settings& settings);
 int presets(const Settings& settings);
 int models(const Settings& settings);
 int doctor(const Settings& settings);
+// The command is what stands behind "--".
+int lab(const Settings& settings, const std::vector<std::string>& command);
+
+// What mpirun starts to reach a host of a lab; not for users.
+int lab_agent(const std::vector<std::string>& words);
 
 }  // namespace sluice::cli

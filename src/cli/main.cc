@@ -1,6 +1,7 @@
 #include <spdlog/spdlog.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <exception>
@@ -15,20 +16,32 @@
 namespace sluice::cli {
 namespace {
 
+using Words = std::vector<std::string>;
+
 struct Entry {
   const char* name;
   const char* help;
   Command takes;
-  int (*run)(const Settings&);
+  int (*run)(const Settings&, const Words& command);  // the command is what stands behind "--"
 };
 
+template <int (*Run)(const Settings&)>
+int alone(const Settings& settings, const Words& command) {
+  return command.empty() ? Run(settings)
+                         : bad_input(Error("-- " + command.front() + ": only lab takes a command"));
+}
+
 constexpr std::array kCommands{
-    Entry{"train", "Train a model with several workers on this machine", Command::kTrain, train},
-    Entry{"simulate", "Run the same algorithms in virtual time", Command::kSimulate, simulate},
-    Entry{"presets", "List the known ways to synchronise", Command::kShow, presets},
-    Entry{"models", "List the models that can be trained", Command::kShow, models},
+    Entry{"train", "Train a model with several workers on this machine", Command::kTrain,
+          alone<train>},
+    Entry{"simulate", "Run the same algorithms in virtual time", Command::kSimulate,
+          alone<simulate>},
+    Entry{"presets", "List the known ways to synchronise", Command::kShow, alone<presets>},
+    Entry{"models", "List the models that can be trained", Command::kShow, alone<models>},
     Entry{"doctor", "Show what was built in, what is missing and how to get it", Command::kShow,
-          doctor},
+          alone<doctor>},
+    Entry{"lab", "Run a command on an emulated cluster: lab [SETTINGS] -- COMMAND ...",
+          Command::kLab, lab},
 };
 
 std::string type_of(const Setting& setting) {
@@ -102,7 +115,7 @@ Result<void> check_understood(const CLI::App& app) {
                (meant.empty() ? "; --help shows what is" : meant));
 }
 
-int run(const Entry& command, const CLI::App& app) {
+int run(const Entry& command, const CLI::App& app, const Words& behind) {
   const CLI::Option* config = app.get_option_no_throw("--config");
   const bool has_config = config != nullptr && config->count() > 0;
   const auto settings = Settings::resolve(command.takes, flags_of(app, command.takes),
@@ -114,10 +127,16 @@ int run(const Entry& command, const CLI::App& app) {
   for (const std::string& warning : settings->warnings()) {
     spdlog::warn(warning);
   }
-  return command.run(*settings);
+  return command.run(*settings, behind);
 }
 
-int run(int argc, char** argv) {
+int run(Words words) {
+  if (!words.empty() && words.front() == "lab-agent") {
+    return lab_agent({words.begin() + 1, words.end()});
+  }
+  const auto dashes = std::ranges::find(words, "--");
+  const Words behind(dashes == words.end() ? dashes : dashes + 1, words.end());
+  words.erase(dashes, words.end());
   CLI::App app("Data-parallel training on slow networks", "sluice");
   app.set_version_flag("--version", "sluice " SLUICE_VERSION);
   app.require_subcommand(0, 1)->allow_extras();
@@ -130,7 +149,8 @@ int run(int argc, char** argv) {
     }
   }
   try {
-    app.parse(argc, argv);
+    std::ranges::reverse(words);  // as CLI11 wants them
+    app.parse(words);
   } catch (const CLI::ParseError& e) {
     return e.get_exit_code() == 0 ? app.exit(e) : bad_input(Error(e.what()));
   }
@@ -141,7 +161,7 @@ int run(int argc, char** argv) {
     const CLI::App* sub = app.get_subcommand(command.name);
     if (sub->parsed()) {
       const auto understood = check_understood(*sub);
-      return understood ? run(command, *sub) : bad_input(understood.error());
+      return understood ? run(command, *sub, behind) : bad_input(understood.error());
     }
   }
   print(app.help());
@@ -154,7 +174,7 @@ int run(int argc, char** argv) {
 int main(int argc, char** argv) {
   using sluice::Error;
   try {
-    const int code = sluice::cli::run(argc, argv);
+    const int code = sluice::cli::run({argv + 1, argv + argc});
     return std::fflush(stdout) == 0 ? code : sluice::cli::failed(Error("cannot write the result"));
   } catch (const sluice::InvariantError& e) {
     return sluice::cli::failed(

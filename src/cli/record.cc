@@ -34,17 +34,24 @@ std::string new_folder(const std::string& name) {
 
 }  // namespace
 
-Result<Record> Record::open(const Settings& settings, const std::string& name) {
+Result<RunFolder> open_run_folder(const Settings& settings, const std::string& name) {
   const std::string named = settings.text("run");
   auto folder = RunFolder::create(named.empty() ? new_folder(name) : named);
+  if (folder) {
+    if (const auto written = folder->write_config(settings.to_toml()); !written) {
+      return written.error();
+    }
+  }
+  return folder;
+}
+
+Result<Record> Record::open(const Settings& settings, const std::string& name) {
+  auto folder = open_run_folder(settings, name);
   if (!folder) {
     return folder.error();
   }
   Record record;
   record.folder_ = *std::move(folder);
-  if (const auto written = record.folder_->write_config(settings.to_toml()); !written) {
-    return written.error();
-  }
   record.trace_path_ = settings.text("trace");
   if (record.trace_path_ == "auto") {
     record.trace_path_ = record.folder_->file("trace.json");

@@ -15,11 +15,15 @@
 
 namespace sluice::cli {
 
+// Makes the folder that the user named with --run, or a new one under runs/ that begins with
+// `name`, and writes config.toml.
+Result<RunFolder> open_run_folder(const Settings& settings, const std::string& name);
+
 // What is kept of a run, real or simulated: its folder, its tally, its trace if the user wants
 // one.
 class Record {
  public:
-  // In the folder that the user named, or in a new one under runs/ that begins with `name`.
+  // In a folder as by open_run_folder().
   static Result<Record> open(const Settings& settings, const std::string& name);
 
   // Begins to watch; the assembly must outlive the record.

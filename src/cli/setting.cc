@@ -5,6 +5,7 @@
 #include "algorithms/presets.h"
 #include "base/check.h"
 #include "compute/data/idx.h"
+#include "lab/plan.h"
 
 namespace sluice::cli {
 namespace {
@@ -12,7 +13,8 @@ namespace {
 constexpr unsigned kTrain = static_cast<unsigned>(Command::kTrain);
 constexpr unsigned kSimulate = static_cast<unsigned>(Command::kSimulate);
 constexpr unsigned kRuns = kTrain | kSimulate;
-constexpr unsigned kAll = kRuns | static_cast<unsigned>(Command::kShow);
+constexpr unsigned kShow = static_cast<unsigned>(Command::kShow);
+constexpr unsigned kLab = static_cast<unsigned>(Command::kLab);
 
 constexpr std::int64_t kMost = 1'000'000'000'000;
 
@@ -161,13 +163,22 @@ std::vector<Setting> all_settings() {
       {"cluster", kSimulate, Form::text(), nullptr, "TOML file with the hosts and the network"},
       {"iterations", kSimulate, Form::integer(1, 1'000'000), 20, "iterations to simulate"},
 
+      {"hosts", kLab, Form::integer(1, lab::kMostHosts), 4, "emulated machines"},
+      {"workers-per-host", kLab, Form::integer(1, 64), 1, "processes on each of them"},
+      {"rate", kLab, Form::text(), "1gbit",
+       "bandwidth of a host's link, each direction: 500mbit, 2.5gbit, none for no limit"},
+      {"rate-of", kLab, Form::text(), "",
+       "hosts with another rate, counted from 0, for instance 2=500mbit,3=none"},
+
       {"seed", kRuns, Form::integer(0, INT64_MAX), 1,
        "fixes the first parameters, the order of the samples and all chances"},
-      {"run", kRuns, Form::text(), "", "folder for the record of the run; must be new or empty"},
+      {"run", kRuns | kLab, Form::text(), "",
+       "folder for the record of the run; must be new or empty"},
       {"trace", kRuns, Form::text(), "",
        "write a Chrome trace to this file; without a name: trace.json in the run's folder", "auto"},
-      {"json", kAll, Form::on_or_off(), false, "print the result as JSON"},
-      {"log-level", kAll, Form::word({"trace", "debug", "info", "warn", "error", "off"}), "info",
+      {"json", kRuns | kShow, Form::on_or_off(), false, "print the result as JSON"},
+      {"log-level", kRuns | kShow | kLab,
+       Form::word({"trace", "debug", "info", "warn", "error", "off"}), "info",
        "what to say on standard error"},
   };
   all.insert(all.end(), others.begin(), others.end());

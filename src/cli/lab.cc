@@ -1,0 +1,79 @@
+#include "lab/lab.h"
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "cli/commands.h"
+#include "cli/console.h"
+#include "cli/record.h"
+
+namespace sluice::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Result<lab::Spec> spec_of(const Settings& settings, const std::vector<std::string>& command) {
+  if (command.empty()) {
+    return Error("lab: expected a command behind --, such as: sluice lab -- hostname");
+  }
+  auto rates = lab::parse_rates(static_cast<std::size_t>(settings.integer("hosts")),
+                                settings.text("rate"), settings.text("rate-of"));
+  if (!rates) {
+    return rates.error();
+  }
+  if (const auto missing = lab::missing(); !missing.empty()) {
+    return Error(fmt::format("lab: this machine lacks {}", fmt::join(missing, ", and ")));
+  }
+  return lab::Spec{*std::move(rates),
+                   static_cast<std::size_t>(settings.integer("workers-per-host")), command};
+}
+
+Json summarise(const lab::Spec& spec, const lab::Outcome& outcome) {
+  Json hosts = Json::array();
+  for (std::size_t h = 0; h < spec.rates.size(); ++h) {
+    const lab::Traffic traffic = h < outcome.traffic.size() ? outcome.traffic[h] : lab::Traffic{};
+    hosts.push_back({{"rate_bits_per_s", spec.rates[h] ? Json(*spec.rates[h]) : Json()},
+                     {"rx_bytes", traffic.rx},
+                     {"tx_bytes", traffic.tx}});
+  }
+  return {{"command", spec.command},
+          {"workers_per_host", spec.workers_per_host},
+          {"exit_code", outcome.exit_code},
+          {"ran_s", to_seconds(outcome.ran)},
+          {"hosts", hosts}};
+}
+
+}  // namespace
+
+int lab(const Settings& settings, const std::vector<std::string>& command) {
+  const auto spec = spec_of(settings, command);
+  if (!spec) {
+    return bad_input(spec.error());
+  }
+  const auto folder = open_run_folder(settings, "lab");
+  if (!folder) {
+    return bad_input(folder.error());
+  }
+  const std::string path = folder->file("utilisation.csv");
+  std::ofstream samples(path);
+  const auto outcome = lab::run(*spec, samples);
+  if (!outcome) {
+    return failed(outcome.error().within("lab"));
+  }
+  samples.close();
+  if (!samples) {
+    return failed(Error(path + ": cannot be written; is the disk full?"));
+  }
+  if (const auto written = folder->write_summary(summarise(*spec, *outcome)); !written) {
+    return failed(written.error());
+  }
+  spdlog::info("what passed the hosts' links, every 10 ms: {}", path);
+  return outcome->exit_code;
+}
+
+int lab_agent(const std::vector<std::string>& words) { return failed(lab::run_on_host(words)); }
+
+}  // namespace sluice::cli

@@ -1,0 +1,187 @@
+#include "lab/head.h"
+
+#include <fmt/format.h>
+#include <sched.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+
+#include "base/file.h"
+#include "lab/process.h"
+
+namespace sluice::lab {
+namespace {
+
+namespace fs = std::filesystem;
+
+Result<void> mount_at(const std::string& place, const char* source, const char* type,
+                      unsigned long flags) {
+  if (mount(source, place.c_str(), type, flags, nullptr) != 0) {
+    return system_error("mount " + place);
+  }
+  return {};
+}
+
+Result<void> take_name(const std::string& name) {
+  if (sethostname(name.data(), name.size()) != 0) {
+    return system_error("the name " + name + " cannot be taken");
+  }
+  return {};
+}
+
+// The first failure of several steps; later ones are not taken.
+template <class First, class... Rest>
+Result<void> all_of(First first, Rest... rest) {
+  Result<void> done = first();
+  if constexpr (sizeof...(rest) > 0) {
+    return done ? all_of(rest...) : done;
+  } else {
+    return done;
+  }
+}
+
+fs::path program() { return fs::read_symlink("/proc/self/exe"); }
+
+// An empty shelf with the program on it. The launch agent must have the same path everywhere, and
+// one without blanks.
+Result<void> set_up_shelf() {
+  if (auto mounted = mount_at(kShelf, "tmpfs", "tmpfs", 0); !mounted) {
+    return mounted;
+  }
+  std::error_code failed;
+  fs::create_symlink(program(), fs::path(kShelf) / "sluice", failed);
+  return failed ? Error(std::string(kShelf) + ": " + failed.message()) : Result<void>{};
+}
+
+// `sluice` in the command is this very program.
+void put_program_on_path() {
+  const char* path = std::getenv("PATH");
+  const std::string folder = program().parent_path();
+  setenv("PATH", path == nullptr ? folder.c_str() : (folder + ":" + path).c_str(), 1);
+}
+
+Result<void> furnish_head(const Spec& spec) {
+  if (unshare(CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWUTS) != 0) {
+    return system_error("the head's namespaces cannot be made");
+  }
+  const std::string hosts = std::string(kShelf) + "/hosts";
+  return all_of([] { return mount_at("/", "none", nullptr, MS_REC | MS_PRIVATE); },
+                [] { return mount_at("/proc", "proc", "proc", 0); },
+                set_up_shelf,  //
+                [&] { return write_file(hosts, hosts_file(spec.rates.size())); },
+                [&] { return mount_at("/etc/hosts", hosts.c_str(), nullptr, MS_BIND); },
+                [] { return take_name("head"); });
+}
+
+// A process that does nothing: the host stands as long as it lives.
+Result<void> make_host(std::size_t host) {
+  constexpr unsigned long kOwn = CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWUTS;
+  const long holder = syscall(SYS_clone, kOwn | SIGCHLD, nullptr, nullptr, nullptr, nullptr);
+  if (holder == 0) {
+    for (;;) {
+      pause();
+    }
+  }
+  if (holder < 0) {
+    return system_error("the namespaces of " + host_name(host) + " cannot be made");
+  }
+  const fs::path shelf = fs::path(kShelf) / host_name(host);
+  std::error_code failed;
+  fs::create_symlink(fmt::format("/proc/{}/ns", holder), shelf, failed);
+  if (failed) {
+    return Error(shelf.string() + ": " + failed.message());
+  }
+  return in_child([&] {
+    return all_of([&] { return enter_host(shelf); }, [&] { return take_name(host_name(host)); },
+                  set_up_shelf);
+  });
+}
+
+Result<void> take(const Step& step) {
+  const auto done = in_child([&]() -> Result<void> {
+    if (step.host.has_value()) {
+      if (auto entered = enter_host(std::string(kShelf) + "/" + host_name(*step.host)); !entered) {
+        return entered;
+      }
+    }
+    return become(step.words);
+  });
+  if (!done) {
+    return done.error().within(fmt::format("{}", fmt::join(step.words, " ")));
+  }
+  return {};
+}
+
+Result<void> build(const Spec& spec) {
+  if (auto furnished = furnish_head(spec); !furnished) {
+    return furnished;
+  }
+  for (std::size_t h = 0; h < spec.rates.size(); ++h) {
+    if (auto made = make_host(h); !made) {
+      return made;
+    }
+  }
+  for (const Step& step : network_steps(spec)) {
+    if (auto taken = take(step); !taken) {
+      return taken;
+    }
+  }
+  return {};
+}
+
+sigset_t watched_signals() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGTERM);
+  sigaddset(&signals, SIGCHLD);
+  return signals;
+}
+
+// Looks after all orphans of the lab until the command has ended.
+int wait_for(pid_t command) {
+  const sigset_t signals = watched_signals();
+  for (;;) {
+    if (sigwaitinfo(&signals, nullptr) == SIGTERM) {
+      kill(command, SIGTERM);
+    }
+    int status = 0;
+    for (pid_t ended = 0; (ended = waitpid(-1, &status, WNOHANG)) > 0;) {
+      if (ended == command) {
+        return exit_code(status);
+      }
+    }
+  }
+}
+
+}  // namespace
+
+void live_as_head(const Spec& spec, int report) {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  // Away from the terminal: a Ctrl-C is the owner's alone, who passes it on.
+  setsid();
+  const sigset_t signals = watched_signals();
+  sigprocmask(SIG_SETMASK, &signals, nullptr);
+  if (const auto built = build(spec); !built) {
+    const std::string& message = built.error().message();
+    (void)!write(report, message.data(), message.size());
+    _exit(1);
+  }
+  put_program_on_path();
+  const pid_t command = fork();
+  if (command == 0) {
+    const std::string message = become(launch_words(spec)).message() + "\n";
+    (void)!write(STDERR_FILENO, message.data(), message.size());
+    _exit(127);
+  }
+  // A write that fails means that the owner has died before it could be named as the parent.
+  const bool owned = write(report, &kStanding, 1) == 1;
+  _exit(owned && command > 0 ? wait_for(command) : 1);
+}
+
+}  // namespace sluice::lab

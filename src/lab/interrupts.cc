@@ -1,0 +1,59 @@
+#include "lab/interrupts.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <csignal>
+
+#include "base/check.h"
+
+namespace sluice::lab {
+namespace {
+
+constexpr std::array kSignals{SIGINT, SIGTERM, SIGHUP};
+
+// A handler can reach nothing but what is static.
+volatile std::sig_atomic_t write_end = -1;
+
+void note(int signal) {
+  const int saved = errno;
+  const auto byte = static_cast<unsigned char>(signal);
+  (void)!write(write_end, &byte, 1);
+  errno = saved;
+}
+
+void set_handler(void (*handler)(int)) {
+  struct sigaction action {};
+  action.sa_handler = handler;
+  sigemptyset(&action.sa_mask);
+  for (const int signal : kSignals) {
+    sigaction(signal, &action, nullptr);
+  }
+}
+
+}  // namespace
+
+Interrupts::Interrupts() {
+  check(write_end < 0, "signals are watched by one at a time");
+  std::array<int, 2> ends{};
+  check(pipe2(ends.data(), O_CLOEXEC | O_NONBLOCK) == 0, "a process can make a pipe");
+  read_end_ = ends[0];
+  write_end = ends[1];
+  set_handler(note);
+}
+
+Interrupts::~Interrupts() {
+  set_handler(SIG_DFL);
+  close(write_end);
+  close(read_end_);
+  write_end = -1;
+}
+
+int Interrupts::take() const {
+  unsigned char signal = 0;
+  return read(read_end_, &signal, 1) == 1 ? signal : 0;
+}
+
+}  // namespace sluice::lab

@@ -1,0 +1,220 @@
+#include "lab/lab.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <sched.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <sstream>
+
+#include "lab/head.h"
+#include "lab/interrupts.h"
+#include "lab/process.h"
+
+namespace sluice::lab {
+namespace {
+
+using std::chrono::ceil;
+using std::chrono::milliseconds;
+using std::chrono::steady_clock;
+
+constexpr milliseconds kInterval(10);
+constexpr std::chrono::seconds kPatience(5);  // with a command that was asked to end
+
+bool on_path(const std::string& program) {
+  const char* path = std::getenv("PATH");
+  std::istringstream folders(path == nullptr ? "" : path);
+  for (std::string folder; std::getline(folders, folder, ':');) {
+    if (access((std::filesystem::path(folder) / program).c_str(), X_OK) == 0) {
+      return true;
+    }
+  }
+  return false;
+}
+
+// Stands outside the lab and outlives it.
+class Owner {
+ public:
+  Owner(const Spec& spec, std::ostream& samples) : spec_(spec), samples_(samples) {}
+  Owner(const Owner&) = delete;
+  Owner& operator=(const Owner&) = delete;
+  ~Owner();
+
+  Result<Outcome> run();
+
+ private:
+  Result<void> start_head();
+  // Returns when the head has gone.
+  void watch();
+  // Takes what the head has to say; false when it has gone.
+  bool listen();
+  void interrupt(int signal);
+  void sample();
+  // Waits for the head's end; returns its exit code.
+  int end();
+  bool standing() const { return heard_.starts_with(kStanding); }
+
+  const Spec& spec_;
+  std::ostream& samples_;
+  Interrupts interrupts_;
+  pid_t head_ = -1;
+  int report_ = -1;
+  std::string heard_;  // from the head
+  int interrupted_by_ = 0;
+  std::optional<steady_clock::time_point> killed_at_;
+  steady_clock::time_point start_;
+  steady_clock::time_point next_sample_;
+  std::vector<Traffic> traffic_;
+};
+
+Owner::~Owner() {
+  if (head_ > 0) {
+    kill(head_, SIGKILL);
+    end();
+  }
+}
+
+Result<Outcome> Owner::run() {
+  samples_ << kTrafficHeader;
+  if (auto started = start_head(); !started) {
+    return started.error();
+  }
+  watch();
+  const auto ran = std::chrono::duration_cast<Duration>(steady_clock::now() - start_);
+  const int code = end();
+  if (interrupted_by_ == 0 && !standing()) {
+    return Error(heard_.empty() ? "the head has died" : heard_);
+  }
+  return Outcome{interrupted_by_ != 0 ? 128 + interrupted_by_ : code, ran, traffic_};
+}
+
+Result<void> Owner::start_head() {
+  std::array<int, 2> ends{};
+  if (pipe2(ends.data(), O_CLOEXEC) != 0) {
+    return system_error("a pipe cannot be made");
+  }
+  report_ = ends[0];
+  // Holds for the children of this process, not for itself.
+  if (unshare(CLONE_NEWPID) != 0) {
+    return system_error("a PID namespace cannot be made; a container needs to be privileged");
+  }
+  head_ = fork();
+  if (head_ == 0) {
+    live_as_head(spec_, ends[1]);
+  }
+  close(ends[1]);
+  if (head_ < 0) {
+    return system_error("the head cannot be started");
+  }
+  return {};
+}
+
+void Owner::watch() {
+  for (;;) {
+    std::array<pollfd, 2> sources{{{interrupts_.fd(), POLLIN, 0}, {report_, POLLIN, 0}}};
+    const auto left = ceil<milliseconds>(next_sample_ - steady_clock::now()).count();
+    poll(sources.data(), sources.size(), standing() ? static_cast<int>(std::max(left, 0L)) : -1);
+    if (const int signal = interrupts_.take(); signal != 0) {
+      interrupt(signal);
+    }
+    if (sources[1].revents != 0 && !listen()) {
+      return;
+    }
+    if (killed_at_.has_value() && steady_clock::now() >= *killed_at_) {
+      kill(head_, SIGKILL);
+    }
+    if (standing() && steady_clock::now() >= next_sample_) {
+      sample();
+    }
+  }
+}
+
+bool Owner::listen() {
+  std::array<char, 1024> part{};
+  const ssize_t got = read(report_, part.data(), part.size());
+  if (got <= 0) {
+    return got < 0 && errno == EINTR;
+  }
+  heard_.append(part.data(), static_cast<std::size_t>(got));
+  start_ = steady_clock::now();
+  next_sample_ = start_;
+  return true;
+}
+
+void Owner::interrupt(int signal) {
+  const bool again = interrupted_by_ != 0;
+  interrupted_by_ = again ? interrupted_by_ : signal;
+  if (!standing() || again) {
+    kill(head_, SIGKILL);
+  } else {
+    kill(head_, SIGTERM);
+    killed_at_ = steady_clock::now() + kPatience;
+  }
+}
+
+void Owner::sample() {
+  std::ifstream file(fmt::format("/proc/{}/net/dev", head_));
+  std::ostringstream text;
+  text << file.rdbuf();
+  // Nothing is there to read once the head has died.
+  if (!text.str().empty()) {
+    const auto now = steady_clock::now();
+    traffic_ = parse_traffic(text.str(), spec_.rates.size());
+    write_traffic(samples_, std::chrono::duration_cast<Time>(now - start_), traffic_);
+  }
+  while (next_sample_ <= steady_clock::now()) {
+    next_sample_ += kInterval;
+  }
+}
+
+int Owner::end() {
+  int status = 0;
+  while (waitpid(head_, &status, 0) < 0 && errno == EINTR) {
+  }
+  close(report_);
+  head_ = -1;
+  return exit_code(status);
+}
+
+}  // namespace
+
+std::vector<std::string> missing() {
+  std::vector<std::string> lacks;
+  if (geteuid() != 0) {
+    lacks.emplace_back("the rights of root (run it with sudo)");
+  }
+  if (!on_path("ip") || !on_path("tc")) {
+    lacks.emplace_back(
+        "ip and tc on the PATH (apt-get install iproute2; they may be in /usr/sbin)");
+  }
+  if (!on_path("mpirun")) {
+    lacks.emplace_back("mpirun on the PATH (apt-get install openmpi-bin)");
+  }
+  return lacks;
+}
+
+Result<Outcome> run(const Spec& spec, std::ostream& samples) { return Owner(spec, samples).run(); }
+
+Error run_on_host(const Words& words) {
+  if (words.size() < 2) {
+    return Error("lab-agent: expected a host and a command; it is for mpirun inside a lab");
+  }
+  if (const auto entered = enter_host(std::string(kShelf) + "/" + words.front()); !entered) {
+    return entered.error().within("lab-agent");
+  }
+  const Words command(words.begin() + 1, words.end());
+  return become({"/bin/sh", "-c", fmt::format("{}", fmt::join(command, " "))});
+}
+
+}  // namespace sluice::lab

@@ -1,0 +1,174 @@
+#include "lab/plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <sstream>
+#include <string_view>
+#include <utility>
+
+namespace sluice::lab {
+namespace {
+
+constexpr const char* kSubnet = "10.77.0.0/24";
+constexpr std::size_t kHeadAddress = 254;
+
+std::string address(std::size_t last) { return fmt::format("10.77.0.{}", last); }
+std::string address_of(std::size_t host) { return address(host + 1); }
+
+Error bad_rate(const std::string& text) {
+  return Error(fmt::format(
+      "is \"{}\", expected a rate from 8kbit to 1000gbit such as 500mbit or 2.5gbit, or none",
+      text));
+}
+
+// A bucket that fills up while the link is idle lets its content pass at once. It must hold what
+// the kernel hands over in one piece, and what comes in between two looks at it.
+std::int64_t bucket_bytes(std::int64_t bits_per_second) {
+  constexpr std::int64_t kOnePiece = 65'536 + 2'048;
+  constexpr std::int64_t kLooksPerSecond = 8'000;
+  return std::max(kOnePiece, bits_per_second / 8 / kLooksPerSecond);
+}
+
+Words limit(const std::string& device, std::int64_t bits_per_second) {
+  return {"tc",
+          "qdisc",
+          "add",
+          "dev",
+          device,
+          "root",
+          "tbf",
+          "rate",
+          fmt::format("{}bit", bits_per_second),
+          "burst",
+          fmt::format("{}", bucket_bytes(bits_per_second)),
+          "latency",
+          "50ms"};
+}
+
+Words words_of(const std::string& text) {
+  std::istringstream stream(text);
+  Words words;
+  for (std::string word; stream >> word;) {
+    words.push_back(word);
+  }
+  return words;
+}
+
+}  // namespace
+
+Result<Rate> parse_rate(const std::string& text) {
+  constexpr std::array<std::pair<std::string_view, double>, 3> kUnits{
+      {{"kbit", 1e3}, {"mbit", 1e6}, {"gbit", 1e9}}};
+  if (text == "none") {
+    return Rate();
+  }
+  double value = 0;
+  const auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const std::string_view unit(end, text.data() + text.size());
+  const auto* found = std::ranges::find(kUnits, unit, [](const auto& u) { return u.first; });
+  if (fault != std::errc{} || found == kUnits.end()) {
+    return bad_rate(text);
+  }
+  const double bits = value * found->second;
+  if (!(bits >= 8e3 && bits <= 1e12)) {
+    return bad_rate(text);
+  }
+  return Rate(std::llround(bits));
+}
+
+Result<std::vector<Rate>> parse_rates(std::size_t hosts, const std::string& rate,
+                                      const std::string& exceptions) {
+  const auto common = parse_rate(rate);
+  if (!common) {
+    return common.error().within("--rate");
+  }
+  std::vector<Rate> rates(hosts, *common);
+  std::istringstream list(exceptions);
+  for (std::string entry; std::getline(list, entry, ',');) {
+    const std::size_t equals = entry.find('=');
+    std::size_t host = 0;
+    const char* begin = entry.data();
+    const char* middle = begin + std::min(equals, entry.size());
+    const auto [end, fault] = std::from_chars(begin, middle, host);
+    if (equals == std::string::npos || fault != std::errc{} || end != middle || host >= hosts) {
+      return Error(fmt::format(
+          "--rate-of: \"{}\"; expected HOST=RATE with a host from 0 to {}, such as 0=500mbit, and "
+          "commas between several",
+          entry, hosts - 1));
+    }
+    const auto exception = parse_rate(entry.substr(equals + 1));
+    if (!exception) {
+      return exception.error().within(fmt::format("--rate-of: host {}", host));
+    }
+    rates[host] = *exception;
+  }
+  return rates;
+}
+
+std::string host_name(std::size_t host) { return fmt::format("h{}", host); }
+std::string port_name(std::size_t host) { return fmt::format("port{}", host); }
+
+std::string hosts_file(std::size_t hosts) {
+  std::string text = fmt::format("127.0.0.1 localhost\n{} head\n", address(kHeadAddress));
+  for (std::size_t h = 0; h < hosts; ++h) {
+    text += fmt::format("{} {}\n", address_of(h), host_name(h));
+  }
+  return text;
+}
+
+std::vector<Step> network_steps(const Spec& spec) {
+  std::vector<Step> steps;
+  const auto on_head = [&](const std::string& text) { steps.push_back({{}, words_of(text)}); };
+  on_head("ip link set lo up");
+  on_head("ip link add switch type bridge");
+  on_head(fmt::format("ip address add {}/24 dev switch", address(kHeadAddress)));
+  on_head("ip link set switch up");
+  for (std::size_t h = 0; h < spec.rates.size(); ++h) {
+    const auto on_host = [&](const std::string& text) { steps.push_back({h, words_of(text)}); };
+    const std::string port = port_name(h);
+    on_head(fmt::format("ip link add {} type veth peer name eth0 netns {}/{}/net", port, kShelf,
+                        host_name(h)));
+    on_head(fmt::format("ip link set {} master switch up", port));
+    on_host("ip link set lo up");
+    on_host(fmt::format("ip address add {}/24 dev eth0", address_of(h)));
+    on_host("ip link set eth0 up");
+    if (spec.rates[h].has_value()) {
+      steps.push_back({{}, limit(port, *spec.rates[h])});
+      steps.push_back({h, limit("eth0", *spec.rates[h])});
+    }
+  }
+  return steps;
+}
+
+Words launch_words(const Spec& spec) {
+  const std::size_t per_host = spec.workers_per_host;
+  Words hosts;
+  for (std::size_t h = 0; h < spec.rates.size(); ++h) {
+    hosts.push_back(fmt::format("{}:{}", host_name(h), per_host));
+  }
+  const std::vector<std::pair<std::string, std::string>> parameters{
+      {"plm", "rsh"},
+      {"plm_rsh_agent", fmt::format("{}/sluice lab-agent", kShelf)},
+      {"plm_rsh_no_tree_spawn", "1"},
+      {"oob_tcp_if_include", kSubnet},
+      {"orte_tmpdir_base", kShelf},
+      {"pml", "ob1"},
+      {"btl", per_host > 1 ? "self,vader,tcp" : "self,tcp"},
+      {"btl_tcp_if_include", kSubnet},
+      {"mpi_yield_when_idle", "1"},
+  };
+  Words words{"mpirun", "--allow-run-as-root", "--bind-to", "none", "--map-by", "slot"};
+  for (const auto& [key, value] : parameters) {
+    words.insert(words.end(), {"--mca", key, value});
+  }
+  words.insert(words.end(), {"--host", fmt::format("{}", fmt::join(hosts, ",")), "-np",
+                             fmt::format("{}", spec.rates.size() * per_host)});
+  words.insert(words.end(), spec.command.begin(), spec.command.end());
+  return words;
+}
+
+}  // namespace sluice::lab

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+
+// An emulated cluster, as data: its hosts h0 ... and a head that has no limits, on which mpirun
+// stands and whose bridge is the switch. Everything lives in namespaces of its own, so names and
+// addresses are the same in every lab.
+namespace sluice::lab {
+
+using Words = std::vector<std::string>;  // of a command line
+
+// Bits a second; absent: no limit.
+using Rate = std::optional<std::int64_t>;
+
+struct Spec {
+  std::vector<Rate> rates;  // of the hosts' links, each direction
+  std::size_t workers_per_host = 1;
+  Words command;  // started once for each worker
+};
+
+inline constexpr std::size_t kMostHosts = 250;
+
+// "1gbit", "500mbit", "2.5mbit", "64kbit", or "none" for no limit.
+Result<Rate> parse_rate(const std::string& text);
+// The same rate for all hosts but those that `exceptions` names: "2=500mbit,3=none".
+Result<std::vector<Rate>> parse_rates(std::size_t hosts, const std::string& rate,
+                                      const std::string& exceptions);
+
+std::string host_name(std::size_t host);
+// The head's end of a host's link.
+std::string port_name(std::size_t host);
+// What every host and the head have in /etc/hosts.
+std::string hosts_file(std::size_t hosts);
+
+// A memory file system with the program under the name "sluice"; the head and every host have one
+// of their own. The head's also has a folder for each host, with its namespaces.
+inline constexpr const char* kShelf = "/dev/shm";
+
+struct Step {
+  std::optional<std::size_t> host;  // where to run it; absent: on the head
+  Words words;
+};
+// The commands that join the hosts, in their order.
+std::vector<Step> network_steps(const Spec& spec);
+
+// The command line that starts the command on all hosts, from the head.
+Words launch_words(const Spec& spec);
+
+}  // namespace sluice::lab

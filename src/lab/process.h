@@ -1,0 +1,29 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <functional>
+#include <string>
+
+#include "base/result.h"
+#include "lab/plan.h"
+
+namespace sluice::lab {
+
+// "what: " and the words of errno.
+Error system_error(const std::string& what);
+
+// Runs the body in a child process and waits for its end. What the body, or a program that it
+// turns into, says on standard error becomes the error if it fails.
+Result<void> in_child(const std::function<Result<void>()>& body);
+
+// Turns this process into the program, found on the PATH; returns only if that fails.
+Error become(const Words& words);
+
+// Moves this process into the namespaces of a host; `path` is its folder on the shelf.
+Result<void> enter_host(const std::string& path);
+
+// The exit code that a shell would show for this wait status.
+int exit_code(int wait_status);
+
+}  // namespace sluice::lab
