@@ -24,18 +24,24 @@ void Journal::on_step(Iteration iteration, double loss) {
   }
   loss_ = reports.loss / static_cast<double>(extent_.workers);
   open_.erase(iteration);
+  full_time_ = trained();
+  if (++done_ == extent_.iterations / 2) {
+    half_time_ = full_time_;
+  }
   const ProgressState state{.epoch = extent_.epoch_of(iteration),
                             .epochs = extent_.epoch_of(extent_.iterations - 1),
                             .step = iteration + 1,
                             .steps = extent_.iterations,
                             .loss = loss_,
                             .samples = extent_.samples_after(iteration + 1),
-                            .now = trained()};
-  append({{"step", state.step},
-          {"epoch", state.epoch},
-          {"loss", state.loss},
-          {"samples", state.samples},
-          {"time_s", to_seconds(state.now)}});
+                            .now = full_time_};
+  nlohmann::ordered_json row{{"step", state.step}, {"epoch", state.epoch}};
+  if (!std::isnan(state.loss)) {
+    row["loss"] = state.loss;
+  }
+  row["samples"] = state.samples;
+  row["time_s"] = to_seconds(state.now);
+  append(row);
   progress_.update(state);
 }
 
@@ -46,12 +52,19 @@ void Journal::on_boundary(Iteration iterations) {
   const Time begin = clock_.now();
   evaluation_ = judge_.evaluate();
   judging_ += clock_.now() - begin;
-  append({{"step", iterations},
-          {"test_loss", evaluation_.loss},
-          {"test_accuracy", evaluation_.accuracy},
-          {"time_s", to_seconds(trained())}});
   progress_.finish();
-  spdlog::info("after {} steps: test accuracy {:.2f} %", iterations, evaluation_.accuracy * 100);
+  if (evaluation_) {
+    append({{"step", iterations},
+            {"test_loss", evaluation_->loss},
+            {"test_accuracy", evaluation_->accuracy},
+            {"time_s", to_seconds(trained())}});
+    spdlog::info("after {} steps: test accuracy {:.2f} %", iterations, evaluation_->accuracy * 100);
+  }
+}
+
+Duration Journal::steady_iteration() const {
+  const Iteration half = extent_.iterations / 2;
+  return (full_time_ - half_time_) / (extent_.iterations - half);
 }
 
 void Journal::append(const nlohmann::ordered_json& row) {

@@ -39,8 +39,11 @@ class Journal {
   void on_boundary(Iteration iterations);
 
   double loss() const { return loss_; }  // of the last step, mean over the workers
-  const Evaluation& evaluation() const { return evaluation_; }
+  // The last one, if the judge can make any.
+  const std::optional<Evaluation>& evaluation() const { return evaluation_; }
   Duration trained() const { return clock_.now() - judging_; }  // without the time of evaluations
+  // Mean time of an iteration, without the first half of them: they may have to warm up.
+  Duration steady_iteration() const;
   const std::optional<Error>& error() const { return error_; }
 
  private:
@@ -58,7 +61,10 @@ class Journal {
   Progress progress_;
   std::map<Iteration, Reports> open_;  // iterations that not all workers have finished
   double loss_ = 0;
-  Evaluation evaluation_;
+  std::optional<Evaluation> evaluation_;
+  Iteration done_ = 0;     // by all workers
+  Duration half_time_{0};  // when half of the iterations were done
+  Duration full_time_{0};  // when the last of them was
   Duration judging_{0};
   std::optional<Error> error_;  // the first failure to write
 };

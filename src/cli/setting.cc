@@ -140,7 +140,12 @@ std::vector<Setting> all_settings() {
       {"collective", kRuns, Form::word(collective_words()), "auto",
        "how an all-reduce is done; auto: the cheapest for each piece"},
 
-      {"model", kTrain, Form::text(), "lenet", "what to train; see sluice models"},
+      {"model", kTrain, Form::text(), "lenet",
+       "what to train, see sluice models; replay:PROFILE.json sleeps a profile's times instead"},
+      {"time-scale", kRuns, Form::number(0, 1e6), 1.0,
+       "multiply the profile's times by this, in a replay or in simulate"},
+      {"param-scale", kRuns, Form::number(1e-9, 1e3), 1.0,
+       "multiply the profile's numbers of parameters by this, likewise"},
       {"data", kTrain, Form::word({"fashion-mnist", "synthetic"}), "fashion-mnist",
        "what to learn from"},
       {"data-dir", kTrain, Form::text(), kFashionMnistFolder, "folder of the data set"},

@@ -8,8 +8,8 @@
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/record.h"
+#include "cli/workload.h"
 #include "model/cluster.h"
-#include "model/profile.h"
 #include "report/table.h"
 #include "sim/bound.h"
 #include "sim/simulator.h"
@@ -145,7 +145,7 @@ void print_table(const Json& summary, const std::string& folder) {
 }  // namespace
 
 int simulate(const Settings& settings) {
-  const auto profile = read_profile(settings.text("profile"));
+  const auto profile = scaled_profile(settings.text("profile"), settings);
   if (!profile) {
     return bad_input(profile.error());
   }

@@ -10,10 +10,7 @@
 #include "cli/console.h"
 #include "cli/journal.h"
 #include "cli/record.h"
-#include "compute/data/idx.h"
-#include "compute/data/sharding.h"
-#include "compute/data/synthetic.h"
-#include "compute/torch/torch_learner.h"
+#include "cli/workload.h"
 #include "report/table.h"
 #include "runtime/threads/thread_training.h"
 
@@ -21,48 +18,6 @@ namespace sluice::cli {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-Result<TorchTask> task_of(const Settings& settings) {
-  TorchTask task;
-  task.model = settings.text("model");
-  task.batch = settings.integer("batch");
-  task.workers = static_cast<std::size_t>(settings.integer("workers"));
-  task.seed = static_cast<std::uint64_t>(settings.integer("seed"));
-  DataSplit split;
-  if (settings.text("data") == "synthetic") {
-    SyntheticSpec spec;
-    spec.seed = task.seed;
-    spec.sample_shape = {1, 28, 28};
-    split = make_synthetic(spec);
-  } else {
-    auto read = read_idx_folder(settings.text("data-dir"));
-    if (!read) {
-      return read.error();
-    }
-    split = *std::move(read);
-  }
-  task.train = std::make_shared<const DataSet>(std::move(split.train));
-  task.test = std::make_shared<const DataSet>(std::move(split.test));
-  return task;
-}
-
-Result<Extent> extent_of(const Settings& settings, const TorchTask& task) {
-  const Sharding sharding{task.seed, task.train->size(), task.batch, task.workers};
-  Extent extent{.workers = task.workers,
-                .batch = task.batch,
-                .iterations = settings.integer("iterations"),
-                .per_epoch = sharding.steps_per_epoch()};
-  if (extent.per_epoch == 0) {
-    return Error(fmt::format(
-        "--batch: {} workers with {} samples each need {}, and the data set has {}; take a smaller "
-        "batch or fewer workers",
-        task.workers, task.batch, extent.samples_after(1), task.train->size()));
-  }
-  if (extent.iterations == 0) {
-    extent.iterations = extent.per_epoch * settings.integer("epochs");
-  }
-  return extent;
-}
 
 // "30,60,80" as iterations.
 Result<std::vector<Iteration>> drops_of(const std::string& text, Iteration per_epoch) {
@@ -99,33 +54,23 @@ Result<UpdateRule> rule_of(const Settings& settings, const Extent& extent) {
 
 // The steps of a run that can fail for the user's reasons, before anything is computed.
 struct Prepared {
-  TorchTask task;
-  Extent extent;
+  Workload work;
   UpdateRule rule;
-  LearnerFactory factory;
 };
 
 Result<Prepared> prepare(const Settings& settings) {
   if (const auto valid = validate(settings.strategy()); !valid) {
     return valid.error();
   }
-  auto task = task_of(settings);
-  if (!task) {
-    return task.error();
+  auto work = workload_of(settings);
+  if (!work) {
+    return work.error();
   }
-  auto extent = extent_of(settings, *task);
-  if (!extent) {
-    return extent.error();
-  }
-  auto rule = rule_of(settings, *extent);
+  auto rule = rule_of(settings, work->extent);
   if (!rule) {
     return rule.error();
   }
-  auto factory = make_torch_learners(*task);
-  if (!factory) {
-    return factory.error();
-  }
-  return Prepared{*std::move(task), *extent, *std::move(rule), *std::move(factory)};
+  return Prepared{*std::move(work), *std::move(rule)};
 }
 
 void choose_engine(const TorchTask& task, const Clock& clock) {
@@ -141,38 +86,47 @@ void choose_engine(const TorchTask& task, const Clock& clock) {
 
 Json summarise(const Settings& settings, const Prepared& prepared, const Assembly& assembly,
                const Tally& tally, const Journal& journal) {
-  const Extent& extent = prepared.extent;
-  const double seconds = to_seconds(journal.trained());
+  const Extent& extent = prepared.work.extent;
+  const double iteration = to_seconds(journal.steady_iteration());
   Json workers = Json::array();
   for (std::size_t w = 0; w < extent.workers; ++w) {
     const WorkerTally of_worker = tally.worker(w);
     workers.push_back(
         {{"compute_s", to_seconds(of_worker.compute)}, {"waited_s", to_seconds(of_worker.waited)}});
   }
-  return {{"preset", settings.text("preset")},
-          {"model", prepared.task.model},
-          {"data", settings.text("data")},
-          {"parameters", total_params(assembly.job.layers)},
-          {"workers", extent.workers},
-          {"batch", extent.batch},
-          {"iterations", extent.iterations},
-          {"train_s", seconds},
-          {"samples_per_s", static_cast<double>(extent.samples_after(extent.iterations)) / seconds},
-          {"iteration_us", seconds * 1e6 / static_cast<double>(extent.iterations)},
-          {"loss", journal.loss()},
-          {"test_loss", journal.evaluation().loss},
-          {"test_accuracy", journal.evaluation().accuracy},
-          {"mechanism", mechanism_of(assembly, tally)},
-          {"by_worker", workers}};
+  Json summary{{"preset", settings.text("preset")},
+               {"model", prepared.work.name},
+               {"parameters", total_params(assembly.job.layers)},
+               {"workers", extent.workers},
+               {"batch", extent.batch},
+               {"iterations", extent.iterations},
+               {"train_s", to_seconds(journal.trained())},
+               {"samples_per_s", static_cast<double>(extent.samples_after(1)) / iteration},
+               {"iteration_us", iteration * 1e6}};
+  if (prepared.work.task) {
+    summary["data"] = settings.text("data");
+    summary["loss"] = journal.loss();
+  }
+  if (const auto& evaluation = journal.evaluation()) {
+    summary["test_loss"] = evaluation->loss;
+    summary["test_accuracy"] = evaluation->accuracy;
+  }
+  summary["mechanism"] = mechanism_of(assembly, tally);
+  summary["by_worker"] = workers;
+  return summary;
 }
 
 void print_table(const Json& summary, const std::string& folder) {
   const auto& mechanism = summary["mechanism"];
   const auto count = [&](const char* key) { return mechanism[key].get<std::int64_t>(); };
   Table table({{""}, {"", Table::Align::kRight}});
-  table.add_row(
-      {"test accuracy", fmt::format("{:.2f} %", summary["test_accuracy"].get<double>() * 100)});
+  if (summary.contains("test_accuracy")) {
+    table.add_row(
+        {"test accuracy", fmt::format("{:.2f} %", summary["test_accuracy"].get<double>() * 100)});
+  }
   table.add_row({"training time", fmt::format("{:.1f} s", summary["train_s"].get<double>())});
+  table.add_row(
+      {"iteration", fmt::format("{:.3f} ms", summary["iteration_us"].get<double>() / 1000)});
   table.add_row({"samples/s", fmt::format("{:.0f}", summary["samples_per_s"].get<double>())});
   table.add_row(
       {"sent", fmt::format("{:.1f} MB in {} messages", static_cast<double>(count("bytes")) / 1e6,
@@ -195,29 +149,31 @@ int train(const Settings& settings) {
   if (!prepared) {
     return bad_input(prepared.error());
   }
-  auto opened = Record::open(settings, settings.text("preset") + "-" + settings.text("model"));
+  auto opened = Record::open(settings, settings.text("preset") + "-" + prepared->work.name);
   if (!opened) {
     return bad_input(opened.error());
   }
   Record record = *std::move(opened);
-  choose_engine(prepared->task, Clock());
+  if (prepared->work.task) {
+    choose_engine(*prepared->work.task, Clock());
+  }
   std::vector<std::unique_ptr<Learner>> learners;
-  for (std::size_t w = 0; w < prepared->task.workers; ++w) {
-    learners.push_back(prepared->factory(w));
+  const Extent& extent = prepared->work.extent;
+  for (std::size_t w = 0; w < extent.workers; ++w) {
+    learners.push_back(prepared->work.factory(w));
   }
   Job job;
   job.layers = learners.front()->layers();
-  job.topology = Topology(prepared->task.workers, 1, 0);
+  job.topology = Topology(extent.workers, 1, 0);
   job.strategy = settings.strategy();
-  job.strategy.pipeline_warmup =
-      std::max(job.strategy.pipeline_warmup,
-               prepared->extent.iterations_in(settings.number("warmup-epochs")));
-  job.strategy.dgc.epoch_iterations = prepared->extent.per_epoch;
+  job.strategy.pipeline_warmup = std::max(job.strategy.pipeline_warmup,
+                                          extent.iterations_in(settings.number("warmup-epochs")));
+  job.strategy.dgc.epoch_iterations = extent.per_epoch;
   const Assembly assembly = assemble(std::move(job));
   record.watch(assembly);
 
   const Clock clock;
-  Journal journal(prepared->extent, clock, *learners.front(), record.folder());
+  Journal journal(extent, clock, *learners.front(), record.folder());
   train_on_threads(
       {.topology = assembly.job.topology,
        .chunks = *assembly.chunks,
@@ -225,12 +181,12 @@ int train(const Settings& settings) {
        .learners = learners,
        .rule = prepared->rule,
        .strategy = assembly.job.strategy,
-       .iterations = prepared->extent.iterations,
+       .iterations = extent.iterations,
        .clock = clock,
        .observer = record.observer(),
        .on_step = [&](std::size_t, Iteration t, double loss) { journal.on_step(t, loss); },
        .on_boundary = [&](Iteration t) { journal.on_boundary(t); },
-       .boundary_every = prepared->extent.per_epoch});
+       .boundary_every = extent.per_epoch});
   const Json summary = summarise(settings, *prepared, assembly, record.tally(), journal);
   if (const auto closed = record.close(summary); !closed) {
     return failed(closed.error());

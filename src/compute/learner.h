@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -15,8 +16,9 @@ class StepHooks {
  public:
   virtual ~StepHooks() = default;
 
-  // Before the forward pass first reads this layer's parameters; returns when they are in.
-  virtual void before_layer(LayerId layer) = 0;
+  // Before the forward pass first reads this layer's parameters; returns when they are in, and
+  // whether they had been before the call.
+  virtual bool before_layer(LayerId layer) = 0;
   // The loss is known: the backward pass begins.
   virtual void forward_done() = 0;
   // This layer's gradient is final and stays untouched until the layer's next backward pass.
@@ -44,10 +46,11 @@ class Learner {
   virtual void gradients_into(std::span<float> buffer) = 0;
 
   // Forward and backward on this worker's batch of the iteration, which is a function of the
-  // iteration alone. Every layer is announced to both hooks exactly once. Returns the loss.
+  // iteration alone. Every layer is announced to both hooks exactly once. Returns the loss, NaN if
+  // nothing is learnt.
   virtual double step(Iteration iteration, StepHooks& hooks) = 0;
-  // On the held-out data, with the parameters as they are now.
-  virtual Evaluation evaluate() = 0;
+  // On the held-out data, with the parameters as they are now; nothing if there is no such data.
+  virtual std::optional<Evaluation> evaluate() = 0;
 };
 
 using LearnerFactory = std::function<std::unique_ptr<Learner>(std::size_t rank)>;

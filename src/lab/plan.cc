@@ -25,12 +25,13 @@ Error bad_rate(const std::string& text) {
       text));
 }
 
-// A bucket that fills up while the link is idle lets its content pass at once. It must hold what
-// the kernel hands over in one piece, and what comes in between two looks at it.
+// The bucket fills up while the link is idle, and its content then passes at once. So it is small;
+// but it must hold two of the pieces that the kernel hands over, and what comes in while the timer
+// that looks after it is late.
 std::int64_t bucket_bytes(std::int64_t bits_per_second) {
-  constexpr std::int64_t kOnePiece = 65'536 + 2'048;
-  constexpr std::int64_t kLooksPerSecond = 8'000;
-  return std::max(kOnePiece, bits_per_second / 8 / kLooksPerSecond);
+  constexpr std::int64_t kTwoPieces = 131'072;
+  constexpr std::int64_t kLatesPerSecond = 2'000;
+  return std::max(kTwoPieces, bits_per_second / 8 / kLatesPerSecond);
 }
 
 Words limit(const std::string& device, std::int64_t bits_per_second) {

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
+
 #include "base/file.h"
 #include "model/document.h"
 
@@ -88,6 +91,19 @@ std::vector<Layer> Profile::layout() const {
     params.push_back(layer.params);
   }
   return lay_out(names, params);
+}
+
+Profile scaled(Profile profile, double time_scale, double param_scale) {
+  const auto stretched = [&](Duration time) { return from_us(to_us(time) * time_scale); };
+  for (LayerProfile& layer : profile.layers) {
+    layer.forward = stretched(layer.forward);
+    layer.backward = stretched(layer.backward);
+    if (layer.params > 0) {
+      const auto params = std::llround(static_cast<double>(layer.params) * param_scale);
+      layer.params = std::max<std::int64_t>(1, params);
+    }
+  }
+  return profile;
 }
 
 Result<Profile> parse_profile(const std::string& text, const std::string& source) {

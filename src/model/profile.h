@@ -30,6 +30,10 @@ struct Profile {
   std::vector<Layer> layout() const;
 };
 
+// The same net with every layer's time and number of parameters multiplied. A layer that has
+// parameters keeps at least one.
+Profile scaled(Profile profile, double time_scale, double param_scale);
+
 // Reads the JSON profile format; errors name the file and the key.
 Result<Profile> read_profile(const std::string& path);
 Result<Profile> parse_profile(const std::string& text, const std::string& source);

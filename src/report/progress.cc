@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 namespace sluice {
 namespace {
@@ -23,8 +24,11 @@ std::string clock_time(double seconds_left) {
 }  // namespace
 
 std::string render_progress(const ProgressState& state) {
-  std::string line = fmt::format("epoch {}/{}  step {}/{}  loss {:.4f}", state.epoch, state.epochs,
-                                 state.step, state.steps, state.loss);
+  std::string line =
+      fmt::format("epoch {}/{}  step {}/{}", state.epoch, state.epochs, state.step, state.steps);
+  if (!std::isnan(state.loss)) {
+    line += fmt::format("  loss {:.4f}", state.loss);
+  }
   const double elapsed = to_seconds(state.now);
   if (elapsed > 0 && state.step > 0) {
     const double left = static_cast<double>(state.steps - state.step);

@@ -12,6 +12,10 @@ class Clock {
   Time now() const {
     return std::chrono::duration_cast<Time>(std::chrono::steady_clock::now() - start_);
   }
+  // The same moment on the system's clock.
+  std::chrono::steady_clock::time_point at(Time moment) const {
+    return start_ + std::chrono::duration_cast<std::chrono::steady_clock::duration>(moment);
+  }
 
  private:
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();

@@ -10,7 +10,7 @@ double Trainer::step(Iteration iteration) {
   return loss;
 }
 
-void Trainer::before_layer(LayerId layer) {
+bool Trainer::before_layer(LayerId layer) {
   end_forward_span();
   const Time begin = world_.clock.now();
   const bool at_once = world_.gate.wait(layer, iteration_);
@@ -19,6 +19,7 @@ void Trainer::before_layer(LayerId layer) {
     world_.observer->waited(world_.worker, layer, iteration_, begin, since_);
   }
   in_forward_ = layer;
+  return at_once;
 }
 
 void Trainer::forward_done() { end_forward_span(); }

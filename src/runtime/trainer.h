@@ -31,7 +31,7 @@ class Trainer final : private StepHooks {
   double step(Iteration iteration);
 
  private:
-  void before_layer(LayerId layer) override;
+  bool before_layer(LayerId layer) override;
   void forward_done() override;
   void gradient_ready(LayerId layer) override;
   void end_forward_span();

@@ -10,7 +10,7 @@ namespace {
 
 class IgnoreHooks final : public StepHooks {
  public:
-  void before_layer(LayerId /*layer*/) override {}
+  bool before_layer(LayerId /*layer*/) override { return true; }
   void forward_done() override {}
   void gradient_ready(LayerId /*layer*/) override {}
 };

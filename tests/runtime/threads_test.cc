@@ -29,7 +29,7 @@ class FailingLearner final : public Learner {
     }
     return inner_->step(iteration, hooks);
   }
-  Evaluation evaluate() override { return inner_->evaluate(); }
+  std::optional<Evaluation> evaluate() override { return inner_->evaluate(); }
 
  private:
   std::unique_ptr<Learner> inner_;

@@ -57,7 +57,7 @@ class ToyLearner final : public Learner {
     return norm;
   }
 
-  Evaluation evaluate() override { return {}; }
+  std::optional<Evaluation> evaluate() override { return {}; }
 
  private:
   template <class F>

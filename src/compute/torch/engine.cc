@@ -47,7 +47,7 @@ void use_one_thread() {
 
 class NoHooks final : public StepHooks {
  public:
-  void before_layer(LayerId /*layer*/) override {}
+  bool before_layer(LayerId /*layer*/) override { return true; }
   void forward_done() override {}
   void gradient_ready(LayerId /*layer*/) override {}
 };

@@ -115,7 +115,7 @@ class NetworkLearner final : public Learner {
     return loss.item().toDouble();
   }
 
-  Evaluation evaluate() override {
+  std::optional<Evaluation> evaluate() override {
     const at::NoGradGuard no_grad;
     const DataSet& data = *task().test;
     network_->set_training(false);

@@ -110,11 +110,12 @@ class Reveal final : public StepHooks {
   }
   ~Reveal() override { revealer_.join(); }
 
-  void before_layer(LayerId layer) override {
+  bool before_layer(LayerId layer) override {
     std::unique_lock lock(mutex_);
     wanted_ = layer.index();
     changed_.notify_all();
     changed_.wait(lock, [&] { return wanted_ == kNothing; });
+    return false;
   }
   void forward_done() override {}
   void gradient_ready(LayerId /*layer*/) override {}
@@ -228,12 +229,13 @@ class Busy final : public StepHooks {
  public:
   explicit Busy(Learner& learner) : learner_(learner), initial_(copy_of(learner.parameters())) {}
 
-  void before_layer(LayerId id) override {
+  bool before_layer(LayerId id) override {
     const Layer& layer = learner_.layers()[id.index()];
     std::ranges::copy(part(initial_, layer), part(learner_.parameters(), layer).begin());
     if (!final_.empty()) {
       EXPECT_EQ(copy_of(part(learner_.gradients(), layer)), final_.at(id)) << layer.name;
     }
+    return true;
   }
   void forward_done() override { final_.clear(); }
   void gradient_ready(LayerId id) override {
@@ -331,7 +333,7 @@ TEST(NetworkLearnerTest, EvaluatesWithTheParametersAsTheyAre) {
   const auto learner = crooked_learners()(0);
   std::ranges::fill(learner->parameters(), 0.0F);
   // With nothing but zeros all three classes get the same score.
-  EXPECT_NEAR(learner->evaluate().loss, std::log(3.0), 1e-6);
+  EXPECT_NEAR(learner->evaluate()->loss, std::log(3.0), 1e-6);
   const Layer& exit = learner->layers()[3];
   part(learner->parameters(), exit).back() = 100;  // the bias of class 2
   std::int64_t twos = 0;
@@ -339,7 +341,7 @@ TEST(NetworkLearnerTest, EvaluatesWithTheParametersAsTheyAre) {
   for (const std::int64_t label : task.test->labels) {
     twos += label == 2 ? 1 : 0;
   }
-  EXPECT_DOUBLE_EQ(learner->evaluate().accuracy,
+  EXPECT_DOUBLE_EQ(learner->evaluate()->accuracy,
                    static_cast<double>(twos) / static_cast<double>(task.test->size()));
 }
 

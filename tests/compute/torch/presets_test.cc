@@ -33,12 +33,12 @@ TEST_P(PresetTrains, LowersTheLossOfAnMlp) {
   for (std::size_t w = 0; w < kWorkers; ++w) {
     learners.push_back((*factory)(w));
   }
-  const double before = learners.front()->evaluate().loss;
+  const double before = learners.front()->evaluate()->loss;
   const UpdateRule rule{.rate = {.base = 0.02F}, .momentum = 0.9F, .weight_decay = 0};
   testing::run_threaded(learners, Topology(kWorkers, 1, 0), find_preset(GetParam())->strategy, rule,
                         kIterations);
   for (const auto& learner : learners) {
-    EXPECT_LT(learner->evaluate().loss, before / 2);
+    EXPECT_LT(learner->evaluate()->loss, before / 2);
   }
 }
 

@@ -10,7 +10,10 @@ namespace sluice {
 // Writes down what it hears.
 class RecordedHooks : public StepHooks {
  public:
-  void before_layer(LayerId layer) override { note("read ", layer); }
+  bool before_layer(LayerId layer) override {
+    note("read ", layer);
+    return true;
+  }
   void forward_done() override { calls.emplace_back("forward done"); }
   void gradient_ready(LayerId layer) override { note("ready ", layer); }
 

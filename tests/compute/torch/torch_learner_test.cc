@@ -135,9 +135,9 @@ TEST(TorchLearnerTest, LearnsFashionMnist) {
       task_of("mlp", {first_samples(split->train, 2000), first_samples(split->test, 1000)});
   ASSERT_TRUE(configure(task));
   const auto learner = make_learner(task);
-  const Evaluation before = learner->evaluate();
+  const Evaluation before = learner->evaluate().value();
   train(*learner, 124);
-  const Evaluation after = learner->evaluate();
+  const Evaluation after = learner->evaluate().value();
   EXPECT_LT(before.accuracy, 0.3);
   EXPECT_GT(after.accuracy, 0.7);
   EXPECT_LT(after.loss, before.loss / 2);
@@ -148,9 +148,9 @@ TEST(TorchLearnerTest, LearnsSyntheticData) {
     const TorchTask task = small_task(model.name);
     ASSERT_TRUE(configure(task));
     const auto learner = make_learner(task);
-    const Evaluation before = learner->evaluate();
+    const Evaluation before = learner->evaluate().value();
     train(*learner, 20);
-    const Evaluation after = learner->evaluate();
+    const Evaluation after = learner->evaluate().value();
     EXPECT_LT(after.loss, before.loss) << model.name;
     EXPECT_GT(after.accuracy, before.accuracy + 0.2) << model.name;
   }

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "base/result.h"
+#include "cli/journal.h"
+#include "cli/settings.h"
+#include "compute/torch/torch_learner.h"
+#include "model/profile.h"
+
+namespace sluice::cli {
+
+// What the user wants to train: a model on data, or the replay of a profile.
+struct Workload {
+  std::string name;  // of the model, or of the profile behind "replay-"
+  Extent extent;
+  LearnerFactory factory;
+  std::optional<TorchTask> task;  // of a real model
+};
+
+Result<Workload> workload_of(const Settings& settings);
+
+// Reads a profile and applies the scales that the user asked for.
+Result<Profile> scaled_profile(const std::string& path, const Settings& settings);
+
+}  // namespace sluice::cli
