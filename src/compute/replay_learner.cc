@@ -64,7 +64,7 @@ class ReplayLearner final : public Learner {
 
   void compute(Duration time) {
     *busy_until_ += time;
-    sleeper_->sleep_until(*busy_until_);
+    sleeper_->rest_until(*busy_until_);
   }
 
   Profile profile_;

@@ -11,7 +11,7 @@ class Sleeper {
 
   virtual Time now() const = 0;
   // Returns at once if that moment has passed.
-  virtual void sleep_until(Time moment) const = 0;
+  virtual void rest_until(Time moment) const = 0;
 };
 
 }  // namespace sluice

@@ -43,6 +43,11 @@ bool on_path(const std::string& program) {
   return false;
 }
 
+Result<void> make_namespaces() {
+  constexpr int kAll = CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWUTS;
+  return unshare(kAll) == 0 ? Result<void>{} : system_error("unshare");
+}
+
 // Stands outside the lab and outlives it.
 class Owner {
  public:
@@ -107,7 +112,7 @@ Result<void> Owner::start_head() {
   report_ = ends[0];
   // Holds for the children of this process, not for itself.
   if (unshare(CLONE_NEWPID) != 0) {
-    return system_error("a PID namespace cannot be made; a container needs to be privileged");
+    return system_error("a PID namespace cannot be made");
   }
   head_ = fork();
   if (head_ == 0) {
@@ -193,6 +198,8 @@ std::vector<std::string> missing() {
   std::vector<std::string> lacks;
   if (geteuid() != 0) {
     lacks.emplace_back("the rights of root (run it with sudo)");
+  } else if (!in_child(make_namespaces)) {
+    lacks.emplace_back("the right to make namespaces (a container must be privileged)");
   }
   if (!on_path("ip") || !on_path("tc")) {
     lacks.emplace_back(

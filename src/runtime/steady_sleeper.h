@@ -10,7 +10,7 @@ namespace sluice {
 class SteadySleeper final : public Sleeper {
  public:
   Time now() const override { return clock_.now(); }
-  void sleep_until(Time moment) const override { std::this_thread::sleep_until(clock_.at(moment)); }
+  void rest_until(Time moment) const override { std::this_thread::sleep_until(clock_.at(moment)); }
 
  private:
   Clock clock_;

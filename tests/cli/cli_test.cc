@@ -24,9 +24,10 @@ struct Outcome {
 };
 
 // The arguments go through a shell, in a folder of their own.
-Outcome sluice(const std::string& arguments, const TemporaryFolder& folder) {
-  const std::string command = "cd '" + folder.path().string() + "' && '" SLUICE_BINARY "' " +
-                              arguments + " >out.txt 2>err.txt";
+Outcome sluice(const std::string& arguments, const TemporaryFolder& folder,
+               const std::string& environment = "") {
+  const std::string command = "cd '" + folder.path().string() + "' && " + environment +
+                              " '" SLUICE_BINARY "' " + arguments + " >out.txt 2>err.txt";
   const int status = std::system(command.c_str());
   return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, folder.read("out.txt"),
           folder.read("err.txt")};
@@ -44,7 +45,7 @@ void expect_refused(const Outcome& outcome, const std::string& complaint) {
 TEST(CliTest, AloneItPrintsHelp) {
   const Outcome outcome = sluice("");
   EXPECT_EQ(outcome.code, 0);
-  for (const char* command : {"train", "simulate", "presets", "models", "doctor"}) {
+  for (const char* command : {"train", "simulate", "presets", "models", "doctor", "lab"}) {
     EXPECT_THAT(outcome.out, HasSubstr(command));
   }
   EXPECT_EQ(outcome.err, "");
@@ -88,6 +89,86 @@ TEST(CliTest, BadFilesAreOneLineAndCodeTwo) {
   expect_refused(simulate("good.json", "bad.toml"), "bad.toml: \"a\\nb\": is not a known key");
   folder.write("run.toml", "slce = 3\n");
   expect_refused(sluice("train --config run.toml", folder), "run.toml: slce: is not a setting");
+}
+
+TEST(CliTest, ALabNeedsACommandAndItsTools) {
+  expect_refused(sluice("lab"), "lab: expected a command behind --");
+  expect_refused(sluice("lab --rate fast -- true"), "--rate: is \"fast\", expected a rate");
+  expect_refused(sluice("lab --hosts 0 -- true"), "--hosts: is 0, expected an integer from 1");
+  expect_refused(sluice("presets -- true"), "-- true: only lab takes a command");
+  const Outcome outcome = sluice("lab -- true", TemporaryFolder(), "PATH=.");
+  expect_refused(outcome, "lab: this machine lacks ");
+  EXPECT_THAT(outcome.err, HasSubstr("apt-get install iproute2"));
+  EXPECT_THAT(outcome.err, HasSubstr("apt-get install openmpi-bin"));
+}
+
+constexpr const char* kNet = R"({"name":"net","batch":8,"layers":[
+    {"name":"a","params":1000,"forward_us":100,"backward_us":200},
+    {"name":"b","params":30,"forward_us":100,"backward_us":200}]})";
+
+TEST(CliThreadsTest, AReplayTrainsAProfile) {
+  const TemporaryFolder folder;
+  folder.write("net.json", kNet);
+  const Outcome outcome = sluice(
+      "train --model replay:net.json --param-scale 0.1 --time-scale 0.5 --iterations 6 --workers 2 "
+      "--json --run run",
+      folder);
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const json summary = json::parse(outcome.out);
+  EXPECT_EQ(summary.at("model"), "replay-net");
+  EXPECT_EQ(summary.at("parameters"), 103);
+  EXPECT_EQ(summary.at("batch"), 8);
+  EXPECT_EQ(summary.at("iterations"), 6);
+  EXPECT_GT(summary.at("mechanism").at("bytes"), 0);
+  EXPECT_NEAR(summary.at("samples_per_s").get<double>(),
+              16e6 / summary.at("iteration_us").get<double>(), 1e-3);
+  for (const char* key : {"loss", "test_loss", "test_accuracy", "data"}) {
+    EXPECT_FALSE(summary.contains(key)) << key;
+  }
+  EXPECT_THAT(folder.read("run/metrics.jsonl"), testing::Not(HasSubstr("loss")));
+}
+
+TEST(CliThreadsTest, AReplayWithoutJsonHasNoAccuracyEither) {
+  const TemporaryFolder folder;
+  folder.write("net.json", kNet);
+  const Outcome outcome = sluice("train --model replay:net.json --iterations 2", folder);
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("iteration"));
+  EXPECT_THAT(outcome.out, testing::Not(HasSubstr("accuracy")));
+  EXPECT_THAT(outcome.err, testing::Not(HasSubstr("loss")));
+}
+
+TEST(CliTest, AReplayThatCannotBeIsOneLineAndCodeTwo) {
+  const TemporaryFolder folder;
+  folder.write("net.json", kNet);
+  const auto replay = [&](const std::string& more) {
+    return sluice("train --model replay:net.json " + more, folder);
+  };
+  expect_refused(sluice("train --model replay:none.json"), "none.json: cannot be read");
+  expect_refused(sluice("train --model replay:"), ": cannot be read");
+  expect_refused(replay("--param-scale 0"), "--param-scale: is 0, expected a number");
+  expect_refused(replay("--time-scale -1"), "--time-scale: is -1, expected a number");
+  expect_refused(replay("--epochs 2"), "--epochs: a replay has no data");
+  expect_refused(replay("--data synthetic"), "--data: a replay has no data");
+  expect_refused(sluice("train --time-scale 2"), "--time-scale: is for --model replay:");
+}
+
+TEST(CliTest, TheSimulatorTakesTheScalesToo) {
+  const TemporaryFolder folder;
+  folder.write("net.json", kNet);
+  folder.write("two.toml", "hosts = 2\nbandwidth_gbps = 1\n");
+  const auto simulate = [&](const std::string& scales) {
+    const Outcome outcome =
+        sluice("simulate --profile net.json --cluster two.toml --json " + scales, folder);
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    return json::parse(outcome.out);
+  };
+  const json plain = simulate("");
+  const json scaled = simulate("--time-scale 0.5 --param-scale 2");
+  EXPECT_EQ(plain.at("compute_us"), 600);
+  EXPECT_EQ(scaled.at("compute_us"), 300);
+  EXPECT_EQ(scaled.at("mechanism").at("bytes").get<int>(),
+            2 * plain.at("mechanism").at("bytes").get<int>());
 }
 
 TEST(CliTest, PresetsAreATableOrJson) {

@@ -177,5 +177,32 @@ RC_GTEST_PROP(ProfileProperty, GoodProfilesAreReadAsTheyAre, ()) {
   RC_ASSERT(read->backward() == from_us(count * (count - 1) / 16.0));
 }
 
+TEST(ProfileTest, ScalesTimesAndParameters) {
+  Profile profile;
+  profile.layers = {{"a", 100, from_us(10), from_us(20)},
+                    {"b", 0, from_us(1), from_us(0)},
+                    {"c", 3, from_us(0), from_us(7)}};
+  const Profile half = scaled(profile, 2, 0.1);
+  EXPECT_EQ(half.layers[0].params, 10);
+  EXPECT_EQ(half.layers[0].forward, from_us(20));
+  EXPECT_EQ(half.layers[0].backward, from_us(40));
+  EXPECT_EQ(half.layers[1].params, 0);
+  EXPECT_EQ(half.layers[2].params, 1);
+  EXPECT_EQ(half.compute(), from_us(76));
+}
+
+TEST(ProfileTest, TheShippedProfilesHaveThePublishedSizes) {
+  const auto params = [](const std::string& name) {
+    const auto profile = read_profile(SLUICE_SOURCE_DIR "/profiles/" + name + ".json");
+    return profile ? total_params(profile->layout()) : -1;
+  };
+  EXPECT_EQ(params("alexnet"), 61'100'840);
+  EXPECT_EQ(params("resnet18"), 11'689'512);
+  EXPECT_EQ(params("resnet50"), 25'557'032);
+  EXPECT_EQ(params("vgg16"), 138'357'544);
+  EXPECT_EQ(params("vgg19"), 143'667'240);
+  EXPECT_EQ(params("googlenet"), 13'004'888);
+}
+
 }  // namespace
 }  // namespace sluice

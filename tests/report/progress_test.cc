@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <limits>
 #include <sstream>
 
 namespace sluice {
@@ -22,6 +23,12 @@ ProgressState at_step(std::int64_t step, Time now) {
 
 std::size_t count(const std::string& text, char c) {
   return static_cast<std::size_t>(std::ranges::count(text, c));
+}
+
+TEST(ProgressTest, ALossThatIsNoneIsNotShown) {
+  ProgressState state = at_step(250, 20 * kSecond);
+  state.loss = std::numeric_limits<double>::quiet_NaN();
+  EXPECT_EQ(render_progress(state), "epoch 2/5  step 250/1000  1600 samples/s  ETA 1:00");
 }
 
 TEST(ProgressTest, RendersRateAndTimeLeft) {

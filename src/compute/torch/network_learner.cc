@@ -130,7 +130,7 @@ class NetworkLearner final : public Learner {
     }
     network_->set_training(true);
     const auto samples = static_cast<double>(data.size());
-    return {loss / samples, static_cast<double>(right) / samples};
+    return Evaluation{loss / samples, static_cast<double>(right) / samples};
   }
 
  private:

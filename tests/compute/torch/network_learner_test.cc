@@ -296,9 +296,10 @@ class StopAt final : public RecordedHooks {
  public:
   explicit StopAt(std::string call) : call_(std::move(call)) {}
 
-  void before_layer(LayerId layer) override {
-    RecordedHooks::before_layer(layer);
+  bool before_layer(LayerId layer) override {
+    const bool at_once = RecordedHooks::before_layer(layer);
     stop_if_reached();
+    return at_once;
   }
   void gradient_ready(LayerId layer) override {
     RecordedHooks::gradient_ready(layer);

@@ -1,0 +1,231 @@
+// Runs the program itself with real hosts, which needs root; skipped where something is missing.
+
+#include "lab/lab.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <thread>
+
+#include "lab/process.h"
+#include "support/temporary_folder.h"
+
+namespace sluice::lab {
+namespace {
+
+using testing::HasSubstr;
+using testing::MatchesRegex;
+using testing::Not;
+
+// Processes whose command line has this text.
+std::size_t processes_with(const std::string& text) {
+  std::size_t found = 0;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
+    std::ostringstream line;
+    line << std::ifstream(entry.path() / "cmdline").rdbuf();
+    found += line.str().find(text) != std::string::npos ? 1U : 0U;
+  }
+  return found;
+}
+
+bool comes_true(const std::function<bool()>& condition) {
+  for (int i = 0; i < 6000; ++i) {
+    if (condition()) {
+      return true;
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  return false;
+}
+
+// One `sluice lab`, in a folder of its own.
+class RunningLab {
+ public:
+  RunningLab(const Words& settings, const std::string& script) {
+    Words words{SLUICE_BINARY, "lab", "--run", "run"};
+    words.insert(words.end(), settings.begin(), settings.end());
+    words.insert(words.end(), {"--", "sh", "-c", script});
+    pid_ = fork();
+    if (pid_ == 0) {
+      (void)!chdir(folder_.path().c_str());
+      dup2(open("out.txt", O_WRONLY | O_CREAT, 0600), STDOUT_FILENO);
+      dup2(open("err.txt", O_WRONLY | O_CREAT, 0600), STDERR_FILENO);
+      (void)become(words);
+      _exit(127);
+    }
+  }
+  ~RunningLab() {
+    if (pid_ > 0) {
+      kill(pid_, SIGKILL);
+      wait();
+    }
+  }
+  RunningLab(const RunningLab&) = delete;
+  RunningLab& operator=(const RunningLab&) = delete;
+
+  void signal(int number) const { kill(pid_, number); }
+  int wait() {
+    int status = 0;
+    waitpid(pid_, &status, 0);
+    pid_ = -1;
+    return exit_code(status);
+  }
+  bool has(const std::string& file) const { return std::filesystem::exists(folder_.path() / file); }
+  std::string out() const { return folder_.read("out.txt"); }
+  std::string err() const { return folder_.read("err.txt"); }
+  std::string read(const std::string& file) const { return folder_.read(file); }
+
+ private:
+  TemporaryFolder folder_;
+  pid_t pid_ = -1;
+};
+
+class LabTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (const auto lacks = missing(); !lacks.empty()) {
+      GTEST_SKIP() << "this machine lacks " << fmt::format("{}", fmt::join(lacks, ", and "));
+    }
+  }
+
+  // A script that says when it runs and then does not end.
+  std::string endless() const { return "touch up-$(hostname); exec sleep " + marker_; }
+  // Of every process of an endless lab.
+  const std::string& marker() const { return marker_; }
+  static bool both_are_up(const RunningLab& lab) {
+    return comes_true([&] { return lab.has("up-h0") && lab.has("up-h1"); });
+  }
+
+ private:
+  std::string marker_ = fmt::format("98765.{}", getpid());
+};
+
+TEST_F(LabTest, HostsHaveNamesAndLimitedLinks) {
+  RunningLab lab({"--hosts", "2", "--rate", "300mbit", "--rate-of", "1=100mbit"},
+                 "echo $(hostname) $(tc qdisc show dev eth0)");
+  ASSERT_EQ(lab.wait(), 0) << lab.err();
+  EXPECT_THAT(lab.out(), HasSubstr("h0 qdisc tbf"));
+  EXPECT_THAT(lab.out(), MatchesRegex("(.|\n)*h0 [^\n]* rate 300Mbit (.|\n)*"));
+  EXPECT_THAT(lab.out(), MatchesRegex("(.|\n)*h1 [^\n]* rate 100Mbit (.|\n)*"));
+  EXPECT_THAT(lab.err(), HasSubstr("run/utilisation.csv"));
+}
+
+TEST_F(LabTest, WhatPassesTheLinksIsCounted) {
+  RunningLab lab({"--hosts", "2"}, R"(perl -MIO::Socket::INET -e '
+      if (`hostname` eq "h0\n") {
+        $server = IO::Socket::INET->new(Listen => 1, LocalPort => 5000);
+        $peer = $server->accept;
+        while (read($peer, $part, 65536)) { $bytes += length $part }
+        print "$bytes from ", $peer->peerhost, "\n";
+      } else {
+        for (1 .. 3000) {
+          last if $peer = IO::Socket::INET->new("h0:5000");
+          select undef, undef, undef, 0.01;
+        }
+        print $peer "x" x 3000000;
+      }')");
+  ASSERT_EQ(lab.wait(), 0) << lab.err();
+  EXPECT_EQ(lab.out(), "3000000 from 10.77.0.2\n");
+  const auto summary = nlohmann::json::parse(lab.read("run/summary.json"));
+  EXPECT_GT(summary.at("hosts").at(0).at("rx_bytes"), 3'000'000);
+  EXPECT_LT(summary.at("hosts").at(0).at("tx_bytes"), 1'000'000);
+  EXPECT_GT(summary.at("hosts").at(1).at("tx_bytes"), 3'000'000);
+
+  std::istringstream rows(lab.read("run/utilisation.csv"));
+  std::string row;
+  std::getline(rows, row);
+  EXPECT_EQ(row + "\n", kTrafficHeader);
+  std::size_t count = 0;
+  for (double latest = 0; std::getline(rows, row); ++count) {
+    EXPECT_THAT(row, MatchesRegex("[0-9]+\\.[0-9]{6},[01],[0-9]+,[0-9]+"));
+    EXPECT_GE(std::stod(row), latest);
+    latest = std::stod(row);
+  }
+  EXPECT_GE(count, 4U);
+}
+
+TEST_F(LabTest, WorkersFillOneHostAfterTheOther) {
+  RunningLab lab({"--hosts", "2", "--workers-per-host", "2"},
+                 "echo $OMPI_COMM_WORLD_RANK on $(hostname)");
+  ASSERT_EQ(lab.wait(), 0) << lab.err();
+  for (const char* line : {"0 on h0\n", "1 on h0\n", "2 on h1\n", "3 on h1\n"}) {
+    EXPECT_THAT(lab.out(), HasSubstr(line));
+  }
+}
+
+TEST_F(LabTest, SluiceIsThisVeryProgram) {
+  RunningLab lab({"--hosts", "1"}, "sluice --version");
+  EXPECT_EQ(lab.wait(), 0) << lab.err();
+  EXPECT_THAT(lab.out(), MatchesRegex("sluice [0-9.]+\n"));
+}
+
+TEST_F(LabTest, TheExitCodeIsTheCommands) {
+  RunningLab lab({"--hosts", "2"}, "[ $(hostname) = h0 ] || exit 7");
+  EXPECT_EQ(lab.wait(), 7);
+}
+
+TEST_F(LabTest, SeveralStandAtOnce) {
+  RunningLab one({"--hosts", "2"}, endless());
+  ASSERT_TRUE(both_are_up(one));
+  RunningLab two({"--hosts", "2"}, "hostname");
+  EXPECT_EQ(two.wait(), 0) << two.err();
+  EXPECT_THAT(two.out(), HasSubstr("h1"));
+  EXPECT_GE(processes_with(marker()), 2U);
+}
+
+TEST_F(LabTest, NothingIsLeftAfterAnInterrupt) {
+  for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
+    RunningLab lab({"--hosts", "2"}, endless());
+    ASSERT_TRUE(both_are_up(lab));
+    ASSERT_GE(processes_with(marker()), 2U);
+    lab.signal(number);
+    EXPECT_EQ(lab.wait(), 128 + number);
+    EXPECT_EQ(processes_with(marker()), 0U);
+    EXPECT_TRUE(lab.has("run/summary.json"));
+  }
+}
+
+TEST_F(LabTest, NothingIsLeftAfterAnInterruptOfACommandThatDoesNotCare) {
+  RunningLab lab({"--hosts", "2"},
+                 "trap '' INT TERM; touch up-$(hostname); while :; do sleep 0.1; "
+                 "done # " +
+                     marker());
+  ASSERT_TRUE(both_are_up(lab));
+  lab.signal(SIGINT);
+  lab.signal(SIGINT);
+  EXPECT_EQ(lab.wait(), 128 + SIGINT);
+  EXPECT_EQ(processes_with(marker()), 0U);
+}
+
+TEST_F(LabTest, NothingIsLeftAfterAKill) {
+  RunningLab lab({"--hosts", "2"}, endless());
+  ASSERT_TRUE(both_are_up(lab));
+  lab.signal(SIGKILL);
+  lab.wait();
+  EXPECT_TRUE(comes_true([&] { return processes_with(marker()) == 0; }));
+}
+
+TEST_F(LabTest, TheMachineItselfStaysAsItWas) {
+  const auto read = [](const char* path) {
+    std::ostringstream text;
+    text << std::ifstream(path).rdbuf();
+    return text.str();
+  };
+  const std::string mounts = read("/proc/mounts");
+  RunningLab lab({"--hosts", "2"}, endless());
+  ASSERT_TRUE(both_are_up(lab));
+  EXPECT_EQ(read("/proc/mounts"), mounts);
+  EXPECT_THAT(read("/proc/net/dev"), Not(HasSubstr("port0")));
+}
+
+}  // namespace
+}  // namespace sluice::lab

@@ -1,0 +1,138 @@
+#include "lab/plan.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+
+namespace sluice::lab {
+namespace {
+
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Not;
+using testing::StartsWith;
+
+std::string text(const Words& words) { return fmt::format("{}", fmt::join(words, " ")); }
+
+// The steps of one place, as text.
+std::vector<std::string> steps_at(const Spec& spec, std::optional<std::size_t> host) {
+  std::vector<std::string> texts;
+  for (const Step& step : network_steps(spec)) {
+    if (step.host == host) {
+      texts.push_back(text(step.words));
+    }
+  }
+  return texts;
+}
+
+std::string value_behind(const Words& words, const std::string& key) {
+  const auto found = std::ranges::find(words, key);
+  return found == words.end() ? "" : *(found + 1);
+}
+
+TEST(LabRateTest, ReadsRates) {
+  EXPECT_EQ(*parse_rate("1gbit"), Rate(1'000'000'000));
+  EXPECT_EQ(*parse_rate("2.5mbit"), Rate(2'500'000));
+  EXPECT_EQ(*parse_rate("64kbit"), Rate(64'000));
+  EXPECT_EQ(*parse_rate("none"), Rate());
+}
+
+TEST(LabRateTest, RefusesWhatIsNone) {
+  for (const char* bad : {"", "1", "gbit", "1Gbit", "1gbit ", " 1gbit", "-1gbit", "0gbit",
+                          "nangbit", "infgbit", "1e9gbit", "1bit", "1gbits"}) {
+    const auto rate = parse_rate(bad);
+    ASSERT_FALSE(rate) << bad;
+    EXPECT_THAT(rate.error().message(), StartsWith(fmt::format("is \"{}\", expected a rate", bad)));
+  }
+}
+
+TEST(LabRateTest, SomeHostsMayDiffer) {
+  EXPECT_THAT(*parse_rates(3, "1mbit", ""), ElementsAre(1'000'000, 1'000'000, 1'000'000));
+  EXPECT_THAT(*parse_rates(3, "1mbit", "2=none,0=3mbit"),
+              ElementsAre(3'000'000, 1'000'000, std::nullopt));
+}
+
+TEST(LabRateTest, NamesTheFlagAndTheEntry) {
+  EXPECT_THAT(parse_rates(3, "fast", "").error().message(), StartsWith("--rate: is \"fast\""));
+  for (const char* bad : {"3=1gbit", "1gbit", "x=1gbit", "1x=1gbit", "-1=1gbit", "=1gbit"}) {
+    const auto rates = parse_rates(3, "1gbit", bad);
+    ASSERT_FALSE(rates) << bad;
+    EXPECT_THAT(rates.error().message(), StartsWith(fmt::format("--rate-of: \"{}\"", bad)));
+    EXPECT_THAT(rates.error().message(), HasSubstr("from 0 to 2"));
+  }
+  EXPECT_THAT(parse_rates(3, "1gbit", "1=fast").error().message(),
+              StartsWith("--rate-of: host 1: is \"fast\""));
+}
+
+TEST(LabPlanTest, BothEndsOfALinkAreLimited) {
+  const Spec spec{{Rate(1'000'000'000), Rate(), Rate(500'000'000)}, 1, {"true"}};
+  const auto limits = [&](std::optional<std::size_t> place) {
+    auto steps = steps_at(spec, place);
+    std::erase_if(steps, [](const std::string& step) { return !step.starts_with("tc "); });
+    return steps;
+  };
+  EXPECT_THAT(limits({}),
+              ElementsAre(StartsWith("tc qdisc add dev port0 root tbf rate 1000000000bit"),
+                          StartsWith("tc qdisc add dev port2 root tbf rate 500000000bit")));
+  EXPECT_THAT(limits(0),
+              ElementsAre(StartsWith("tc qdisc add dev eth0 root tbf rate 1000000000bit")));
+  EXPECT_THAT(limits(1), ElementsAre());
+  EXPECT_THAT(limits(2),
+              ElementsAre(StartsWith("tc qdisc add dev eth0 root tbf rate 500000000bit")));
+}
+
+TEST(LabPlanTest, EveryHostHasAnAddressThatAllKnow) {
+  const Spec spec{std::vector<Rate>(kMostHosts), 1, {"true"}};
+  const std::string known = "\n" + hosts_file(kMostHosts);
+  std::set<std::string> addresses;
+  for (std::size_t h = 0; h < kMostHosts; ++h) {
+    const auto steps = steps_at(spec, h);
+    const auto add = std::ranges::find_if(
+        steps, [](const std::string& step) { return step.starts_with("ip address add "); });
+    ASSERT_NE(add, steps.end());
+    const std::string address = add->substr(15, add->find('/') - 15);
+    EXPECT_TRUE(addresses.insert(address).second) << address;
+    EXPECT_THAT(known, HasSubstr("\n" + address + " " + host_name(h) + "\n"));
+  }
+  EXPECT_THAT(steps_at(spec, {}), Not(Contains(HasSubstr(*addresses.rbegin() + "/24 dev switch"))));
+}
+
+TEST(LabPlanTest, LinksComeBeforeWhatIsSetOnThem) {
+  const Spec spec{std::vector<Rate>(2, Rate(1'000'000)), 1, {"true"}};
+  std::set<std::size_t> joined;
+  for (const Step& step : network_steps(spec)) {
+    for (std::size_t h = 0; h < 2; ++h) {
+      if (text(step.words).starts_with("ip link add " + port_name(h))) {
+        joined.insert(h);
+      } else if (step.host == h || testing::Matches(Contains(port_name(h)))(step.words)) {
+        EXPECT_TRUE(joined.contains(h)) << text(step.words);
+      }
+    }
+  }
+  EXPECT_EQ(joined.size(), 2U);
+}
+
+TEST(LabPlanTest, TheCommandStandsLastAndUntouched) {
+  const Spec spec{std::vector<Rate>(3), 2, {"sh", "-c", "echo 'a b'", "-np"}};
+  const Words words = launch_words(spec);
+  ASSERT_GT(words.size(), 6U);
+  EXPECT_EQ(words.front(), "mpirun");
+  EXPECT_TRUE(std::equal(spec.command.rbegin(), spec.command.rend(), words.rbegin()));
+  EXPECT_EQ(value_behind(words, "-np"), "6");
+  EXPECT_EQ(value_behind(words, "--host"), "h0:2,h1:2,h2:2");
+}
+
+TEST(LabPlanTest, WorkersOfOneHostShareMemory) {
+  const auto transports = [](std::size_t per_host) {
+    return value_behind(launch_words({std::vector<Rate>(2), per_host, {"true"}}), "btl");
+  };
+  EXPECT_EQ(transports(1), "self,tcp");
+  EXPECT_EQ(transports(2), "self,vader,tcp");
+}
+
+}  // namespace
+}  // namespace sluice::lab
