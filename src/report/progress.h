@@ -14,7 +14,7 @@ struct ProgressState {
   std::int64_t epochs = 0;
   std::int64_t step = 0;  // over all epochs
   std::int64_t steps = 0;
-  double loss = 0;  // NaN: there is none, and none is shown
+  double loss = 0;           // NaN: there is none, and none is shown
   std::int64_t samples = 0;  // seen so far, by all workers
   Time now{0};               // since the start of training
 };
