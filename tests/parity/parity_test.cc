@@ -118,7 +118,7 @@ class WholeLearner final : public Learner {
     }
     return 0;
   }
-  Evaluation evaluate() override { return {}; }
+  std::optional<Evaluation> evaluate() override { return {}; }
 
  private:
   testing::ToyLearner toy_;
