@@ -8,17 +8,20 @@
 
 namespace sluice {
 
+Collective collective_for(const Job& job, std::int64_t params) {
+  if (job.strategy.collective) {
+    return *job.strategy.collective;
+  }
+  if (job.strategy.sparse()) {
+    return Collective::kRecursiveDoubling;
+  }
+  return cheapest_collective(Party(job).size(), coded_size(job.strategy, params, 1), job.link);
+}
+
 std::vector<Collective> collectives_for(const Job& job, const ChunkMap& chunks) {
-  const auto choose = [&](const Chunk& chunk) {
-    if (job.strategy.sparse()) {
-      return Collective::kRecursiveDoubling;
-    }
-    return cheapest_collective(Party(job).size(), coded_size(job.strategy, chunk.range.size(), 1),
-                               job.link);
-  };
   std::vector<Collective> collectives;
   for (const Chunk& chunk : chunks.all()) {
-    collectives.push_back(job.strategy.collective ? *job.strategy.collective : choose(chunk));
+    collectives.push_back(collective_for(job, chunk.range.size()));
   }
   return collectives;
 }
@@ -31,7 +34,7 @@ AllReduceWorker::AllReduceWorker(const Job& job, std::shared_ptr<const ChunkMap>
               native_ ? std::vector<Collective>(chunk_map->size(), Collective::kRing)
                       : collectives_for(job, *chunk_map),
               self, Party(job), chunk_map),
-      states_(chunks().size()),
+      states_(chunks().size(), State{.applied = job.first, .summed = job.first}),
       sums_(job.strategy.sparse() ? chunks().size() * job.strategy.gradient_slots() : 0) {}
 
 BufferRange AllReduceWorker::landing(const Message& message) const {

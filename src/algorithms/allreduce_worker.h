@@ -7,7 +7,10 @@
 
 namespace sluice {
 
-// How each chunk is reduced: as the strategy says, or as is cheapest on the job's links.
+// How a chunk of so many parameters is reduced: as the strategy says, or as is cheapest on the
+// job's links.
+Collective collective_for(const Job& job, std::int64_t params);
+// The same for each chunk.
 std::vector<Collective> collectives_for(const Job& job, const ChunkMap& chunks);
 
 // Training without servers: the workers sum each chunk among themselves, and every one applies the
@@ -25,7 +28,7 @@ class AllReduceWorker final : public Worker {
     Iteration next = 0;     // the iteration that waits for this chunk; 0 if none does
     Iteration applied = 0;  // gradients in the parameters
     Iteration summed = 0;   // gradients whose sums are there, from the first on without a gap
-    std::vector<Iteration> summed_early;
+    std::vector<Iteration> summed_early = {};
     bool updating = false;
   };
 

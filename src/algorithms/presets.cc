@@ -42,6 +42,10 @@ constexpr std::array kPresets{
     Preset{"single",
            point(Algorithm::kBsp, Exchange::kAllReduce, Partition::kWhole, Order::kAfterBackward),
            "all gradients in one message after backward", "MG-WFBP"},
+    Preset{"mg-wfbp",
+           point(Algorithm::kBsp, Exchange::kAllReduce, Partition::kMerged, Order::kFifo),
+           "wait-free backpropagation with layers merged where a start-up costs more than waiting",
+           "MG-WFBP"},
     Preset{"ps-sync",
            point(Algorithm::kBsp, Exchange::kBroadcast, Partition::kWhole, Order::kAfterBackward),
            "servers, all gradients at once after backward", "Pipe-SGD"},
@@ -91,6 +95,22 @@ constexpr std::array kPresets{
         "ar-sgd with the sparse sum of the largest 0.1 % of each gradient", "Analysis"},
 };
 
+Result<void> validate_merged(const Strategy& strategy) {
+  if (strategy.exchange != Exchange::kAllReduce) {
+    return Error("partition merged does not go with exchange " +
+                 std::string(name_of(kExchangeNames, strategy.exchange)) +
+                 ": it weighs the start-up of an all-reduce against waiting for more layers; take "
+                 "exchange allreduce, or partition layer or slice");
+  }
+  if (strategy.algorithm != Algorithm::kBsp) {
+    return Error("partition merged does not go with algorithm " +
+                 std::string(name_of(kAlgorithmNames, strategy.algorithm)) +
+                 ": its plan is for sums that the next iteration waits for; take algorithm bsp, or "
+                 "partition whole");
+  }
+  return {};
+}
+
 }  // namespace
 
 std::span<const Preset> presets() { return kPresets; }
@@ -122,6 +142,11 @@ Result<void> validate_exchange(const Strategy& strategy) {
     return Error("partition kvstore splits layers over parameter servers, and exchange " +
                  std::string(name_of(kExchangeNames, strategy.exchange)) +
                  " has none; take partition layer or slice, or exchange ps-pull or ps-broadcast");
+  }
+  if (strategy.partition == Partition::kMerged) {
+    if (const auto mergeable = validate_merged(strategy); !mergeable) {
+      return mergeable;
+    }
   }
   switch (strategy.algorithm) {
     case Algorithm::kBsp:

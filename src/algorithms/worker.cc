@@ -7,6 +7,7 @@ namespace sluice {
 
 Worker::Worker(const Job& job, std::shared_ptr<const ChunkMap> chunks, NodeId self)
     : strategy_(job.strategy),
+      first_(job.first),
       first_chunk_(job.strategy.uses_servers() && job.strategy.staggered ? self.index() : 0),
       topology_(job.topology),
       party_(job),
@@ -20,7 +21,7 @@ Worker::Worker(const Job& job, std::shared_ptr<const ChunkMap> chunks, NodeId se
 void Worker::handle(const Event& event, Effects& effects) {
   if (std::holds_alternative<Started>(event)) {
     for (std::size_t l = 0; l < chunks_->layers(); ++l) {
-      effects.release(self_, LayerId(l), 0);
+      effects.release(self_, LayerId(l), first_);
     }
   } else if (const auto* ready = std::get_if<GradientReady>(&event)) {
     on_gradient(*ready, effects);

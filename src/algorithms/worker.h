@@ -68,6 +68,7 @@ class Worker : public Protocol {
   void on_backward_done(const BackwardDone& event, Effects& effects);
 
   Strategy strategy_;
+  Iteration first_;
   // Where in a layer this worker begins. If all began with the same chunk, all would flood the
   // same server first.
   std::size_t first_chunk_;

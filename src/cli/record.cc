@@ -2,6 +2,7 @@
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <ctime>
 #include <filesystem>
@@ -61,6 +62,12 @@ Result<Record> Record::open(const Settings& settings, const std::string& name) {
 
 void Record::watch(const Assembly& assembly) {
   const Job& job = assembly.job;
+  if (tally_ != nullptr) {
+    if (trace_ != nullptr) {
+      trace_->rename_chunks(job.first, chunk_names(job.layers, *assembly.chunks));
+    }
+    return;
+  }
   tally_ = std::make_unique<Tally>(job.topology);
   std::vector<Observer*> observers{tally_.get()};
   if (!trace_path_.empty()) {
@@ -78,8 +85,17 @@ Result<void> Record::close(const nlohmann::ordered_json& summary) {
   return trace_ ? trace_->write(trace_path_) : Result<void>{};
 }
 
-nlohmann::ordered_json mechanism_of(const Assembly& assembly, const Tally& tally) {
-  const Counters counters = assembly.counters();
+std::vector<std::string> groups_of(const Assembly& assembly) {
+  const ChunkNames name = chunk_names(assembly.job.layers, *assembly.chunks);
+  std::vector<std::string> groups;
+  for (std::size_t c = assembly.chunks->size(); c-- > 0;) {
+    groups.push_back(name(ChunkId(c)));
+  }
+  return groups;
+}
+
+nlohmann::ordered_json mechanism_of(const Assembly& assembly, const Counters& counters,
+                                    const Tally& tally) {
   nlohmann::ordered_json by_kind;
   const auto traffic = tally.sent_by_kind();
   for (std::size_t k = 0; k < traffic.size(); ++k) {
@@ -109,6 +125,29 @@ nlohmann::ordered_json mechanism_of(const Assembly& assembly, const Tally& tally
           {"chunks_by_collective", collectives},
           {"hidden_share", tally.hidden_share()},
           {"sent_by_kind", by_kind}};
+}
+
+nlohmann::ordered_json to_json(const Merging& merging) {
+  return {{"groups", merging.groups},
+          {"startup_us", to_us(merging.cost.startup)},
+          {"ns_per_byte", merging.cost.ns_per_byte},
+          {"predicted_us", to_us(merging.predicted)},
+          {"iteration_us", to_us(merging.iteration)},
+          {"replans", merging.replans}};
+}
+
+void add_rows(const nlohmann::ordered_json& merging, Table& table) {
+  const auto number = [&](const char* key) { return merging[key].get<double>(); };
+  const auto groups = merging["groups"].get<std::vector<std::string>>();
+  table.add_row(
+      {"messages, merged", fmt::format("{}: {}", groups.size(), fmt::join(groups, ", "))});
+  table.add_row(
+      {"time of an all-reduce",
+       fmt::format("{:.1f} us + {:.4f} ns a byte", number("startup_us"), number("ns_per_byte"))});
+  table.add_row({"iteration as planned / as it was",
+                 fmt::format("{:.3f} / {:.3f} ms", number("predicted_us") / 1000,
+                             number("iteration_us") / 1000)});
+  table.add_row({"plans changed", fmt::format("{}", merging["replans"].get<int>())});
 }
 
 }  // namespace sluice::cli

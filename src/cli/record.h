@@ -8,7 +8,9 @@
 
 #include "algorithms/assembly.h"
 #include "cli/settings.h"
+#include "model/cluster.h"
 #include "report/run_folder.h"
+#include "report/table.h"
 #include "report/tally.h"
 #include "report/tee.h"
 #include "report/trace.h"
@@ -26,7 +28,7 @@ class Record {
   // In a folder as by open_run_folder().
   static Result<Record> open(const Settings& settings, const std::string& name);
 
-  // Begins to watch; the assembly must outlive the record.
+  // Begins to watch, or goes on with another assembly of the same run.
   void watch(const Assembly& assembly);
   Observer* observer() { return tee_.get(); }
   const Tally& tally() const { return *tally_; }
@@ -44,6 +46,23 @@ class Record {
 };
 
 // What the mechanisms did, for the summary: messages, bytes, chunks, overtakings, overlap.
-nlohmann::ordered_json mechanism_of(const Assembly& assembly, const Tally& tally);
+// The counters are those of the whole run, the assembly its last.
+nlohmann::ordered_json mechanism_of(const Assembly& assembly, const Counters& counters,
+                                    const Tally& tally);
+
+// The plan of a run with partition merged, and what came of it.
+struct Merging {
+  std::vector<std::string> groups;  // in the order of sending
+  AllReduceCost cost;
+  Duration predicted{0};
+  Duration iteration{0};  // as it was
+  int replans = 0;
+};
+
+// The groups of the assembly's layers, by name.
+std::vector<std::string> groups_of(const Assembly& assembly);
+nlohmann::ordered_json to_json(const Merging& merging);
+// Shows the same in a table of two columns.
+void add_rows(const nlohmann::ordered_json& merging, Table& table);
 
 }  // namespace sluice::cli

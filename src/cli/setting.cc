@@ -121,6 +121,14 @@ void for_each_value(Visit visit) {
       [](auto& s) -> auto& { return s.pipeline_warmup; });
 }
 
+// The value of a word that its form has let pass.
+template <class NameTable>
+auto known(const NameTable& names, const std::string& word) {
+  const auto value = value_of(names, word);
+  check(value.has_value(), "a word has a known value");
+  return *value;
+}
+
 }  // namespace
 
 std::vector<Setting> all_settings() {
@@ -135,6 +143,8 @@ std::vector<Setting> all_settings() {
     all.push_back({key, kRuns, form, access(strategy), help});
   });
   const std::vector<Setting> others{
+      {"merge", kRuns, Form::word(words_of(kMergeNames)), name_of(kMergeNames, strategy.merge),
+       "partition merged: the best groups of layers, or those of MG-WFBP's greedy rule"},
       {"deal", kRuns, Form::word({"staggered", "round-robin"}), "staggered",
        "whether each worker begins a layer with another piece"},
       {"collective", kRuns, Form::word(collective_words()), "auto",
@@ -199,7 +209,8 @@ std::vector<Setting> settings_of(Command command) {
 }
 
 Json to_values(const Strategy& strategy) {
-  Json values{{"deal", strategy.staggered ? "staggered" : "round-robin"},
+  Json values{{"merge", name_of(kMergeNames, strategy.merge)},
+              {"deal", strategy.staggered ? "staggered" : "round-robin"},
               {"collective", strategy.collective ? name_of(kCollectiveNames, *strategy.collective)
                                                  : std::string_view("auto")}};
   for_each_value([&](const char* key, const Form&, const char*, auto access) {
@@ -213,6 +224,7 @@ Json to_values(const Strategy& strategy) {
 
 Strategy to_strategy(const Json& values) {
   Strategy strategy;
+  strategy.merge = known(kMergeNames, values.at("merge"));
   strategy.staggered = values.at("deal") == "staggered";
   strategy.collective = value_of(kCollectiveNames, values.at("collective").get<std::string>());
   strategy.seed = values.at("seed");
@@ -220,9 +232,7 @@ Strategy to_strategy(const Json& values) {
     values.at(key).get_to(access(strategy));
   });
   for_each_axis([&](const char* key, const char*, const auto& names, auto member) {
-    const auto value = value_of(names, values.at(key).get<std::string>());
-    check(value.has_value(), "an axis has a known value");
-    strategy.*member = *value;
+    strategy.*member = known(names, values.at(key));
   });
   return strategy;
 }

@@ -10,6 +10,8 @@
 #include "cli/record.h"
 #include "cli/workload.h"
 #include "model/cluster.h"
+#include "partition/merge.h"
+#include "planner/allreduce_cost.h"
 #include "report/table.h"
 #include "sim/bound.h"
 #include "sim/simulator.h"
@@ -48,6 +50,15 @@ Result<Job> job_of(const Settings& settings, const Profile& profile, const Clust
     return valid.error();
   }
   return job;
+}
+
+// Groups the layers for partition merged, by what the simulator is going to charge.
+Merging plan_groups(Job& job, const Profile& profile, const Cluster& cluster) {
+  Merging merging{.groups = {}, .cost = simulated_allreduce(job, cluster)};
+  MergePlan plan = merge(profile, merging.cost, job.strategy.merge);
+  job.groups = std::move(plan.groups);
+  merging.predicted = plan.iteration;
+  return merging;
 }
 
 // Simulated before the iterations that are asked for, so that those are of the steady state.
@@ -93,7 +104,7 @@ Json summarise(const Settings& settings, const Profile& profile, const Cluster& 
       {"overtakings_channel", result.channel_overtakings},
       {"events", result.events},
   };
-  summary["mechanism"] = mechanism_of(assembly, tally);
+  summary["mechanism"] = mechanism_of(assembly, assembly.counters(), tally);
   return summary;
 }
 
@@ -138,6 +149,9 @@ void print_table(const Json& summary, const std::string& folder) {
                              mechanism["overtakings_inbox"].get<std::int64_t>())});
   table.add_row({"communication hidden",
                  fmt::format("{:.1f} %", mechanism["hidden_share"].get<double>() * 100)});
+  if (summary.contains("merging")) {
+    add_rows(summary["merging"], table);
+  }
   print(table.render());
   print(fmt::format("report in {}\n", folder));
 }
@@ -153,16 +167,19 @@ int simulate(const Settings& settings) {
   if (!cluster) {
     return bad_input(cluster.error());
   }
-  auto job = job_of(settings, *profile, *cluster);
-  if (!job) {
-    return bad_input(job.error());
+  auto valid = job_of(settings, *profile, *cluster);
+  if (!valid) {
+    return bad_input(valid.error());
   }
+  Job job = *std::move(valid);
   auto record = Record::open(settings, "simulate-" + settings.text("preset") + "-" + profile->name);
   if (!record) {
     return bad_input(record.error());
   }
   Record kept = *std::move(record);
-  const Assembly assembly = assemble(*std::move(job));
+  const bool merges = job.strategy.partition == Partition::kMerged;
+  Merging merging = merges ? plan_groups(job, *profile, *cluster) : Merging{};
+  const Assembly assembly = assemble(std::move(job));
   kept.watch(assembly);
   const SimulationResult result =
       sluice::simulate({.profile = *profile,
@@ -171,7 +188,12 @@ int simulate(const Settings& settings) {
                         .iterations = settings.integer("iterations") + kWarmUp,
                         .channel_order = assembly.job.strategy.order,
                         .observer = kept.observer()});
-  const Json summary = summarise(settings, *profile, *cluster, assembly, result, kept.tally());
+  Json summary = summarise(settings, *profile, *cluster, assembly, result, kept.tally());
+  if (merges) {
+    merging.groups = groups_of(assembly);
+    merging.iteration = result.iteration_time();
+    summary["merging"] = to_json(merging);
+  }
   if (const auto written = write_metrics(result, kept.folder()); !written) {
     return failed(written.error());
   }

@@ -10,9 +10,9 @@
 #include "cli/console.h"
 #include "cli/journal.h"
 #include "cli/record.h"
+#include "cli/training.h"
 #include "cli/workload.h"
 #include "report/table.h"
-#include "runtime/threads/thread_training.h"
 
 namespace sluice::cli {
 namespace {
@@ -84,7 +84,7 @@ void choose_engine(const TorchTask& task, const Clock& clock) {
   }
 }
 
-Json summarise(const Settings& settings, const Prepared& prepared, const Assembly& assembly,
+Json summarise(const Settings& settings, const Prepared& prepared, const Trained& trained,
                const Tally& tally, const Journal& journal) {
   const Extent& extent = prepared.work.extent;
   const double iteration = to_seconds(journal.steady_iteration());
@@ -96,7 +96,7 @@ Json summarise(const Settings& settings, const Prepared& prepared, const Assembl
   }
   Json summary{{"preset", settings.text("preset")},
                {"model", prepared.work.name},
-               {"parameters", total_params(assembly.job.layers)},
+               {"parameters", total_params(trained.assembly.job.layers)},
                {"workers", extent.workers},
                {"batch", extent.batch},
                {"iterations", extent.iterations},
@@ -111,8 +111,11 @@ Json summarise(const Settings& settings, const Prepared& prepared, const Assembl
     summary["test_loss"] = evaluation->loss;
     summary["test_accuracy"] = evaluation->accuracy;
   }
-  summary["mechanism"] = mechanism_of(assembly, tally);
+  summary["mechanism"] = mechanism_of(trained.assembly, trained.counters, tally);
   summary["by_worker"] = workers;
+  if (trained.merging) {
+    summary["merging"] = to_json(*trained.merging);
+  }
   return summary;
 }
 
@@ -138,6 +141,9 @@ void print_table(const Json& summary, const std::string& folder) {
   table.add_row({"overtook another in a server", fmt::format("{}", count("overtakings_inbox"))});
   table.add_row({"communication hidden behind compute",
                  fmt::format("{:.1f} %", mechanism["hidden_share"].get<double>() * 100)});
+  if (summary.contains("merging")) {
+    add_rows(summary["merging"], table);
+  }
   print(table.render());
   print(fmt::format("report in {}\n", folder));
 }
@@ -169,25 +175,16 @@ int train(const Settings& settings) {
   job.strategy.pipeline_warmup = std::max(job.strategy.pipeline_warmup,
                                           extent.iterations_in(settings.number("warmup-epochs")));
   job.strategy.dgc.epoch_iterations = extent.per_epoch;
-  const Assembly assembly = assemble(std::move(job));
-  record.watch(assembly);
 
   const Clock clock;
   Journal journal(extent, clock, *learners.front(), record.folder());
-  train_on_threads(
-      {.topology = assembly.job.topology,
-       .chunks = *assembly.chunks,
-       .hosts = assembly.protocols,
-       .learners = learners,
-       .rule = prepared->rule,
-       .strategy = assembly.job.strategy,
-       .iterations = extent.iterations,
-       .clock = clock,
-       .observer = record.observer(),
-       .on_step = [&](std::size_t, Iteration t, double loss) { journal.on_step(t, loss); },
-       .on_boundary = [&](Iteration t) { journal.on_boundary(t); },
-       .boundary_every = extent.per_epoch});
-  const Json summary = summarise(settings, *prepared, assembly, record.tally(), journal);
+  const Trained trained = train_on_threads(job, {.learners = learners,
+                                                 .rule = prepared->rule,
+                                                 .extent = extent,
+                                                 .clock = clock,
+                                                 .record = record,
+                                                 .journal = journal});
+  const Json summary = summarise(settings, *prepared, trained, record.tally(), journal);
   if (const auto closed = record.close(summary); !closed) {
     return failed(closed.error());
   }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -13,6 +14,14 @@ namespace sluice {
 struct Layer {
   std::string name;
   Range range;
+};
+
+// The layers begin ... end-1, in forward order, whose gradients travel as one message.
+struct LayerGroup {
+  std::size_t begin = 0;
+  std::size_t end = 0;
+
+  bool operator==(const LayerGroup&) const = default;
 };
 
 // The layers side by side in one flat buffer.

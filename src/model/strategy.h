@@ -30,7 +30,7 @@ enum class Exchange : std::uint8_t {
   kAllReduce,        // no server: the workers sum among themselves
   kGossip,           // no server: a worker talks to one peer at a time
 };
-enum class Partition : std::uint8_t { kLayer, kWhole, kKvstore, kSlice };
+enum class Partition : std::uint8_t { kLayer, kWhole, kKvstore, kSlice, kMerged };
 enum class Order : std::uint8_t { kFifo, kPriority, kAfterBackward };
 enum class Codec : std::uint8_t {
   kNone,
@@ -41,6 +41,9 @@ enum class Codec : std::uint8_t {
 
 // How an all-reduce is done.
 enum class Collective : std::uint8_t { kRing, kRecursiveDoubling, kHalvingDoubling, kBinaryTree };
+
+// How partition merged finds its groups of layers.
+enum class Merge : std::uint8_t { kOptimal, kGreedy };
 
 // How the user writes each value of an axis: the one place where these words stand.
 template <class E>
@@ -60,10 +63,9 @@ inline constexpr std::array kExchangeNames{
     Names<Exchange>{Exchange::kGossip, "gossip"},
 };
 inline constexpr std::array kPartitionNames{
-    Names<Partition>{Partition::kLayer, "layer"},
-    Names<Partition>{Partition::kWhole, "whole"},
-    Names<Partition>{Partition::kKvstore, "kvstore"},
-    Names<Partition>{Partition::kSlice, "slice"},
+    Names<Partition>{Partition::kLayer, "layer"},     Names<Partition>{Partition::kWhole, "whole"},
+    Names<Partition>{Partition::kKvstore, "kvstore"}, Names<Partition>{Partition::kSlice, "slice"},
+    Names<Partition>{Partition::kMerged, "merged"},
 };
 inline constexpr std::array kOrderNames{
     Names<Order>{Order::kFifo, "fifo"},
@@ -81,6 +83,10 @@ inline constexpr std::array kCollectiveNames{
     Names<Collective>{Collective::kRecursiveDoubling, "recursive-doubling"},
     Names<Collective>{Collective::kHalvingDoubling, "halving-doubling"},
     Names<Collective>{Collective::kBinaryTree, "binary-tree"},
+};
+inline constexpr std::array kMergeNames{
+    Names<Merge>{Merge::kOptimal, "optimal"},
+    Names<Merge>{Merge::kGreedy, "greedy"},
 };
 
 template <class E, std::size_t N>
@@ -112,6 +118,7 @@ struct Strategy {
 
   std::int64_t slice_params = 50'000;             // partition slice: at most so many parameters
   std::int64_t kvstore_split_params = 1'000'000;  // partition kvstore: split from this size on
+  Merge merge = Merge::kOptimal;                  // partition merged: how to group the layers
   Bytes credit = 400'000;          // handed to the network and not yet confirmed, per host
   bool local_aggregation = false;  // the workers of a machine sum their gradients first
   bool staggered = true;  // each worker begins a layer with another chunk; false: as P3 does

@@ -85,6 +85,25 @@ std::vector<Chunk> cut_slices(std::span<const Layer> layers, std::size_t servers
   return chunks;
 }
 
+// MG-WFBP: the groups stand in the order of sending, so backwards.
+std::vector<Chunk> cut_merged(std::span<const Layer> layers, std::size_t servers,
+                              std::span<const LayerGroup> groups) {
+  RoundRobin deal(servers);
+  std::vector<Chunk> chunks;
+  for (auto group = groups.rbegin(); group != groups.rend(); ++group) {
+    std::size_t urgent = group->begin;
+    while (urgent < group->end && layers[urgent].range.empty()) {
+      ++urgent;
+    }
+    if (urgent < group->end) {
+      chunks.push_back({{layers[urgent].range.begin, layers[group->end - 1].range.end},
+                        static_cast<std::uint32_t>(urgent),
+                        deal.next()});
+    }
+  }
+  return chunks;
+}
+
 }  // namespace
 
 ChunkMap::ChunkMap(std::span<const Layer> layers, std::vector<Chunk> chunks)
@@ -105,7 +124,8 @@ ChunkMap::ChunkMap(std::span<const Layer> layers, std::vector<Chunk> chunks)
   }
 }
 
-ChunkMap make_chunks(std::span<const Layer> layers, std::size_t servers, const Strategy& strategy) {
+ChunkMap make_chunks(std::span<const Layer> layers, std::size_t servers, const Strategy& strategy,
+                     std::span<const LayerGroup> groups) {
   check(servers > 0, "there is a server, or one channel for all");
   switch (strategy.partition) {
     case Partition::kLayer:
@@ -116,6 +136,9 @@ ChunkMap make_chunks(std::span<const Layer> layers, std::size_t servers, const S
       return {layers, cut_kvstore(layers, servers, strategy)};
     case Partition::kSlice:
       return {layers, cut_slices(layers, servers, strategy)};
+    case Partition::kMerged:
+      return {layers,
+              groups.empty() ? cut_layers(layers, servers) : cut_merged(layers, servers, groups)};
   }
   fail_check("every partition is handled");
 }

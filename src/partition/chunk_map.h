@@ -38,7 +38,10 @@ class ChunkMap {
   std::vector<std::vector<LayerId>> layers_of_;
 };
 
-// Cuts the layers as the strategy says and deals the chunks over the servers.
-ChunkMap make_chunks(std::span<const Layer> layers, std::size_t servers, const Strategy& strategy);
+// Cuts the layers as the strategy says and deals the chunks over the servers. The groups are for
+// partition merged: in the order of sending, with every layer that has parameters; or none, which
+// leaves each layer by itself.
+ChunkMap make_chunks(std::span<const Layer> layers, std::size_t servers, const Strategy& strategy,
+                     std::span<const LayerGroup> groups = {});
 
 }  // namespace sluice

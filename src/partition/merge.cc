@@ -115,21 +115,8 @@ MergePlan merge_optimal(const Profile& profile, const AllReduceCost& cost) {
   return plan_of(profile, cost, gradients, ends);
 }
 
-std::vector<Chunk> cut_merged(std::span<const Layer> layers, std::span<const LayerGroup> groups,
-                              std::size_t servers) {
-  std::vector<Chunk> chunks;
-  for (auto group = groups.rbegin(); group != groups.rend(); ++group) {
-    std::size_t urgent = group->begin;
-    while (urgent < group->end && layers[urgent].range.empty()) {
-      ++urgent;
-    }
-    if (urgent < group->end) {
-      chunks.push_back({{layers[urgent].range.begin, layers[group->end - 1].range.end},
-                        static_cast<std::uint32_t>(urgent),
-                        static_cast<std::uint32_t>(chunks.size() % servers)});
-    }
-  }
-  return chunks;
+MergePlan merge(const Profile& profile, const AllReduceCost& cost, Merge how) {
+  return how == Merge::kGreedy ? merge_greedy(profile, cost) : merge_optimal(profile, cost);
 }
 
 }  // namespace sluice

@@ -8,7 +8,7 @@
 #include "model/cluster.h"
 #include "model/layer.h"
 #include "model/profile.h"
-#include "partition/chunk_map.h"
+#include "model/strategy.h"
 
 namespace sluice {
 
@@ -22,14 +22,6 @@ namespace sluice {
 //
 // A layer without parameters is bare: it takes its time, but has nothing to send and keeps no
 // message waiting.
-
-// The layers begin ... end-1, in forward order, whose gradients travel as one message.
-struct LayerGroup {
-  std::size_t begin = 0;
-  std::size_t end = 0;
-
-  bool operator==(const LayerGroup&) const = default;
-};
 
 struct MergePlan {
   std::vector<LayerGroup> groups;  // in the order of sending; none if all layers are bare
@@ -49,8 +41,7 @@ MergePlan merge_greedy(const Profile& profile, const AllReduceCost& cost);
 // makes no difference it merges.
 MergePlan merge_optimal(const Profile& profile, const AllReduceCost& cost);
 
-// A chunk for each group, dealt over the servers in turn.
-std::vector<Chunk> cut_merged(std::span<const Layer> layers, std::span<const LayerGroup> groups,
-                              std::size_t servers);
+// As the strategy says.
+MergePlan merge(const Profile& profile, const AllReduceCost& cost, Merge how);
 
 }  // namespace sluice

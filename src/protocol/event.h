@@ -11,7 +11,8 @@ namespace sluice {
 
 // What can happen to a node. Events of one host are handled one at a time.
 
-// The run begins: initial parameters are in place on every node.
+// The run begins, or goes on: the parameters of the job's first iteration are in place on every
+// node.
 struct Started {
   NodeId node;
 };

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -89,9 +91,14 @@ TraceWriter::TraceWriter(const Topology& topology, std::vector<std::string> laye
                          ChunkNames chunk_names)
     : topology_(topology),
       layer_names_(std::move(layer_names)),
-      chunk_names_(std::move(chunk_names)),
       compute_(topology.workers()),
-      hosts_(topology.hosts()) {}
+      hosts_(topology.hosts()) {
+  rename_chunks(std::numeric_limits<Iteration>::min(), std::move(chunk_names));
+}
+
+void TraceWriter::rename_chunks(Iteration after, ChunkNames names) {
+  chunk_names_[after] = std::move(names);
+}
 
 void TraceWriter::computed(NodeId worker, LayerId layer, Iteration iteration, Phase phase,
                            Time begin, Time end) {
@@ -157,13 +164,15 @@ std::string TraceWriter::label(const Span& span) const {
       return "wait for " + layer_names_[span.subject];
     case What::kSent:
     case What::kReceived:
-      return fmt::format("{} {}", name_of(static_cast<MessageKind>(span.kind)),
-                         chunk_names_(ChunkId(span.subject)));
+      return fmt::format("{} {}", name_of(static_cast<MessageKind>(span.kind)), chunk_name(span));
     case What::kWork:
-      return fmt::format("{} {}", name_of(static_cast<WorkKind>(span.kind)),
-                         chunk_names_(ChunkId(span.subject)));
+      return fmt::format("{} {}", name_of(static_cast<WorkKind>(span.kind)), chunk_name(span));
   }
   return "?";
+}
+
+std::string TraceWriter::chunk_name(const Span& span) const {
+  return std::prev(chunk_names_.lower_bound(span.iteration))->second(ChunkId(span.subject));
 }
 
 std::string TraceWriter::details(const Span& span) const {

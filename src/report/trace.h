@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <ostream>
 #include <string>
 #include <vector>
@@ -27,6 +28,9 @@ class TraceWriter : public Observer {
   void sent(const Message& message, Time begin, Time end) override;
   void received(const Message& message, Time begin, Time end) override;
   void worked(const Work& work, Time begin, Time end) override;
+
+  // The chunks have been cut anew for the iterations behind this one.
+  void rename_chunks(Iteration after, ChunkNames names);
 
   // After the run, when no observation is under way.
   void write(std::ostream& out) const;
@@ -58,12 +62,13 @@ class TraceWriter : public Observer {
                     Time end);
   static Span span_of(const Message& message, NodeId peer, What what, Time begin, Time end);
   std::string label(const Span& span) const;
+  std::string chunk_name(const Span& span) const;
   std::string details(const Span& span) const;
 
   Topology topology_;
   std::vector<std::string> layer_names_;
-  ChunkNames chunk_names_;
-  std::vector<Lane> compute_;  // by worker
+  std::map<Iteration, ChunkNames> chunk_names_;  // by the iteration behind which they hold
+  std::vector<Lane> compute_;                    // by worker
   std::vector<Host> hosts_;
 };
 

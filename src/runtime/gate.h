@@ -19,7 +19,8 @@ class Cancelled : public std::runtime_error {
 // Where a worker's forward pass waits for its layers.
 class Gate {
  public:
-  explicit Gate(std::size_t layers) : released_(layers, -1) {}
+  // Nothing is released yet, and what comes first is for iteration `first`.
+  explicit Gate(std::size_t layers, Iteration first = 0) : released_(layers, first - 1) {}
 
   void release(LayerId layer, Iteration iteration) {
     {

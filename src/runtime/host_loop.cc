@@ -7,8 +7,8 @@
 
 namespace sluice {
 
-void HostLoop::add(NodeId node, Workspace workspace, Gate* gate) {
-  nodes_.emplace(node, Node{std::move(workspace), gate});
+void HostLoop::add(NodeId node, Workspace& workspace, Gate* gate) {
+  nodes_.emplace(node, Node{workspace, gate});
 }
 
 void HostLoop::run() {

@@ -29,14 +29,14 @@ class HostLoop final : private Effects {
 
   explicit HostLoop(const World& world) : world_(world) {}
 
-  // A node of this host; a server has no gate.
-  void add(NodeId node, Workspace workspace, Gate* gate);
+  // A node of this host, with its numbers; a server has no gate.
+  void add(NodeId node, Workspace& workspace, Gate* gate);
   // Returns when the mailbox has been closed and all is done.
   void run();
 
  private:
   struct Node {
-    Workspace workspace;
+    Workspace& workspace;
     Gate* gate;
   };
 

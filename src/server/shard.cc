@@ -34,7 +34,7 @@ Shard::Shard(const Job& job, std::shared_ptr<const ChunkMap> chunks, NodeId self
       slots_(chunks_->size()) {
   for (std::size_t c = 0; c < slots_.size(); ++c) {
     if (topology_.server((*chunks_)[ChunkId(c)].server) == self_) {
-      slots_[c].clocks.assign(party_.size(), 0);
+      slots_[c].clocks.assign(party_.size(), job.first);
     }
   }
 }

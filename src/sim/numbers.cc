@@ -2,9 +2,6 @@
 
 #include <memory>
 
-#include "base/check.h"
-#include "compute/server_state.h"
-
 namespace sluice {
 namespace {
 
@@ -21,18 +18,8 @@ Numbers::Numbers(const VirtualNumbers* numbers, const Topology& topology) : numb
   if (numbers_ == nullptr) {
     return;
   }
-  check(numbers_->learners.size() == topology.workers(), "every worker has its learner");
-  for (const auto& learner : numbers_->learners) {
-    slots_.emplace_back(*learner, numbers_->strategy.gradient_slots());
-    workspaces_.emplace_back(learner->parameters(), slots_.back().all(), numbers_->rule,
-                             numbers_->strategy, topology.workers());
-  }
-  const auto initial = numbers_->learners.front()->parameters();
-  for (std::size_t s = 0; s < topology.servers(); ++s) {
-    server_parameters_.push_back(server_parameters(initial, *numbers_->chunks, s));
-    workspaces_.emplace_back(server_parameters_.back().values(), std::vector<std::span<float>>{},
-                             numbers_->rule, numbers_->strategy, topology.workers());
-  }
+  state_.emplace(topology, numbers_->learners, *numbers_->chunks, numbers_->strategy,
+                 numbers_->rule);
 }
 
 Payload Numbers::snapshot(const Payload& payload) {
@@ -47,12 +34,12 @@ Payload Numbers::view(NodeId node, const BufferRange& what) {
   if (numbers_ == nullptr) {
     return Payload(what.range.size() * kFloatBytes);
   }
-  return {workspaces_[node.index()].view(what), nullptr};
+  return {state_->workspace(node).view(what), nullptr};
 }
 
 void Numbers::land(NodeId node, const BufferRange& where, const Payload& payload) {
   if (numbers_ != nullptr && where.buffer != Buffer::kNone) {
-    workspaces_[node.index()].land(where, payload);
+    state_->workspace(node).land(where, payload);
   }
 }
 
@@ -60,7 +47,7 @@ Payload Numbers::execute(const Work& work) {
   if (numbers_ == nullptr) {
     return Payload(work.output_bytes > 0 ? work.output_bytes : work.range.size() * kFloatBytes);
   }
-  return workspaces_[work.node.index()].execute(work);
+  return state_->workspace(work.node).execute(work);
 }
 
 void Numbers::all_reduce(const Message& request) {
@@ -77,16 +64,16 @@ void Numbers::all_reduce(const Message& request) {
   add.slot = what.slot;
   for (std::size_t w = 1; w < workers; ++w) {
     add.sources.assign(1, view(NodeId(w), what));
-    workspaces_[0].execute(add);
+    state_->workspace(NodeId(0)).execute(add);
   }
   for (std::size_t w = 1; w < workers; ++w) {
-    workspaces_[w].land(what, view(NodeId(0), what));
+    state_->workspace(NodeId(w)).land(what, view(NodeId(0), what));
   }
 }
 
 void Numbers::compute_gradients(NodeId worker, Iteration iteration) {
   if (numbers_ != nullptr) {
-    slots_[worker.index()].use(iteration);
+    state_->slots(worker).use(iteration);
     IgnoreHooks hooks;
     numbers_->learners[worker.index()]->step(iteration, hooks);
   }

@@ -1,10 +1,8 @@
 #pragma once
 
-#include <deque>
-#include <vector>
+#include <optional>
 
-#include "compute/gradient_slots.h"
-#include "compute/workspace.h"
+#include "compute/training_state.h"
 #include "model/topology.h"
 #include "sim/simulator.h"
 
@@ -33,9 +31,7 @@ class Numbers {
   }
 
   const VirtualNumbers* numbers_;
-  std::vector<ZeroedBuffer> server_parameters_;
-  std::deque<GradientSlots> slots_;    // by worker
-  std::vector<Workspace> workspaces_;  // by node; none without numbers
+  std::optional<TrainingState> state_;  // none without numbers
 };
 
 }  // namespace sluice

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <set>
+#include <tuple>
 
 namespace sluice {
 namespace {
@@ -69,6 +70,23 @@ TEST(PresetsTest, LocalAggregationNeedsWorkersInStep) {
   }
   EXPECT_EQ(refusal("p3", on), "");
   EXPECT_EQ(refusal("pipe-sgd", on), "");
+}
+
+TEST(PresetsTest, MergedGoesWithSynchronousAllReducesOnly) {
+  for (const Preset& preset : presets()) {
+    SCOPED_TRACE(preset.name);
+    const auto& [algorithm, exchange] =
+        std::tie(preset.strategy.algorithm, preset.strategy.exchange);
+    const std::string why =
+        refusal(preset.name, [](Strategy& s) { s.partition = Partition::kMerged; });
+    if (exchange != Exchange::kAllReduce) {
+      EXPECT_THAT(why, HasSubstr("weighs the start-up of an all-reduce"));
+    } else if (algorithm != Algorithm::kBsp) {
+      EXPECT_THAT(why, HasSubstr("the next iteration waits for"));
+    } else {
+      EXPECT_EQ(why, "");
+    }
+  }
 }
 
 TEST(PresetsTest, AnAlgorithmNeedsItsExchange) {

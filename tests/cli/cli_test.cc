@@ -70,6 +70,11 @@ TEST(CliTest, WrongUsageIsOneLineAndCodeTwo) {
   expect_refused(sluice("train --slice many"), "--slice: is \"many\", expected an integer from 1");
   expect_refused(sluice("train --run \"$(printf 'a\\377')\""), "--run: expected text in UTF-8");
   expect_refused(sluice("train --exchange allreduce --partition kvstore"), "partition kvstore");
+  expect_refused(sluice("train --preset p3 --partition merged"),
+                 "partition merged does not go with exchange ps-broadcast: ");
+  expect_refused(sluice("train --preset pipe-sgd --partition merged"),
+                 "partition merged does not go with algorithm pipe-sgd: ");
+  expect_refused(sluice("train --merge best"), "--merge: is \"best\"");
   expect_refused(sluice("simulate"), "--profile: is missing");
 }
 
@@ -169,6 +174,59 @@ TEST(CliTest, TheSimulatorTakesTheScalesToo) {
   EXPECT_EQ(scaled.at("compute_us"), 300);
   EXPECT_EQ(scaled.at("mechanism").at("bytes").get<int>(),
             2 * plain.at("mechanism").at("bytes").get<int>());
+}
+
+// The net of MG-WFBP's Figure 4: layer by layer the channel falls behind, and with the last two
+// layers in one message only the first layer's is exposed.
+TEST(CliTest, SimulateMergesWhatFallsBehind) {
+  const TemporaryFolder folder;
+  folder.write("net.json",
+               R"({"name":"net","batch":1,"layers":[
+                   {"name":"a","params":1,"forward_us":20,"backward_us":10},
+                   {"name":"b","params":2,"forward_us":0,"backward_us":10},
+                   {"name":"c","params":2,"forward_us":0,"backward_us":2},
+                   {"name":"d","params":4,"forward_us":0,"backward_us":10}]})");
+  folder.write("channel.toml", "hosts = 2\n[allreduce]\nstartup_us = 6\nns_per_byte = 250\n");
+  const std::string with = " --profile net.json --cluster channel.toml";
+  const json wfbp = json::parse(sluice("simulate --preset wfbp --json" + with, folder).out);
+  EXPECT_DOUBLE_EQ(wfbp.at("iteration_us"), 63);
+  EXPECT_FALSE(wfbp.contains("merging"));
+  const Outcome outcome = sluice("simulate --preset mg-wfbp --merge greedy --json" + with, folder);
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const json merged = json::parse(outcome.out);
+  EXPECT_DOUBLE_EQ(merged.at("iteration_us"), 59);
+  const json& merging = merged.at("merging");
+  EXPECT_EQ(merging.at("groups"), (json{"c..d", "b", "a"}));
+  EXPECT_DOUBLE_EQ(merging.at("startup_us"), 6);
+  EXPECT_DOUBLE_EQ(merging.at("ns_per_byte"), 250);
+  EXPECT_DOUBLE_EQ(merging.at("predicted_us"), 59);
+  EXPECT_DOUBLE_EQ(merging.at("iteration_us"), 59);
+  EXPECT_THAT(sluice("simulate --preset mg-wfbp --merge greedy" + with, folder).out,
+              HasSubstr("c..d, b, a"));
+  folder.write("network.toml", "hosts = 4\nbandwidth_gbps = 1\n");
+  const Outcome network =
+      sluice("simulate --preset mg-wfbp --json --profile net.json --cluster network.toml", folder);
+  EXPECT_EQ(json::parse(network.out).at("merging").at("groups"), (json{"a..d"}));
+}
+
+TEST(CliTest, TrainMeasuresAndThenMerges) {
+  const TemporaryFolder folder;
+  const Outcome outcome = sluice(
+      "train --preset mg-wfbp --model mlp --data synthetic --workers 2 --iterations 20 --json "
+      "--run run --trace",
+      folder);
+  if (outcome.code == 2 && outcome.err.find("LibTorch") != std::string::npos) {
+    GTEST_SKIP() << outcome.err;
+  }
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const json summary = json::parse(outcome.out);
+  EXPECT_EQ(summary, json::parse(folder.read("run/summary.json")));
+  const json& merging = summary.at("merging");
+  EXPECT_EQ(merging.at("groups").size(), summary.at("mechanism").at("chunks_a_model"));
+  EXPECT_GT(merging.at("startup_us").get<double>() + merging.at("ns_per_byte").get<double>(), 0);
+  EXPECT_GT(merging.at("predicted_us"), 0);
+  EXPECT_GT(merging.at("iteration_us"), 0);
+  EXPECT_EQ(merging.at("replans"), 0);
 }
 
 TEST(CliTest, PresetsAreATableOrJson) {

@@ -178,6 +178,26 @@ TEST_P(Parity, ThreadsAndVirtualTimeGiveTheSameBits) {
   }
 }
 
+// The sums are those of the same chunks in both, and differ from those layer by layer.
+TEST_P(Parity, HoldsForMergedLayers) {
+  const std::vector<LayerGroup> groups{{4, 6}, {2, 4}, {0, 2}};
+  const auto threaded = toy_learners(kLayers, GetParam());
+  Job job = testing::job_for(threaded, topology_, small("mg-wfbp"));
+  job.groups = groups;
+  const Assembly assembly = run_threaded(threaded, job, kRule, kIterations);
+  EXPECT_EQ(assembly.chunks->size(), groups.size());
+  Cluster cluster;
+  cluster.topology = topology_;
+  cluster.bandwidth_gbps = 1;
+  const auto simulated = toy_learners(kLayers, GetParam());
+  const VirtualNumbers numbers{
+      .learners = simulated, .chunks = nullptr, .rule = kRule, .strategy = job.strategy};
+  run_simulated(testing::profile_of(kLayers, 1, 2), cluster, job, kIterations, nullptr, &numbers);
+  for (const auto& learner : threaded) {
+    EXPECT_EQ(parameters_of(*learner), parameters_of(*simulated.front()));
+  }
+}
+
 TEST_P(Parity, EqualsOneProcessOnTheJoinedBatch) {
   const auto expected = single_process(GetParam());
   for (const Preset& preset : presets()) {

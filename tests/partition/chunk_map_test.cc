@@ -48,6 +48,19 @@ RC_GTEST_PROP(ChunkMapProperties, ChunksTileTheLayers, ()) {
   RC_ASSERT(end == total_params(layers));
 }
 
+TEST(ChunkMap, MergedLayersAreCutByTheirGroupsAndAloneWithoutThem) {
+  Strategy strategy;
+  strategy.partition = Partition::kMerged;
+  const auto layers = layers_of({100, 0, 30, 5});
+  EXPECT_EQ(make_chunks(layers, 1, strategy).size(), 3U);
+  const std::vector<LayerGroup> groups{{2, 4}, {0, 2}};
+  const ChunkMap chunks = make_chunks(layers, 1, strategy, groups);
+  ASSERT_EQ(chunks.size(), 2U);
+  EXPECT_EQ(chunks[ChunkId(0)].range, (Range{0, 100}));
+  EXPECT_EQ(chunks[ChunkId(1)].range, (Range{100, 135}));
+  EXPECT_EQ(chunks[ChunkId(1)].priority, 2U);
+}
+
 TEST(ChunkMap, SlicesAreDealtInTurnAndInheritTheirLayersPriority) {
   Strategy strategy;
   strategy.partition = Partition::kSlice;

@@ -209,7 +209,9 @@ RC_GTEST_PROP(Merge, ChunksAreTheGroups, ()) {
   const std::vector<Layer> layers = profile.layout();
   const auto servers = static_cast<std::size_t>(*testing::between(1, 3));
   const auto groups = merge_optimal(profile, any_allreduce()).groups;
-  const ChunkMap chunks(layers, cut_merged(layers, groups, servers));
+  Strategy strategy;
+  strategy.partition = Partition::kMerged;
+  const ChunkMap chunks = make_chunks(layers, servers, strategy, groups);
   RC_ASSERT(chunks.size() == groups.size());
   std::int64_t end = 0;
   for (std::size_t c = 0; c < chunks.size(); ++c) {

@@ -119,6 +119,20 @@ TEST(TraceTest, OverlappingSpansGoToFurtherLanes) {
                                             "host 0 / egress: push conv1/2"));
 }
 
+TEST(TraceTest, ChunksThatAreCutAnewGetTheirNewNames) {
+  TraceWriter trace = make_trace(Topology(2, 1, 0));
+  trace.rename_chunks(8, [](ChunkId) { return "merged"; });
+  Message message = push(0, 3, 5);
+  for (const Iteration iteration : {8, 9}) {
+    message.iteration = iteration;
+    trace.sent(message, from_us(static_cast<double>(iteration)),
+               from_us(static_cast<double>(iteration + 1)));
+  }
+  const auto spans = spans_of(events_of(trace));
+  EXPECT_EQ(spans.count("host 0 / egress: push conv1/5"), 1U);
+  EXPECT_EQ(spans.count("host 0 / egress: push merged"), 1U);
+}
+
 TEST(TraceTest, IsWrittenToAFile) {
   const TemporaryFolder folder;
   ASSERT_TRUE(make_trace(Topology(2, 1, 0)).write(folder.path() / "trace.json"));

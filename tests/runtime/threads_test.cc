@@ -2,6 +2,8 @@
 // thread sanitizer too.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "algorithms/presets.h"
 #include "report/tally.h"
 #include "runtime/gate.h"
@@ -68,6 +70,62 @@ TEST(Threads, TheTallySeesWhatTheCountersCount) {
     EXPECT_LE(bytes, counters.payload_bytes);
     EXPECT_GT(bytes, counters.payload_bytes / 2);
   }
+}
+
+// Velocities, servers' parameters and gradients live on; protocols and gates are new.
+TEST(Threads, ARunInStretchesEndsWithTheBitsOfARunAtOnce) {
+  const UpdateRule rule{.rate = {.base = 0.05F}, .momentum = 0.9F, .weight_decay = 1e-3F};
+  for (const Preset& preset : presets()) {
+    if (preset.strategy.algorithm != Algorithm::kBsp) {
+      continue;
+    }
+    SCOPED_TRACE(preset.name);
+    Strategy strategy = preset.strategy;
+    strategy.slice_params = 16;
+    const Topology topology(3, 1, 0);
+    const auto at_once = toy_learners({100, 0, 50, 7}, 3);
+    run_threaded(at_once, topology, strategy, rule, 20);
+    const auto in_stretches = toy_learners({100, 0, 50, 7}, 3);
+    Job job = testing::job_for(in_stretches, topology, strategy);
+    TrainingState state = testing::state_for(in_stretches, assemble(job), rule);
+    for (const Iteration last : {3, 11, 20}) {
+      testing::run_stretch(assemble(job), state, last);
+      job.first = last;
+    }
+    for (const auto& learner : in_stretches) {
+      const auto expected = at_once.front()->parameters();
+      EXPECT_TRUE(std::ranges::equal(learner->parameters(), expected));
+    }
+  }
+}
+
+TEST(Threads, OnlySynchronousTrainingGoesOnInStretches) {
+  Job job =
+      testing::job_for(toy_learners({10}, 2), Topology(2, 1, 0), find_preset("pipe-sgd")->strategy);
+  job.first = 5;
+  EXPECT_THROW(assemble(job), InvariantError);
+}
+
+TEST(Threads, BoundariesAreMetOnceHoweverTheRunIsSplit) {
+  const auto learners = toy_learners({10, 4}, 2);
+  Job job = testing::job_for(learners, Topology(2, 1, 0), find_preset("wfbp")->strategy);
+  TrainingState state = testing::state_for(learners, assemble(job), {});
+  const Clock clock;
+  std::vector<Iteration> boundaries;
+  for (const Iteration last : {4, 6, 9}) {
+    const Assembly assembly = assemble(job);
+    train_on_threads({.topology = job.topology,
+                      .hosts = assembly.protocols,
+                      .state = state,
+                      .first = job.first,
+                      .last = last,
+                      .clock = clock,
+                      .on_step = {},
+                      .on_boundary = [&](Iteration t) { boundaries.push_back(t); },
+                      .boundary_every = 2});
+    job.first = last;
+  }
+  EXPECT_EQ(boundaries, (std::vector<Iteration>{2, 4, 6, 8}));
 }
 
 TEST(Threads, AClosedMailboxIsEmptiedFirst) {

@@ -6,8 +6,10 @@
 
 #include <algorithm>
 
+#include "algorithms/presets.h"
 #include "collectives/cost.h"
 #include "partition/merge.h"
+#include "planner/allreduce_cost.h"
 #include "support/nets.h"
 #include "support/simulated.h"
 
@@ -69,28 +71,16 @@ RC_GTEST_PROP(ChannelEquations, SingleIsEquation3WithOneMessage, ()) {
   RC_ASSERT(run.result.iteration_time() == single_iteration(profile, channel.cost));
 }
 
-SimulationResult run_merged(const Profile& profile, const Cluster& cluster,
-                            const std::vector<LayerGroup>& groups) {
-  const Job job = testing::job_for(profile, cluster,
-                                   point(Exchange::kAllReduce, Partition::kLayer, Order::kFifo));
-  const auto chunks =
-      std::make_shared<const ChunkMap>(job.layers, cut_merged(job.layers, groups, 1));
-  std::vector<std::unique_ptr<Host>> hosts;
-  std::vector<Protocol*> protocols;
-  for (std::size_t h = 0; h < job.topology.hosts(); ++h) {
-    hosts.push_back(std::make_unique<Host>(job, chunks, HostId(h)));
-    protocols.push_back(hosts.back().get());
-  }
-  return simulate({.profile = profile, .cluster = cluster, .hosts = protocols});
-}
-
 RC_GTEST_PROP(ChannelEquations, MergedIsEquations20And21, ()) {
   const Profile profile = any_net(20);
   const Channel channel = any_channel();
-  for (const MergePlan& plan :
-       {merge_greedy(profile, channel.cost), merge_optimal(profile, channel.cost)}) {
-    RC_ASSERT(run_merged(profile, channel.cluster, plan.groups).iteration_time() ==
-              without_barrier(plan.iteration, profile));
+  for (const Merge how : {Merge::kGreedy, Merge::kOptimal}) {
+    Job job = testing::job_for(profile, channel.cluster, find_preset("mg-wfbp")->strategy);
+    const MergePlan plan = merge(profile, simulated_allreduce(job, channel.cluster), how);
+    RC_ASSERT(plan.iteration == merged_iteration(profile, channel.cost, plan.groups));
+    job.groups = plan.groups;
+    const auto run = run_simulated(profile, channel.cluster, job);
+    RC_ASSERT(run.result.iteration_time() == without_barrier(plan.iteration, profile));
   }
 }
 

@@ -27,12 +27,12 @@ inline Job job_for(const Profile& profile, const Cluster& cluster, const Strateg
   return job;
 }
 
-inline Simulated run_simulated(const Profile& profile, const Cluster& cluster,
-                               const Strategy& strategy, Iteration iterations = 10,
-                               Observer* observer = nullptr,
+inline Simulated run_simulated(const Profile& profile, const Cluster& cluster, const Job& job,
+                               Iteration iterations = 10, Observer* observer = nullptr,
                                const VirtualNumbers* numbers = nullptr) {
+  const Strategy& strategy = job.strategy;
   Simulated run;
-  run.assembly = assemble(job_for(profile, cluster, strategy));
+  run.assembly = assemble(job);
   VirtualNumbers with_chunks;
   if (numbers != nullptr) {
     with_chunks = *numbers;
@@ -47,6 +47,14 @@ inline Simulated run_simulated(const Profile& profile, const Cluster& cluster,
                          .observer = observer,
                          .numbers = numbers != nullptr ? &with_chunks : nullptr});
   return run;
+}
+
+inline Simulated run_simulated(const Profile& profile, const Cluster& cluster,
+                               const Strategy& strategy, Iteration iterations = 10,
+                               Observer* observer = nullptr,
+                               const VirtualNumbers* numbers = nullptr) {
+  return run_simulated(profile, cluster, job_for(profile, cluster, strategy), iterations, observer,
+                       numbers);
 }
 
 inline Profile profile_of(const std::vector<std::int64_t>& params, double forward_us,

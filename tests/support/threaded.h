@@ -8,29 +8,49 @@
 
 namespace sluice::testing {
 
-// Trains the learners on threads, wired as the command line does it.
-inline Assembly run_threaded(const std::vector<std::unique_ptr<Learner>>& learners,
-                             const Topology& topology, const Strategy& strategy, UpdateRule rule,
-                             Iteration iterations, Observer* observer = nullptr) {
+inline Job job_for(const std::vector<std::unique_ptr<Learner>>& learners, const Topology& topology,
+                   const Strategy& strategy) {
   Job job;
   job.layers = learners.front()->layers();
   job.topology = topology;
   job.strategy = strategy;
-  Assembly assembly = assemble(std::move(job));
+  return job;
+}
+
+inline TrainingState state_for(const std::vector<std::unique_ptr<Learner>>& learners,
+                               const Assembly& assembly, const UpdateRule& rule) {
+  return {assembly.job.topology, learners, *assembly.chunks, assembly.job.strategy, rule};
+}
+
+// The iterations from the job's first one up to `last`.
+inline void run_stretch(const Assembly& assembly, TrainingState& state, Iteration last,
+                        Observer* observer = nullptr) {
   const Clock clock;
-  ThreadTraining training{.topology = topology,
-                          .chunks = *assembly.chunks,
-                          .hosts = assembly.protocols,
-                          .learners = learners,
-                          .rule = rule,
-                          .strategy = strategy,
-                          .iterations = iterations,
-                          .clock = clock,
-                          .observer = observer,
-                          .on_step = {},
-                          .on_boundary = {}};
-  train_on_threads(training);
+  train_on_threads({.topology = assembly.job.topology,
+                    .hosts = assembly.protocols,
+                    .state = state,
+                    .first = assembly.job.first,
+                    .last = last,
+                    .clock = clock,
+                    .observer = observer,
+                    .on_step = {},
+                    .on_boundary = {}});
+}
+
+// Trains the learners on threads, wired as the command line does it.
+inline Assembly run_threaded(const std::vector<std::unique_ptr<Learner>>& learners, const Job& job,
+                             const UpdateRule& rule, Iteration iterations,
+                             Observer* observer = nullptr) {
+  Assembly assembly = assemble(job);
+  TrainingState state = state_for(learners, assembly, rule);
+  run_stretch(assembly, state, iterations, observer);
   return assembly;
+}
+inline Assembly run_threaded(const std::vector<std::unique_ptr<Learner>>& learners,
+                             const Topology& topology, const Strategy& strategy,
+                             const UpdateRule& rule, Iteration iterations,
+                             Observer* observer = nullptr) {
+  return run_threaded(learners, job_for(learners, topology, strategy), rule, iterations, observer);
 }
 
 }  // namespace sluice::testing

@@ -1,13 +1,12 @@
 #include "runtime/threads/thread_training.h"
 
-#include <deque>
 #include <exception>
+#include <memory>
 #include <mutex>
 #include <thread>
 #include <vector>
 
 #include "base/check.h"
-#include "compute/server_state.h"
 #include "runtime/host_loop.h"
 #include "runtime/threads/thread_transport.h"
 #include "runtime/trainer.h"
@@ -30,9 +29,7 @@ class Session {
 
   const ThreadTraining& setup_;
   ThreadTransport transport_;
-  std::vector<std::unique_ptr<Gate>> gates_;  // by rank
-  std::deque<GradientSlots> slots_;           // by rank
-  std::vector<ZeroedBuffer> server_parameters_;
+  std::vector<std::unique_ptr<Gate>> gates_;      // by rank
   std::vector<std::unique_ptr<HostLoop>> loops_;  // by host
   std::mutex mutex_;                              // of the callbacks and of error_
   std::exception_ptr error_;
@@ -40,7 +37,6 @@ class Session {
 
 Session::Session(const ThreadTraining& setup) : setup_(setup), transport_(setup.topology) {
   const Topology& topology = setup.topology;
-  check(setup.learners.size() == topology.workers(), "every worker has its learner");
   check(setup.hosts.size() == topology.hosts(), "every host has its protocol");
   for (std::size_t h = 0; h < topology.hosts(); ++h) {
     loops_.push_back(
@@ -50,26 +46,13 @@ Session::Session(const ThreadTraining& setup) : setup_(setup), transport_(setup.
                                                    .clock = setup.clock,
                                                    .observer = setup.observer}));
   }
-  for (std::size_t w = 0; w < topology.workers(); ++w) {
-    Learner& learner = *setup.learners[w];
-    gates_.push_back(std::make_unique<Gate>(learner.layers().size()));
-    slots_.emplace_back(learner, setup.strategy.gradient_slots());
-    const NodeId node = topology.worker(w);
-    loops_[topology.host_of(node).index()]->add(
-        node,
-        Workspace(learner.parameters(), slots_[w].all(), setup.rule, setup.strategy,
-                  topology.workers()),
-        gates_[w].get());
+  for (const auto& learner : setup.state.learners()) {
+    gates_.push_back(std::make_unique<Gate>(learner->layers().size(), setup.first));
   }
-  for (std::size_t s = 0; s < topology.servers(); ++s) {
-    server_parameters_.push_back(
-        server_parameters(setup.learners.front()->parameters(), setup.chunks, s));
-    const NodeId node = topology.server(s);
+  for (std::size_t n = 0; n < topology.nodes(); ++n) {
+    const NodeId node(n);
     loops_[topology.host_of(node).index()]->add(
-        node,
-        Workspace(server_parameters_.back().values(), {}, setup.rule, setup.strategy,
-                  topology.workers()),
-        nullptr);
+        node, setup.state.workspace(node), topology.is_worker(node) ? gates_[n].get() : nullptr);
   }
 }
 
@@ -93,9 +76,6 @@ void Session::run() {
   if (error_) {
     std::rethrow_exception(error_);
   }
-  if (setup_.on_boundary) {
-    setup_.on_boundary(setup_.iterations);
-  }
 }
 
 void Session::train(std::size_t rank) {
@@ -103,8 +83,8 @@ void Session::train(std::size_t rank) {
   Mailbox& host = transport_.mailbox(setup_.topology.host_of(self));
   Gate& gate = *gates_[rank];
   Trainer trainer({.worker = self,
-                   .learner = *setup_.learners[rank],
-                   .slots = slots_[rank],
+                   .learner = *setup_.state.learners()[rank],
+                   .slots = setup_.state.slots(self),
                    .gate = gate,
                    .host = host,
                    .clock = setup_.clock,
@@ -117,8 +97,8 @@ void Session::train(std::size_t rank) {
     }
   };
   host.post(Started{self});
-  for (Iteration t = 0; t < setup_.iterations; ++t) {
-    if (t == 0 || (setup_.boundary_every > 0 && t % setup_.boundary_every == 0)) {
+  for (Iteration t = setup_.first; t < setup_.last; ++t) {
+    if (t > 0 && setup_.boundary_every > 0 && t % setup_.boundary_every == 0) {
       boundary(t);
     }
     const double loss = trainer.step(t);
@@ -127,7 +107,7 @@ void Session::train(std::size_t rank) {
       setup_.on_step(rank, t, loss);
     }
   }
-  gate.wait_for_all(setup_.iterations);
+  gate.wait_for_all(setup_.last);
 }
 
 template <class Body>

@@ -1,0 +1,137 @@
+#include "planner/allreduce_cost.h"
+
+#include <algorithm>
+
+#include "algorithms/allreduce_worker.h"
+#include "base/check.h"
+#include "codecs/size.h"
+#include "collectives/cost.h"
+#include "model/party.h"
+#include "planner/layer_times.h"
+
+namespace sluice {
+namespace {
+
+// Sizes of sums between the smallest layer and all of them, each four times the one before.
+std::vector<std::int64_t> sizes_for(const std::vector<Layer>& layers, std::int64_t most_params) {
+  const std::int64_t largest =
+      std::max<std::int64_t>(2, std::min(total_params(layers), most_params));
+  std::int64_t smallest = largest / 2;
+  for (const Layer& layer : layers) {
+    if (!layer.range.empty()) {
+      smallest = std::min(smallest, layer.range.size());
+    }
+  }
+  std::vector<std::int64_t> sizes;
+  for (std::int64_t params = smallest; params < largest; params *= 4) {
+    sizes.push_back(params);
+  }
+  sizes.push_back(largest);
+  return sizes;
+}
+
+// One layer, no compute: an iteration is as long as its synchronisation.
+class Idle final : public Learner {
+ public:
+  explicit Idle(std::vector<Layer> layers)
+      : layers_(std::move(layers)),
+        parameters_(static_cast<std::size_t>(total_params(layers_))),
+        gradients_(parameters_.size()) {}
+
+  const std::vector<Layer>& layers() const override { return layers_; }
+  std::span<float> parameters() override { return parameters_; }
+  std::span<float> gradients() override { return gradients_; }
+  void gradients_into(std::span<float> /*buffer*/) override {}
+  double step(Iteration /*iteration*/, StepHooks& hooks) override {
+    hooks.before_layer(LayerId(0));
+    hooks.forward_done();
+    hooks.gradient_ready(LayerId(0));
+    return 0;
+  }
+  Evaluation evaluate() override { return {}; }
+
+ private:
+  std::vector<Layer> layers_;
+  std::vector<float> parameters_;
+  std::vector<float> gradients_;
+};
+
+// Of the hops, where `sent` bytes stand for so many parameters, and of the arithmetic at their
+// ends. Coding counts once out and once in; what it takes at the hops hides behind the transfer.
+Duration network_time(const Job& job, const Cluster& cluster, std::int64_t params, Bytes sent) {
+  const double ns_per_byte =
+      cluster.update_ns_per_byte + (job.strategy.coded() ? 2 * cluster.code_ns_per_byte : 0);
+  return collective_cost(collective_for(job, params), Party(job).size(), job.link).time(sent) +
+         from_ns(static_cast<double>(params * kFloatBytes) * ns_per_byte);
+}
+
+// Enough to fill what is to be filled: beyond it the time is proportional to the size.
+constexpr std::int64_t kMostMeasured = 4'000'000;
+constexpr Iteration kIterations = 8;
+
+}  // namespace
+
+// With y = a + b*x and weights w = 1/y^2, the normal equations are
+//   a*sum(w) + b*sum(w*x) = sum(w*y),   a*sum(w*x) + b*sum(w*x^2) = sum(w*x*y).
+AllReduceCost fit_allreduce(std::span<const AllReduceSample> samples) {
+  double s = 0;
+  double sx = 0;
+  double sxx = 0;
+  double sy = 0;
+  double sxy = 0;
+  for (const AllReduceSample& sample : samples) {
+    const auto x = static_cast<double>(sample.bytes);
+    const double y = std::max(to_us(sample.time), 1e-6) * 1e3;
+    const double w = 1 / (y * y);
+    s += w;
+    sx += w * x;
+    sxx += w * x * x;
+    sy += w * y;
+    sxy += w * x * y;
+  }
+  const double determinant = s * sxx - sx * sx;
+  check(determinant > 0, "a line is fitted to two sizes or more");
+  const double a = (sy * sxx - sxy * sx) / determinant;
+  const double b = (s * sxy - sx * sy) / determinant;
+  if (a < 0) {
+    return {Duration{0}, sxy / sxx};
+  }
+  return b < 0 ? AllReduceCost{from_ns(sy / s), 0} : AllReduceCost{from_ns(a), b};
+}
+
+AllReduceCost simulated_allreduce(const Job& job, const Cluster& cluster) {
+  if (cluster.allreduce.has_value() && !job.strategy.coded()) {
+    return {cluster.allreduce->startup + cluster.sync, cluster.allreduce->ns_per_byte};
+  }
+  std::vector<AllReduceSample> samples;
+  for (const std::int64_t params : sizes_for(job.layers, total_params(job.layers))) {
+    const Bytes sent = coded_size(job.strategy, params, 1);
+    const Bytes bytes = params * kFloatBytes;
+    const Duration sum = cluster.allreduce ? cluster.allreduce->time(sent)
+                                           : network_time(job, cluster, params, sent);
+    samples.push_back({bytes, sum + cluster.sync});
+  }
+  return fit_allreduce(samples);
+}
+
+AllReduceCost measured_allreduce(const Job& job, const TrainAside& train) {
+  std::vector<AllReduceSample> samples;
+  for (const std::int64_t params : sizes_for(job.layers, kMostMeasured)) {
+    Job alone = job;
+    alone.layers = lay_out({"sum"}, {params});
+    alone.strategy.partition = Partition::kWhole;
+    alone.groups = {};
+    alone.first = 0;
+    const std::size_t workers = job.topology.workers();
+    std::vector<std::unique_ptr<Learner>> learners;
+    for (std::size_t w = 0; w < workers; ++w) {
+      learners.push_back(std::make_unique<Idle>(alone.layers));
+    }
+    LayerTimes times(workers, 1);
+    train(assemble(std::move(alone)), learners, kIterations, times);
+    samples.push_back({params * kFloatBytes, times.iteration()});
+  }
+  return fit_allreduce(samples);
+}
+
+}  // namespace sluice

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "algorithms/assembly.h"
+#include "compute/learner.h"
+#include "model/cluster.h"
+#include "protocol/observer.h"
+
+namespace sluice {
+
+// What it takes to synchronise M bytes of gradients over all workers, update included: a + b*M.
+
+struct AllReduceSample {
+  Bytes bytes = 0;
+  Duration time{0};
+};
+
+// The line with the least sum of squared relative errors, so that small sizes settle a and large
+// ones b. Neither is negative. Needs two sizes.
+AllReduceCost fit_allreduce(std::span<const AllReduceSample> samples);
+
+// As the simulator charges it for M bytes of gradients before they are packed: by the cluster's
+// [allreduce] table, or fitted to the job's collective (the cheapest for each size, if it names
+// none) on the cluster's links, between the smallest layer and all of them.
+AllReduceCost simulated_allreduce(const Job& job, const Cluster& cluster);
+
+// Trains with the assembly and learners of their own from the start up to iteration `last`.
+using TrainAside =
+    std::function<void(const Assembly& assembly, std::span<const std::unique_ptr<Learner>> learners,
+                       Iteration last, Observer& observer)>;
+
+// As it is: sums of several sizes go through the engine itself, with the job's workers and
+// strategy.
+AllReduceCost measured_allreduce(const Job& job, const TrainAside& train);
+
+}  // namespace sluice

@@ -1,0 +1,55 @@
+#include "planner/layer_times.h"
+
+#include <algorithm>
+
+namespace sluice {
+
+void LayerTimes::computed(NodeId worker, LayerId layer, Iteration iteration, Phase phase,
+                          Time begin, Time end) {
+  Seen& seen = workers_[worker.index()];
+  if (iteration != seen.latest) {
+    seen.latest = iteration;
+    seen.starts.push_back(begin);
+  }
+  if (seen.starts.size() > 1) {
+    Sum& sum = (phase == Phase::kForward ? seen.forward : seen.backward)[layer.index()];
+    sum.time += end - begin;
+    ++sum.count;
+  }
+}
+
+Profile LayerTimes::profile(const std::vector<Layer>& layers) const {
+  Profile profile;
+  profile.name = "measured";
+  for (std::size_t l = 0; l < layers.size(); ++l) {
+    profile.layers.push_back({layers[l].name, layers[l].range.size(), mean(l, &Seen::forward),
+                              mean(l, &Seen::backward)});
+  }
+  return profile;
+}
+
+Duration LayerTimes::mean(std::size_t layer, std::vector<Sum> Seen::*pass) const {
+  Sum all;
+  for (const Seen& seen : workers_) {
+    const Sum& sum = (seen.*pass)[layer];
+    all.time += sum.time;
+    all.count += sum.count;
+  }
+  return all.count > 0 ? all.time / all.count : Duration{0};
+}
+
+Duration LayerTimes::iteration() const {
+  const std::vector<Time>& starts = workers_.front().starts;
+  std::vector<Duration> lengths;
+  for (std::size_t i = 2; i < starts.size(); ++i) {
+    lengths.push_back(starts[i] - starts[i - 1]);
+  }
+  if (lengths.empty()) {
+    return Duration{0};
+  }
+  const auto middle = lengths.begin() + static_cast<std::ptrdiff_t>(lengths.size() / 2);
+  std::nth_element(lengths.begin(), middle, lengths.end());
+  return *middle;
+}
+
+}  // namespace sluice

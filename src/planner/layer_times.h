@@ -1,0 +1,51 @@
+#pragma once
+
+#include <vector>
+
+#include "model/layer.h"
+#include "model/profile.h"
+#include "protocol/observer.h"
+
+namespace sluice {
+
+// Watches training and tells what an iteration is made of. The first iteration it sees is not
+// counted: caches are cold and threads have just begun.
+class LayerTimes final : public Observer {
+ public:
+  LayerTimes(std::size_t workers, std::size_t layers) : workers_(workers, Seen(layers)) {}
+
+  void computed(NodeId worker, LayerId layer, Iteration iteration, Phase phase, Time begin,
+                Time end) override;
+  void waited(NodeId, LayerId, Iteration, Time, Time) override {}
+  void sent(const Message&, Time, Time) override {}
+  void received(const Message&, Time, Time) override {}
+  void worked(const Work&, Time, Time) override {}
+
+  // Both are for when nothing is under way, and zero where fewer than three iterations were seen.
+
+  // Forward and backward of each layer, mean over workers and iterations.
+  Profile profile(const std::vector<Layer>& layers) const;
+  // Start of forward to start of forward on the first worker, median over the iterations.
+  Duration iteration() const;
+
+ private:
+  struct Sum {
+    Duration time{0};
+    std::int64_t count = 0;
+  };
+  // Written by the worker's own thread only.
+  struct Seen {
+    explicit Seen(std::size_t layers) : forward(layers), backward(layers) {}
+
+    std::vector<Sum> forward;   // by layer
+    std::vector<Sum> backward;  // by layer
+    std::vector<Time> starts;   // of the iterations
+    Iteration latest = -1;
+  };
+
+  Duration mean(std::size_t layer, std::vector<Sum> Seen::*pass) const;
+
+  std::vector<Seen> workers_;
+};
+
+}  // namespace sluice

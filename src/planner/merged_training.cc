@@ -1,0 +1,40 @@
+#include "planner/merged_training.h"
+
+#include <algorithm>
+
+#include "planner/layer_times.h"
+
+namespace sluice {
+
+void MergePolicy::look(const Profile& profile, const AllReduceCost& cost) {
+  const bool first = plan_.groups.empty();
+  cost_ = cost;
+  plan_.iteration = first ? Duration::max() : merged_iteration(profile, cost, plan_.groups);
+  MergePlan best = merge(profile, cost, how_);
+  if (to_seconds(best.iteration) < (1 - kGain) * to_seconds(plan_.iteration)) {
+    plan_ = std::move(best);
+    replans_ += first ? 0 : 1;
+    interval_ = kUsual;
+  } else {
+    interval_ = std::min(2 * interval_, kRarest);
+  }
+}
+
+MergeOutcome train_merged(const MergedTraining& training) {
+  Job job = training.job;
+  MergeOutcome outcome{MergePolicy(job.strategy.merge)};
+  while (job.first < training.iterations) {
+    const Iteration last = std::min(outcome.policy.next_look(job.first), training.iterations);
+    LayerTimes times(job.topology.workers(), job.layers.size());
+    training.train(assemble(job), last, times);
+    outcome.measured = times.iteration();
+    if (last < training.iterations) {
+      outcome.policy.look(times.profile(job.layers), measured_allreduce(job, training.train_aside));
+      job.groups = outcome.policy.plan().groups;
+    }
+    job.first = last;
+  }
+  return outcome;
+}
+
+}  // namespace sluice

@@ -1,0 +1,59 @@
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "partition/merge.h"
+#include "planner/allreduce_cost.h"
+
+namespace sluice {
+
+// Chooses the groups of layers of a run, from what is measured while it goes on.
+class MergePolicy {
+ public:
+  explicit MergePolicy(Merge how) : how_(how) {}
+
+  // The iteration at which to look again, after a look at `now`. The first look comes soon; later
+  // ones more and more rarely while nothing changes.
+  Iteration next_look(Iteration now) const { return now + interval_; }
+  // Plans anew. The groups change only if that is predicted to gain more than a few per cent: a
+  // measurement is not exact, and two plans may be as good as each other.
+  void look(const Profile& profile, const AllReduceCost& cost);
+
+  // The plan in force and what it was last predicted to take; no groups before the first look.
+  const MergePlan& plan() const { return plan_; }
+  const AllReduceCost& cost() const { return cost_; }
+  int replans() const { return replans_; }  // changes after the first plan
+
+ private:
+  static constexpr Iteration kFirst = 8;
+  static constexpr Iteration kUsual = 200;
+  static constexpr Iteration kRarest = 3200;
+  static constexpr double kGain = 0.03;
+
+  Merge how_;
+  Iteration interval_ = kFirst;
+  MergePlan plan_;
+  AllReduceCost cost_;
+  int replans_ = 0;
+};
+
+// Training of a job with partition merged in stretches: in each, chunks and protocols stay as they
+// are; between two, all workers have all parameters and nothing is under way. The first stretch
+// goes layer by layer, and each of the later ones by what has been measured before it.
+struct MergedTraining {
+  Job job;
+  Iteration iterations = 0;
+  // Trains with this assembly from its job's first iteration up to `last`.
+  std::function<void(Assembly assembly, Iteration last, Observer& observer)> train;
+  TrainAside train_aside;
+};
+
+struct MergeOutcome {
+  MergePolicy policy;
+  Duration measured{0};  // an iteration of the last stretch; 0 if that was too short to tell
+};
+
+MergeOutcome train_merged(const MergedTraining& training);
+
+}  // namespace sluice

@@ -1,0 +1,111 @@
+#include "planner/allreduce_cost.h"
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include "algorithms/presets.h"
+#include "collectives/cost.h"
+#include "support/nets.h"
+#include "support/simulated.h"
+
+namespace sluice {
+namespace {
+
+using testing::any_net;
+using testing::anywhere;
+using testing::job_for;
+
+std::vector<AllReduceSample> line(double startup_us, double ns_per_byte,
+                                  const std::vector<Bytes>& sizes) {
+  std::vector<AllReduceSample> samples;
+  for (const Bytes bytes : sizes) {
+    samples.push_back(
+        {bytes, from_us(startup_us) + from_ns(static_cast<double>(bytes) * ns_per_byte)});
+  }
+  return samples;
+}
+
+RC_GTEST_PROP(AllReduceFit, RecoversTheLineBehindMadeSamples, ()) {
+  const auto startup = static_cast<double>(*anywhere(1, 500));
+  const double slope = *rc::gen::element(0.05, 0.7, 3.0, 40.0);
+  const AllReduceCost fit = fit_allreduce(line(startup, slope, {400, 1600, 40'000, 9'000'000}));
+  RC_ASSERT(std::abs(to_us(fit.startup) - startup) <= 1e-4 * startup);
+  RC_ASSERT(std::abs(fit.ns_per_byte - slope) <= 1e-4 * slope);
+}
+
+// A plain least-squares line through these would miss the small size by far.
+TEST(AllReduceFit, TakesTheStartUpFromSmallSizesAndTheSlopeFromLargeOnes) {
+  auto samples = line(100, 1, {100, 1000, 10'000'000, 40'000'000});
+  samples.back().time += from_us(2000);  // 5 % off
+  const AllReduceCost fit = fit_allreduce(samples);
+  EXPECT_NEAR(to_us(fit.startup), 100, 3);
+  EXPECT_NEAR(fit.ns_per_byte, 1, 0.06);
+}
+
+TEST(AllReduceFit, IsNeverNegative) {
+  const std::vector<AllReduceSample> steep{{100, from_us(1)}, {200, from_us(5)}};
+  EXPECT_EQ(fit_allreduce(steep).startup, Duration{0});
+  EXPECT_GT(fit_allreduce(steep).ns_per_byte, 0);
+  const std::vector<AllReduceSample> falling{{100, from_us(5)}, {200, from_us(1)}};
+  EXPECT_GT(fit_allreduce(falling).startup, Duration{0});
+  EXPECT_EQ(fit_allreduce(falling).ns_per_byte, 0);
+}
+
+TEST(AllReduceFit, OneSizeIsNoLine) {
+  EXPECT_THROW(fit_allreduce(line(1, 1, {100, 100})), InvariantError);
+}
+
+RC_GTEST_PROP(SimulatedAllReduce, OfANamedCollectiveIsItsCostWithSyncAndUpdate, ()) {
+  Profile profile = any_net(8);
+  profile.layers.push_back({"last", 100'000, from_us(1), from_us(1)});
+  Cluster cluster;
+  cluster.topology = Topology(4, 1, 0);
+  cluster.bandwidth_gbps = *rc::gen::element(1.0, 10.0);
+  cluster.sync = from_us(static_cast<double>(*anywhere(0, 40)));
+  Strategy strategy = find_preset("mg-wfbp")->strategy;
+  strategy.collective = Collective::kRing;
+  const Job job = job_for(profile, cluster, strategy);
+  const AllReduceCost ring = collective_cost(Collective::kRing, 4, job.link);
+  const AllReduceCost cost = simulated_allreduce(job, cluster);
+  const double startup = to_us(ring.startup + cluster.sync);
+  RC_ASSERT(std::abs(to_us(cost.startup) - startup) <= 1e-3 * startup);
+  const double slope = ring.ns_per_byte + cluster.update_ns_per_byte;
+  RC_ASSERT(std::abs(cost.ns_per_byte - slope) <= 1e-3 * slope);
+}
+
+// Between the smallest and the largest sum the collectives change, and no line is all of them.
+TEST(SimulatedAllReduce, OfTheCheapestLiesBetweenThem) {
+  Cluster cluster;
+  cluster.topology = Topology(8, 1, 0);
+  cluster.bandwidth_gbps = 10;
+  const Job job = job_for(testing::profile_of({100, 5'000'000}, 1, 1), cluster,
+                          find_preset("mg-wfbp")->strategy);
+  const AllReduceCost cost = simulated_allreduce(job, cluster);
+  const auto startup = [&](Collective c) { return collective_cost(c, 8, job.link).startup; };
+  EXPECT_GE(cost.startup, startup(Collective::kRecursiveDoubling) * 9 / 10);
+  EXPECT_LT(cost.startup, startup(Collective::kRing));
+}
+
+TEST(SimulatedAllReduce, OfPackedGradientsIsThatOfFewerBytes) {
+  Cluster cluster;
+  cluster.topology = Topology(2, 1, 0);
+  cluster.allreduce = AllReduceCost{from_us(10), 4};
+  Job job = job_for(testing::profile_of({1000, 100'000}, 1, 1), cluster,
+                    find_preset("mg-wfbp")->strategy);
+  job.strategy.codec = Codec::kTruncate16;
+  const AllReduceCost cost = simulated_allreduce(job, cluster);
+  EXPECT_NEAR(to_us(cost.startup), 10, 0.01);
+  EXPECT_NEAR(cost.ns_per_byte, 2, 0.01);
+}
+
+TEST(SimulatedAllReduce, OfANetWithoutParametersIsStillALine) {
+  Cluster cluster;
+  cluster.topology = Topology(2, 1, 0);
+  cluster.bandwidth_gbps = 1;
+  const Job job =
+      job_for(testing::profile_of({0, 0}, 1, 1), cluster, find_preset("mg-wfbp")->strategy);
+  EXPECT_GT(simulated_allreduce(job, cluster).startup, Duration{0});
+}
+
+}  // namespace
+}  // namespace sluice

@@ -1,0 +1,181 @@
+#include "planner/merged_training.h"
+
+#include <gtest/gtest.h>
+
+#include "algorithms/presets.h"
+#include "planner/layer_times.h"
+#include "support/nets.h"
+#include "support/threaded.h"
+#include "support/toy_learner.h"
+
+namespace sluice {
+namespace {
+
+using testing::timed_allreduce;
+using testing::timed_net;
+
+const Profile kNet = timed_net(20, {{10, 1}, {10, 2}, {2, 2}, {10, 4}});
+const AllReduceCost kDear = timed_allreduce(1000);
+const AllReduceCost kCheap = timed_allreduce(0);
+
+TEST(MergePolicy, TheFirstLookMakesAPlanAndIsNoReplan) {
+  MergePolicy policy(Merge::kOptimal);
+  EXPECT_TRUE(policy.plan().groups.empty());
+  const Iteration first = policy.next_look(0);
+  policy.look(kNet, kDear);
+  EXPECT_EQ(policy.plan().groups, merge_optimal(kNet, kDear).groups);
+  EXPECT_EQ(policy.plan().iteration, merge_optimal(kNet, kDear).iteration);
+  EXPECT_EQ(policy.replans(), 0);
+  EXPECT_GT(policy.next_look(first) - first, first);
+}
+
+TEST(MergePolicy, AGreedyPlanIsAlgorithmOne) {
+  const AllReduceCost cost = timed_allreduce(6);
+  MergePolicy policy(Merge::kGreedy);
+  policy.look(kNet, cost);
+  EXPECT_EQ(policy.plan().groups, merge_greedy(kNet, cost).groups);
+}
+
+TEST(MergePolicy, DriftChangesThePlan) {
+  MergePolicy policy(Merge::kOptimal);
+  policy.look(kNet, kDear);
+  policy.look(kNet, kCheap);
+  EXPECT_EQ(policy.plan().groups, merge_optimal(kNet, kCheap).groups);
+  EXPECT_NE(policy.plan().groups, merge_optimal(kNet, kDear).groups);
+  EXPECT_EQ(policy.replans(), 1);
+}
+
+// Another plan would be best now, by less than the measurement is worth; the prediction of the one
+// in force follows what was measured.
+TEST(MergePolicy, ASmallGainDoesNot) {
+  const Profile net = timed_net(1000, {{10, 1}, {10, 2}, {2, 2}, {10, 4}});
+  MergePolicy policy(Merge::kOptimal);
+  policy.look(net, timed_allreduce(100));
+  const auto groups = policy.plan().groups;
+  ASSERT_NE(merge_optimal(net, timed_allreduce(1)).groups, groups);
+  policy.look(net, timed_allreduce(1));
+  EXPECT_EQ(policy.plan().groups, groups);
+  EXPECT_EQ(policy.plan().iteration, merged_iteration(net, timed_allreduce(1), groups));
+  EXPECT_EQ(policy.replans(), 0);
+}
+
+TEST(MergePolicy, LooksMoreRarelyWhileNothingChanges) {
+  MergePolicy policy(Merge::kOptimal);
+  policy.look(kNet, kDear);
+  const Iteration usual = policy.next_look(0);
+  policy.look(kNet, kDear);
+  EXPECT_EQ(policy.next_look(0), 2 * usual);
+  policy.look(kNet, kCheap);
+  EXPECT_EQ(policy.next_look(0), usual);
+}
+
+// ---- on threads ---------------------------------------------------------------------------------
+
+// Sums of these are exact in any order, so that a plan must not show in the result.
+class WholeNumbers final : public Learner {
+ public:
+  WholeNumbers(const std::vector<std::int64_t>& params, std::size_t rank)
+      : toy_(params, rank), rank_(rank) {}
+
+  const std::vector<Layer>& layers() const override { return toy_.layers(); }
+  std::span<float> parameters() override { return toy_.parameters(); }
+  std::span<float> gradients() override { return toy_.gradients(); }
+  void gradients_into(std::span<float> buffer) override { toy_.gradients_into(buffer); }
+  double step(Iteration iteration, StepHooks& hooks) override {
+    Rounding rounding{*this, hooks, iteration};
+    return toy_.step(iteration, rounding);
+  }
+  Evaluation evaluate() override { return {}; }
+
+ private:
+  struct Rounding final : StepHooks {
+    Rounding(WholeNumbers& owner, StepHooks& inner, Iteration iteration)
+        : owner(owner), inner(inner), iteration(iteration) {}
+    void before_layer(LayerId layer) override { inner.before_layer(layer); }
+    void forward_done() override { inner.forward_done(); }
+    void gradient_ready(LayerId layer) override {
+      const Range range = owner.layers()[layer.index()].range;
+      for (auto i = range.begin; i < range.end; ++i) {
+        const auto number = (static_cast<std::size_t>(i) * 7 + owner.rank_ * 3 +
+                             static_cast<std::size_t>(iteration)) %
+                            101;
+        owner.gradients()[static_cast<std::size_t>(i)] = static_cast<float>(number);
+      }
+      inner.gradient_ready(layer);
+    }
+    WholeNumbers& owner;
+    StepHooks& inner;
+    Iteration iteration;
+  };
+
+  testing::ToyLearner toy_;
+  std::size_t rank_;
+};
+
+const std::vector<std::int64_t> kLayers{37, 0, 500, 12, 260, 3};
+const UpdateRule kRule{.rate = {.base = 0.05F}, .momentum = 0.9F, .weight_decay = 1e-3F};
+
+std::vector<std::unique_ptr<Learner>> whole_numbers(std::size_t workers) {
+  std::vector<std::unique_ptr<Learner>> learners;
+  for (std::size_t w = 0; w < workers; ++w) {
+    learners.push_back(std::make_unique<WholeNumbers>(kLayers, w));
+  }
+  return learners;
+}
+
+std::vector<float> parameters_of(Learner& learner) {
+  return {learner.parameters().begin(), learner.parameters().end()};
+}
+
+TEST(MergedTrainingThreads, APlanChangesWhenAndNotWhat) {
+  constexpr Iteration kIterations = 30;
+  const Topology topology(3, 1, 0);
+  const auto by_layer = whole_numbers(3);
+  testing::run_threaded(by_layer, topology, find_preset("wfbp")->strategy, kRule, kIterations);
+
+  const auto merged = whole_numbers(3);
+  const Job job = testing::job_for(merged, topology, find_preset("mg-wfbp")->strategy);
+  std::optional<TrainingState> state;
+  std::vector<std::size_t> chunks;
+  const MergeOutcome outcome = train_merged(
+      {.job = job,
+       .iterations = kIterations,
+       .train =
+           [&](const Assembly& assembly, Iteration last, Observer& observer) {
+             if (!state) {
+               state.emplace(topology, merged, *assembly.chunks, job.strategy, kRule);
+             }
+             chunks.push_back(assembly.chunks->size());
+             testing::run_stretch(assembly, *state, last, &observer);
+           },
+       .train_aside =
+           [&](const Assembly& assembly, std::span<const std::unique_ptr<Learner>> learners,
+               Iteration last, Observer& observer) {
+             TrainingState aside(topology, learners, *assembly.chunks, job.strategy, {});
+             testing::run_stretch(assembly, aside, last, &observer);
+           }});
+  ASSERT_EQ(chunks.size(), 2U);
+  EXPECT_EQ(chunks.front(), 5U);
+  EXPECT_EQ(chunks.back(), outcome.policy.plan().groups.size());
+  EXPECT_GT(outcome.policy.cost().startup + outcome.policy.cost().time(1'000'000), Duration{0});
+  EXPECT_GT(outcome.measured, Duration{0});
+  for (const auto& learner : merged) {
+    EXPECT_EQ(parameters_of(*learner), parameters_of(*by_layer.front()));
+  }
+}
+
+TEST(MergedTrainingThreads, AShortRunIsNotPlanned) {
+  const auto learners = whole_numbers(2);
+  const Job job = testing::job_for(learners, Topology(2, 1, 0), find_preset("mg-wfbp")->strategy);
+  std::vector<Iteration> ends;
+  const MergeOutcome outcome = train_merged(
+      {.job = job,
+       .iterations = 5,
+       .train = [&](const Assembly&, Iteration last, Observer&) { ends.push_back(last); },
+       .train_aside = [](const auto&...) { FAIL() << "nothing is to be measured"; }});
+  EXPECT_EQ(ends, std::vector<Iteration>{5});
+  EXPECT_TRUE(outcome.policy.plan().groups.empty());
+}
+
+}  // namespace
+}  // namespace sluice
