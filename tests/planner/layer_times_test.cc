@@ -9,10 +9,10 @@ namespace {
 
 // What is measured in virtual time is the profile that was simulated.
 TEST(LayerTimes, AreThoseOfTheProfile) {
-  const Profile made{.name = "made",
-                     .layers = {{"a", 100, from_us(3), from_us(5)},
-                                {"b", 0, from_us(1), from_us(2)},
-                                {"c", 4000, from_us(7), from_us(11)}}};
+  Profile made;
+  made.layers = {{"a", 100, from_us(3), from_us(5)},
+                 {"b", 0, from_us(1), from_us(2)},
+                 {"c", 4000, from_us(7), from_us(11)}};
   Cluster cluster;
   cluster.topology = Topology(3, 1, 0);
   cluster.bandwidth_gbps = 1;
