@@ -48,7 +48,7 @@ class Idle final : public Learner {
     hooks.gradient_ready(LayerId(0));
     return 0;
   }
-  Evaluation evaluate() override { return {}; }
+  std::optional<Evaluation> evaluate() override { return {}; }
 
  private:
   std::vector<Layer> layers_;

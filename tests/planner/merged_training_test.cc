@@ -85,13 +85,13 @@ class WholeNumbers final : public Learner {
     Rounding rounding{*this, hooks, iteration};
     return toy_.step(iteration, rounding);
   }
-  Evaluation evaluate() override { return {}; }
+  std::optional<Evaluation> evaluate() override { return {}; }
 
  private:
   struct Rounding final : StepHooks {
     Rounding(WholeNumbers& owner, StepHooks& inner, Iteration iteration)
         : owner(owner), inner(inner), iteration(iteration) {}
-    void before_layer(LayerId layer) override { inner.before_layer(layer); }
+    bool before_layer(LayerId layer) override { return inner.before_layer(layer); }
     void forward_done() override { inner.forward_done(); }
     void gradient_ready(LayerId layer) override {
       const Range range = owner.layers()[layer.index()].range;
