@@ -6,7 +6,8 @@ if(SLUICE_TORCH)
   add_library(sluice_torch STATIC ${SLUICE_TORCH_SOURCES})
   target_include_directories(sluice_torch SYSTEM PRIVATE ${TORCH_INCLUDE_DIRS})
   # LibTorch's structures change their layout without NDEBUG, and its packages are built with it.
-  target_compile_definitions(sluice_torch PRIVATE NDEBUG)
+  # Newer ones also bring headers of an fmt of their own, whose library is not the one linked here.
+  target_compile_definitions(sluice_torch PRIVATE NDEBUG FMT_HEADER_ONLY)
   target_link_libraries(sluice_torch PUBLIC sluice_core PRIVATE ${TORCH_LIBRARIES})
 else()
   add_library(sluice_torch STATIC ${PROJECT_SOURCE_DIR}/src/compute/torch/no_torch.cc)

@@ -1,6 +1,7 @@
 #include "lab/lab.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <spdlog/spdlog.h>
 
 #include <fstream>

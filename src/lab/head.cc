@@ -1,6 +1,7 @@
 #include "lab/head.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sched.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>

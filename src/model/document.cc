@@ -196,7 +196,8 @@ std::string Form::expected() const {
 }
 
 bool Form::accepts(const Json& value) const {
-  if (value.is_string() && std::find(words_.begin(), words_.end(), value) != words_.end()) {
+  const auto* word = value.get_ptr<const std::string*>();
+  if (word != nullptr && std::find(words_.begin(), words_.end(), *word) != words_.end()) {
     return true;
   }
   switch (kind_) {

@@ -1,6 +1,7 @@
 #include "compute/data/idx.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <zlib.h>
 
 #include <algorithm>

@@ -1,6 +1,7 @@
 #include "compute/torch/torch_learner.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
