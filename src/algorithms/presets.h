@@ -14,6 +14,7 @@ struct Preset {
   Strategy strategy;
   std::string_view summary;
   std::string_view paper;
+  double lr = 0.05;  // learning rate to begin with; stale gradients bear less
 };
 
 std::span<const Preset> presets();

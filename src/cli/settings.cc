@@ -148,7 +148,9 @@ Result<Json> Settings::check_flags(const Flags& flags) const {
 
 void Settings::apply_preset(const Json& config, const Json& flags, const std::string& config_path) {
   const std::string name = flags.value("preset", config.value("preset", text("preset")));
-  const Json values = to_values(find_preset(name)->strategy);
+  const Preset* preset = find_preset(name);
+  Json values = to_values(preset->strategy);
+  values["lr"] = preset->lr;
   apply(values, {Origin::Kind::kPreset, name});
   for (const auto& [key, value] : values.items()) {
     if (flags.contains("preset") && !flags.contains(key) && config.value(key, value) != value) {
