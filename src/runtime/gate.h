@@ -35,15 +35,30 @@ class Gate {
   // True if the layer was there already.
   bool wait(LayerId layer, Iteration iteration) {
     std::unique_lock lock(mutex_);
+    position_ = {layer, iteration, true};
     const auto here = [&] { return cancelled_ || released_[layer.index()] >= iteration; };
     const bool at_once = here();
     changed_.wait(lock, here);
+    position_.waiting = false;
     if (cancelled_) {
       throw Cancelled();
     }
     check(released_[layer.index()] == iteration,
           "no layer runs on parameters of a later iteration");
     return at_once;
+  }
+
+  // Where the worker is: the layer whose forward pass it began last, or is waiting to begin.
+  struct Position {
+    LayerId layer;
+    Iteration iteration = 0;
+    bool waiting = false;
+
+    bool operator==(const Position&) const = default;
+  };
+  Position position() const {
+    const std::lock_guard lock(mutex_);
+    return position_;
   }
 
   void wait_for_all(Iteration iteration) {
@@ -61,8 +76,9 @@ class Gate {
   }
 
  private:
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::condition_variable changed_;
+  Position position_;
   std::vector<Iteration> released_;  // by layer
   bool cancelled_ = false;
 };

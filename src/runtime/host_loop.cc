@@ -19,9 +19,12 @@ void HostLoop::run() {
       events_.pop_front();
       handle(event);
     }
-    if (!works_.empty()) {
+    const bool worked = !works_.empty();
+    if (worked) {
       do_work();
-    } else if (!world_.mailbox.wait(events_)) {
+    }
+    const bool moved = world_.transport.progress(*this);
+    if (!worked && !moved && !world_.mailbox.wait(events_, world_.transport.patience())) {
       return;
     }
   }
@@ -37,11 +40,23 @@ void HostLoop::handle(const Event& event) {
   world_.protocol.handle(event, *this);
 }
 
+std::span<float> HostLoop::place(const Message& message) {
+  if (world_.observer != nullptr) {
+    arriving_.emplace_back(message, world_.clock.now());
+  }
+  const BufferRange where = world_.protocol.landing(message);
+  return where.buffer == Buffer::kNone ? std::span<float>()
+                                       : nodes_.at(message.to).workspace.view(where);
+}
+
 void HostLoop::receive(const Received& event) {
-  const Time begin = world_.clock.now();
+  const Time begin = take(arriving_, event.message).value_or(world_.clock.now());
   const BufferRange where = world_.protocol.landing(event.message);
   if (where.buffer != Buffer::kNone) {
-    nodes_.at(event.message.to).workspace.land(where, event.payload);
+    const Workspace& workspace = nodes_.at(event.message.to).workspace;
+    if (workspace.view(where).data() != event.payload.values().data()) {
+      workspace.land(where, event.payload);
+    }
   }
   world_.transport.accepted(event.message);
   if (world_.observer != nullptr) {
@@ -70,11 +85,20 @@ void HostLoop::send(const Message& message, Payload payload) {
 }
 
 void HostLoop::observe_sent(const Message& message) {
-  const auto flight = std::find_if(in_flight_.begin(), in_flight_.end(),
+  const auto begin = take(in_flight_, message);
+  check(begin.has_value(), "only what was sent is confirmed");
+  world_.observer->sent(message, *begin, world_.clock.now());
+}
+
+std::optional<Time> HostLoop::take(Flights& flights, const Message& message) {
+  const auto flight = std::find_if(flights.begin(), flights.end(),
                                    [&](const auto& f) { return f.first == message; });
-  check(flight != in_flight_.end(), "only what was sent is confirmed");
-  world_.observer->sent(message, flight->second, world_.clock.now());
-  in_flight_.erase(flight);
+  if (flight == flights.end()) {
+    return std::nullopt;
+  }
+  const Time begin = flight->second;
+  flights.erase(flight);
+  return begin;
 }
 
 void HostLoop::start(Work work) { works_.push_back(std::move(work)); }

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <deque>
+#include <optional>
+#include <span>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -17,7 +19,7 @@ namespace sluice {
 
 // Runs the protocol of one host in real time, on the thread that calls run(). It first handles all
 // that has happened, then does one piece of arithmetic, and sleeps when there is neither.
-class HostLoop final : private Effects {
+class HostLoop final : private Effects, private Landing {
  public:
   struct World {
     Protocol& protocol;
@@ -39,23 +41,29 @@ class HostLoop final : private Effects {
     Workspace& workspace;
     Gate* gate;
   };
+  using Flights = std::vector<std::pair<Message, Time>>;
 
   void send(const Message& message, Payload payload) override;
   void start(Work work) override;
   void release(NodeId worker, LayerId layer, Iteration iteration) override;
   Payload borrow(NodeId node, const BufferRange& what) override;
   Payload copy(NodeId node, const BufferRange& what) override;
+  std::span<float> place(const Message& message) override;
 
   void handle(const Event& event);
   void receive(const Received& event);
   void do_work();
   void observe_sent(const Message& message);
+  // When this message began its flight, which is over now; none if it had none.
+  static std::optional<Time> take(Flights& flights, const Message& message);
 
   World world_;
   std::unordered_map<NodeId, Node> nodes_;
   std::deque<Event> events_;
   std::deque<Work> works_;
-  std::vector<std::pair<Message, Time>> in_flight_;  // only kept for the observer
+  // Only kept for the observer.
+  Flights in_flight_;
+  Flights arriving_;
 };
 
 }  // namespace sluice

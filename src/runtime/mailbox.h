@@ -1,10 +1,13 @@
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <mutex>
+#include <optional>
 #include <utility>
 
+#include "base/units.h"
 #include "protocol/event.h"
 
 namespace sluice {
@@ -35,10 +38,17 @@ class Mailbox {
     move_to(into);
   }
 
-  // Waits for events and appends them to `into`; false when the box is closed and empty.
-  bool wait(std::deque<Event>& into) {
+  // Waits for events, not longer than `patience` if there is one, and appends them to `into`; false
+  // when the box is closed and empty.
+  bool wait(std::deque<Event>& into, std::optional<Duration> patience) {
     std::unique_lock lock(mutex_);
-    filled_.wait(lock, [this] { return closed_ || !events_.empty(); });
+    const auto ready = [this] { return closed_ || !events_.empty(); };
+    if (patience) {
+      filled_.wait_for(lock, std::chrono::duration_cast<std::chrono::nanoseconds>(*patience),
+                       ready);
+    } else {
+      filled_.wait(lock, ready);
+    }
     move_to(into);
     return !closed_ || !into.empty();
   }

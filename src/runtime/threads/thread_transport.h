@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "model/topology.h"
+#include "runtime/loan.h"
 #include "runtime/mailbox.h"
 #include "runtime/transport.h"
 
@@ -21,12 +22,8 @@ class ThreadTransport final : public Transport {
   Mailbox& mailbox(HostId host) { return *mailboxes_[host.index()]; }
 
   void send(const Message& message, Payload payload) override {
-    if (message.wants_return) {
-      auto loan = std::make_shared<Loan>(mailboxes_[topology_.host_of(message.from).index()],
-                                         message, payload);
-      payload = payload.held_by(std::move(loan));
-    }
-    mailbox_of(message.to).post(Received{message, std::move(payload)});
+    const auto& lender = mailboxes_[topology_.host_of(message.from).index()];
+    mailbox_of(message.to).post(Received{message, lend(message, std::move(payload), lender)});
   }
 
   void accepted(const Message& message) override {
@@ -35,22 +32,11 @@ class ThreadTransport final : public Transport {
     }
   }
 
+  // Every hand-over is done when send returns.
+  bool progress(Landing& /*landing*/) override { return false; }
+  std::optional<Duration> patience() const override { return std::nullopt; }
+
  private:
-  // Tells the lender when the last reader has let go; that may be after the end of a broken run.
-  class Loan {
-   public:
-    Loan(std::shared_ptr<Mailbox> lender, const Message& message, Payload payload)
-        : lender_(std::move(lender)), message_(message), payload_(std::move(payload)) {}
-    Loan(const Loan&) = delete;
-    Loan& operator=(const Loan&) = delete;
-    ~Loan() { lender_->post(Returned{message_}); }
-
-   private:
-    std::shared_ptr<Mailbox> lender_;
-    Message message_;
-    Payload payload_;
-  };
-
   Mailbox& mailbox_of(NodeId node) { return mailbox(topology_.host_of(node)); }
 
   Topology topology_;

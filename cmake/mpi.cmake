@@ -1,0 +1,13 @@
+# sluice_mpi: training on MPI, or the file that says there is none.
+if(SLUICE_MPI)
+  set(MPI_CXX_SKIP_MPICXX ON)
+  find_package(MPI COMPONENTS CXX)
+endif()
+if(SLUICE_MPI AND MPI_CXX_FOUND)
+  file(GLOB SLUICE_MPI_SOURCES CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/runtime/mpi/mpi_*.cc)
+  add_library(sluice_mpi STATIC ${SLUICE_MPI_SOURCES})
+  target_link_libraries(sluice_mpi PUBLIC sluice_core PRIVATE MPI::MPI_CXX)
+else()
+  add_library(sluice_mpi STATIC ${PROJECT_SOURCE_DIR}/src/runtime/mpi/no_mpi.cc)
+  target_link_libraries(sluice_mpi PUBLIC sluice_core)
+endif()

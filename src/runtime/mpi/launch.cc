@@ -1,0 +1,69 @@
+#include "runtime/mpi/launch.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <array>
+#include <charconv>
+#include <cstdlib>
+#include <string_view>
+
+namespace sluice {
+namespace {
+
+struct Launcher {
+  const char* rank;
+  const char* size;
+};
+
+// The first one that tells a rank counts.
+constexpr std::array kLaunchers{
+    Launcher{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},  // Open MPI's mpirun
+    Launcher{"PMI_RANK", "PMI_SIZE"},                          // MPICH's mpiexec; srun --mpi=pmi2
+    Launcher{"PMIX_RANK", "SLURM_STEP_NUM_TASKS"},             // srun --mpi=pmix; PRRTE's prun
+    Launcher{"SLURM_PROCID", "SLURM_STEP_NUM_TASKS"},          // srun without an MPI plugin
+};
+
+std::optional<std::size_t> number(const char* text) {
+  if (text == nullptr) {
+    return std::nullopt;
+  }
+  const std::string_view digits(text);
+  std::size_t value = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  const bool whole = error == std::errc() && end == digits.data() + digits.size();
+  return whole ? std::optional(value) : std::nullopt;
+}
+
+}  // namespace
+
+std::optional<Launch> find_launch(const Environment& environment) {
+  for (const Launcher& launcher : kLaunchers) {
+    const auto rank = number(environment(launcher.rank));
+    if (!rank) {
+      continue;
+    }
+    const auto size = number(environment(launcher.size));
+    // The script of a Slurm allocation has a rank too, but no tasks beside it.
+    if (std::string_view(launcher.rank) == "SLURM_PROCID" && size.value_or(1) == 1) {
+      continue;
+    }
+    return Launch{launcher.rank, rank, size};
+  }
+  return std::nullopt;
+}
+
+std::optional<Launch> find_launch() {
+  return find_launch([](const char* name) { return std::getenv(name); });
+}
+
+std::string host_name() {
+  std::array<char, 256> name{};
+  return gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "an unknown host";
+}
+
+std::string rank_on_host(std::size_t rank) {
+  return fmt::format("rank {} on {}", rank, host_name());
+}
+
+}  // namespace sluice

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+
+namespace sluice {
+
+// What the environment says about how this process was started: as one of several by mpirun, srun
+// or their likes. Known before MPI is, and in a build without it.
+struct Launch {
+  std::string by;                   // the variable that told
+  std::optional<std::size_t> rank;  // where the launcher says so
+  std::optional<std::size_t> size;
+};
+
+// The value of an environment variable; null if there is none.
+using Environment = std::function<const char*(const char* name)>;
+
+// None: this process was started alone.
+std::optional<Launch> find_launch(const Environment& environment);
+// As the process's own environment has it.
+std::optional<Launch> find_launch();
+
+std::string host_name();
+// "rank 2 on HOST": how this process calls itself.
+std::string rank_on_host(std::size_t rank);
+
+}  // namespace sluice

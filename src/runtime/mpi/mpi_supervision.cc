@@ -1,0 +1,257 @@
+#include "runtime/mpi/mpi_supervision.h"
+
+#include <fmt/format.h>
+
+#include <bit>
+#include <charconv>
+#include <memory>
+#include <stdexcept>
+
+#include "base/check.h"
+#include "runtime/mpi/launch.h"
+
+namespace sluice {
+namespace {
+
+constexpr int kTopicTag = 1;
+const Duration kBeat = from_us(1e6);
+// A job with a dead process ends within ten seconds.
+const Duration kSilence = 8 * kBeat;
+const Duration kStall = 10 * kBeat;
+const Duration kBetweenWarnings = 30 * kBeat;
+
+// A loss travels as its bits, since it may be no number at all.
+std::string encode(const StepReport& step) {
+  return fmt::format("{} {}", step.iteration, std::bit_cast<std::uint64_t>(step.loss));
+}
+
+StepReport decode_step(std::size_t rank, const std::string& text) {
+  StepReport step{.rank = rank};
+  const char* end = text.data() + text.size();
+  const char* gap = std::from_chars(text.data(), end, step.iteration).ptr;
+  std::uint64_t bits = 0;
+  check(gap < end && std::from_chars(gap + 1, end, bits).ptr == end,
+        "a step report is two numbers");
+  step.loss = std::bit_cast<double>(bits);
+  return step;
+}
+
+}  // namespace
+
+MpiSupervision::MpiSupervision(World world) : world_(std::move(world)) {
+  MPI_Comm_dup(MPI_COMM_WORLD, &comm_);
+  MPI_Comm_rank(comm_, &rank_);
+  MPI_Comm_size(comm_, &size_);
+  heard_.assign(static_cast<std::size_t>(size_), now());
+  vitals_.resize(static_cast<std::size_t>(size_));
+}
+
+MpiSupervision::~MpiSupervision() {
+  if (closed_) {
+    MPI_Comm_free(&comm_);
+  }
+}
+
+void MpiSupervision::send(const Message& message, Payload payload) {
+  world_.transport.send(message, std::move(payload));
+}
+
+void MpiSupervision::accepted(const Message& message) { world_.transport.accepted(message); }
+
+bool MpiSupervision::progress(Landing& landing) {
+  const bool moved = world_.transport.progress(landing);
+  listen();
+  pass_on_worker();
+  requests_.test();
+  if (!over_ && now() >= next_beat_) {
+    beat();
+    next_beat_ = now() + kBeat;
+  }
+  close_if_over();
+  return moved;
+}
+
+void MpiSupervision::stepped(Iteration iteration, double loss) {
+  const std::lock_guard lock(mutex_);
+  own_.push_back({static_cast<std::size_t>(rank_), iteration, loss});
+}
+
+void MpiSupervision::finished() {
+  const std::lock_guard lock(mutex_);
+  finished_ = true;
+}
+
+void MpiSupervision::failed(std::exception_ptr error) {
+  const std::lock_guard lock(mutex_);
+  error_ = std::move(error);
+}
+
+std::vector<StepReport> MpiSupervision::take_reports() {
+  const std::lock_guard lock(mutex_);
+  return std::exchange(reports_, {});
+}
+
+void MpiSupervision::tell(int to, Topic topic, std::string text) {
+  auto letter = std::make_shared<std::string>(static_cast<char>(topic) + std::move(text));
+  MPI_Request request = MPI_REQUEST_NULL;
+  MPI_Isend(letter->data(), static_cast<int>(letter->size()), MPI_CHAR, to, kTopicTag, comm_,
+            &request);
+  requests_.add(request, [letter](const MPI_Status&) {});
+}
+
+void MpiSupervision::tell_others(Topic topic) {
+  for (int r = 0; r < size_; ++r) {
+    if (r != rank_) {
+      tell(r, topic);
+    }
+  }
+}
+
+void MpiSupervision::listen() {
+  for (;;) {
+    int here = 0;
+    MPI_Message message = MPI_MESSAGE_NULL;
+    MPI_Status status{};
+    MPI_Improbe(MPI_ANY_SOURCE, kTopicTag, comm_, &here, &message, &status);
+    if (here == 0) {
+      return;
+    }
+    int size = 0;
+    MPI_Get_count(&status, MPI_CHAR, &size);
+    std::string letter(static_cast<std::size_t>(size), '\0');
+    MPI_Mrecv(letter.data(), size, MPI_CHAR, &message, MPI_STATUS_IGNORE);
+    hear(status.MPI_SOURCE, static_cast<Topic>(letter.at(0)), letter.substr(1));
+  }
+}
+
+void MpiSupervision::hear(int from, Topic topic, const std::string& text) {
+  const auto rank = static_cast<std::size_t>(from);
+  heard_[rank] = now();
+  switch (topic) {
+    case Topic::kStep: {
+      const std::lock_guard lock(mutex_);
+      reports_.push_back(decode_step(rank, text));
+      return;
+    }
+    case Topic::kVital:
+      vitals_[rank] = decode_vital(text);
+      return;
+    case Topic::kAlive:
+      return;
+    case Topic::kDone:
+      return worker_done();
+    case Topic::kAllDone:
+      tell(0, Topic::kBye);
+      return all_done();
+    case Topic::kBye:
+      ++byes_;
+      return;
+  }
+  fail_check("a letter has a known topic");
+}
+
+void MpiSupervision::pass_on_worker() {
+  std::vector<StepReport> steps;
+  bool finished = false;
+  {
+    const std::lock_guard lock(mutex_);
+    if (error_) {
+      std::rethrow_exception(error_);
+    }
+    (rank_ == 0 ? reports_ : steps)
+        .insert(rank_ == 0 ? reports_.end() : steps.end(), own_.begin(), own_.end());
+    own_.clear();
+    finished = std::exchange(finished_, false);
+  }
+  for (const StepReport& step : steps) {
+    tell(0, Topic::kStep, encode(step));
+  }
+  if (!finished) {
+    return;
+  }
+  if (rank_ == 0) {
+    worker_done();
+  } else {
+    tell(0, Topic::kDone);
+  }
+}
+
+void MpiSupervision::worker_done() {
+  if (++done_ == size_) {
+    tell_others(Topic::kAllDone);
+    all_done();
+  }
+}
+
+void MpiSupervision::all_done() {
+  over_ = true;
+  world_.transport.part();
+}
+
+void MpiSupervision::close_if_over() {
+  const bool heard_all = rank_ != 0 || byes_ == size_ - 1;
+  if (!closed_ && over_ && heard_all && requests_.empty() && world_.transport.parted()) {
+    closed_ = true;
+    world_.mailbox.close();
+  }
+}
+
+void MpiSupervision::beat() {
+  const Gate::Position position = world_.gate.position();
+  if (position != position_) {
+    position_ = position;
+    position_since_ = now();
+  }
+  if (rank_ != 0) {
+    tell(0, Topic::kVital, encode(vital()));
+    return expect_life(0);
+  }
+  vitals_[0] = vital();
+  tell_others(Topic::kAlive);
+  for (std::size_t r = 1; r < heard_.size(); ++r) {
+    expect_life(r);
+  }
+  look_for_stalls(now());
+}
+
+void MpiSupervision::expect_life(std::size_t rank) const {
+  if (now() - heard_[rank] > kSilence) {
+    const std::string& host = vitals_[rank].host;
+    throw std::runtime_error(fmt::format(
+        "rank {}{} has not been heard of for {:.0f} s: it has died, or the network to it is cut",
+        rank, host.empty() ? "" : " on " + host, to_seconds(now() - heard_[rank])));
+  }
+}
+
+void MpiSupervision::look_for_stalls(Time now) {
+  if (now < next_warning_) {
+    return;
+  }
+  if (const auto stall = diagnose(vitals_, world_.layers, to_seconds(kStall))) {
+    world_.warn(*stall);
+    next_warning_ = now + kBetweenWarnings;
+  }
+}
+
+Vital MpiSupervision::vital() {
+  return {.host = host_name(),
+          .worker = position_,
+          .still_seconds = to_seconds(now() - position_since_),
+          .outgoing = oldest(true),
+          .incoming = oldest(false)};
+}
+
+std::optional<Underway> MpiSupervision::oldest(bool outgoing) const {
+  for (const MpiTransport::Transfer& transfer : world_.transport.transfers()) {
+    if (transfer.outgoing == outgoing) {
+      const Message& message = transfer.message;
+      return Underway{.kind = message.kind,
+                      .layer = world_.chunks.layers_of(message.chunk).front(),
+                      .peer = world_.transport.rank_of(outgoing ? message.to : message.from),
+                      .seconds = to_seconds(now() - transfer.since)};
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace sluice

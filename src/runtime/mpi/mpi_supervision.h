@@ -1,0 +1,107 @@
+#pragma once
+
+#include <mpi.h>
+
+#include <exception>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "model/layer.h"
+#include "runtime/mpi/mpi_transport.h"
+#include "runtime/mpi/mpi_world.h"
+#include "runtime/mpi/vitals.h"
+
+namespace sluice {
+
+struct StepReport {
+  std::size_t rank = 0;
+  Iteration iteration = 0;
+  double loss = 0;
+};
+
+// Goes with a transport and keeps the processes of a job informed of each other: they tell rank 0
+// of their steps, that they live and where they stand, and when their worker is done. Rank 0 says
+// that it lives too, warns of stalls, and tells all when everyone is done; then the transport parts
+// from its peers and the mailbox is closed. A process that falls silent ends the run.
+class MpiSupervision final : public Transport {
+ public:
+  struct World {
+    MpiTransport& transport;
+    const Gate& gate;  // of this process's worker
+    const ChunkMap& chunks;
+    const std::vector<Layer>& layers;
+    const Clock& clock;
+    Mailbox& mailbox;
+    Warn warn;
+  };
+
+  explicit MpiSupervision(World world);
+  ~MpiSupervision() override;
+  MpiSupervision(const MpiSupervision&) = delete;
+  MpiSupervision& operator=(const MpiSupervision&) = delete;
+
+  void send(const Message& message, Payload payload) override;
+  void accepted(const Message& message) override;
+  bool progress(Landing& landing) override;
+  std::optional<Duration> patience() const override { return world_.transport.patience(); }
+
+  // These come from the worker's thread.
+  void stepped(Iteration iteration, double loss);
+  void finished();
+  void failed(std::exception_ptr error);  // progress() throws it
+
+  // On rank 0, from any thread: what has been reported since the last call.
+  std::vector<StepReport> take_reports();
+
+ private:
+  // What goes between rank 0 and another one: a letter and a text.
+  enum class Topic : char {
+    kStep = 's',
+    kVital = 'v',    // to rank 0, every second
+    kAlive = 'a',    // from rank 0, every second
+    kDone = 'd',     // to rank 0: this worker is
+    kAllDone = 'A',  // from rank 0: the last it says
+    kBye = 'b',      // to rank 0: the last that this process says
+  };
+
+  void tell(int to, Topic topic, std::string text = "");
+  void tell_others(Topic topic);
+  void listen();
+  void hear(int from, Topic topic, const std::string& text);
+  void pass_on_worker();
+  void worker_done();
+  void all_done();
+  void beat();
+  void expect_life(std::size_t rank) const;
+  void look_for_stalls(Time now);
+  void close_if_over();
+  Vital vital();
+  std::optional<Underway> oldest(bool outgoing) const;
+  Time now() const { return world_.clock.now(); }
+
+  World world_;
+  MPI_Comm comm_ = MPI_COMM_NULL;
+  int rank_ = 0;
+  int size_ = 1;
+  MpiRequests requests_;
+  Time next_beat_{0};
+  Time next_warning_{0};
+  std::vector<Time> heard_;    // by rank
+  std::vector<Vital> vitals_;  // by rank; on rank 0
+  Gate::Position position_;    // of this worker, since:
+  Time position_since_{0};
+  int done_ = 0;  // workers, on rank 0
+  int byes_ = 0;
+  bool over_ = false;
+  bool closed_ = false;
+
+  std::mutex mutex_;                 // of all below
+  std::vector<StepReport> own_;      // steps of this worker that are not passed on yet
+  std::vector<StepReport> reports_;  // on rank 0
+  bool finished_ = false;
+  std::exception_ptr error_;
+};
+
+}  // namespace sluice

@@ -1,0 +1,90 @@
+#pragma once
+
+#include <mpi.h>
+
+#include <array>
+#include <list>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "model/topology.h"
+#include "partition/chunk_map.h"
+#include "runtime/clock.h"
+#include "runtime/mailbox.h"
+#include "runtime/mpi/mpi_requests.h"
+#include "runtime/transport.h"
+#include "wire/header.h"
+
+namespace sluice {
+
+// Hosts that are processes of one MPI job, each with the rank of its number.
+//
+// A message is a frame: its header, and behind it the payload if that is small. A larger payload
+// follows by itself, from where it lies in the sender's memory to where the receiver's protocol
+// wants it. MPI keeps the order of frames between two processes, and that of payloads; so the
+// payloads are received in the order of their frames.
+//
+// A payload goes by a synchronous send, which is complete when the receiver has taken it: that
+// gives back the credit and the memory at once. An empty frame says that no further one follows.
+class MpiTransport final : public Transport {
+ public:
+  struct World {
+    const Topology& topology;
+    const ChunkMap& chunks;
+    const Clock& clock;
+    std::shared_ptr<Mailbox> mailbox;  // of this host
+  };
+  // A message with a payload that is under way.
+  struct Transfer {
+    Message message;
+    bool outgoing;
+    Time since;
+  };
+
+  explicit MpiTransport(World world);
+  ~MpiTransport() override;
+  MpiTransport(const MpiTransport&) = delete;
+  MpiTransport& operator=(const MpiTransport&) = delete;
+
+  void send(const Message& message, Payload payload) override;
+  void accepted(const Message& message) override;
+  bool progress(Landing& landing) override;
+  std::optional<Duration> patience() const override;
+
+  // No worker of the job will say anything more: part from the others as soon as all is sent.
+  void part() { parting_ = true; }
+  // All have parted, and nothing is under way.
+  bool parted() const;
+  // The process that has this node.
+  std::size_t rank_of(NodeId node) const { return world_.topology.host_of(node).index(); }
+  // In the order in which they began.
+  const std::list<Transfer>& transfers() const { return transfers_; }
+
+ private:
+  static constexpr std::size_t kInlineBytes = 4096;
+  using Frame = std::vector<std::byte>;
+
+  void send_away(const Message& message, Payload payload);
+  void on_frame(const MPI_Status& status, Landing& landing);
+  void receive_payload(const Message& message, int source, Landing& landing);
+  Message decode(std::span<const std::byte> frame, int source) const;
+  void await_frame();
+  void say_farewell();
+  bool is_here(NodeId node) const { return rank_of(node) == static_cast<std::size_t>(rank_); }
+
+  World world_;
+  MPI_Comm comm_ = MPI_COMM_NULL;
+  int rank_ = 0;
+  std::size_t peers_ = 0;
+  std::array<std::byte, kHeaderBytes + kInlineBytes> incoming_{};
+  MPI_Request incoming_request_ = MPI_REQUEST_NULL;
+  MpiRequests requests_;
+  std::list<Transfer> transfers_;
+  Time last_movement_{0};
+  std::size_t parted_peers_ = 0;
+  bool parting_ = false;
+  bool said_farewell_ = false;
+};
+
+}  // namespace sluice

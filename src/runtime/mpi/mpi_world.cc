@@ -1,0 +1,172 @@
+#include "runtime/mpi/mpi_world.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <mpi.h>
+
+#include <array>
+#include <cstdlib>
+#include <utility>
+
+#include "base/check.h"
+#include "runtime/mpi/launch.h"
+#include "runtime/mpi/overdue.h"
+
+namespace sluice {
+namespace {
+
+constexpr int kTextTag = 1;
+
+class JoinedWorld final : public MpiWorld {
+ public:
+  explicit JoinedWorld(Warn warn) : warn_(std::move(warn)) {
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm_);
+    MPI_Comm_rank(comm_, &rank_);
+    MPI_Comm_size(comm_, &size_);
+  }
+  ~JoinedWorld() override {
+    MPI_Comm_free(&comm_);
+    MPI_Finalize();
+  }
+  JoinedWorld(const JoinedWorld&) = delete;
+  JoinedWorld& operator=(const JoinedWorld&) = delete;
+
+  std::size_t rank() const override { return static_cast<std::size_t>(rank_); }
+  std::size_t size() const override { return static_cast<std::size_t>(size_); }
+
+  std::vector<std::string> gather(const std::string& text, const std::string& what) override {
+    if (rank_ != 0) {
+      send({0}, text, what);
+      return {};
+    }
+    std::vector<std::string> texts(size());
+    std::vector<bool> here(size(), false);
+    texts[0] = text;
+    here[0] = true;
+    for (int missing = size_ - 1; missing > 0; --missing) {
+      auto [from, received] = receive(MPI_ANY_SOURCE, [&] {
+        warn_(fmt::format("still waiting for {} of rank {}", what,
+                          fmt::join(ranks_without(here), ", ")));
+      });
+      texts[from] = std::move(received);
+      here[from] = true;
+    }
+    return texts;
+  }
+
+  std::string broadcast(const std::string& text, const std::string& what) override {
+    if (rank_ != 0) {
+      return receive(0,
+                     [&] {
+                       warn_(fmt::format("{} still waits for {} of rank 0", rank_on_host(rank()),
+                                         what));
+                     })
+          .second;
+    }
+    std::vector<int> others;
+    for (int r = 1; r < size_; ++r) {
+      others.push_back(r);
+    }
+    send(others, text, what);
+    return text;
+  }
+
+  [[noreturn]] void abort(int code) override {
+    MPI_Abort(MPI_COMM_WORLD, code);
+    std::_Exit(code);
+  }
+
+ private:
+  static std::vector<std::size_t> ranks_without(const std::vector<bool>& here) {
+    std::vector<std::size_t> missing;
+    for (std::size_t r = 0; r < here.size(); ++r) {
+      if (!here[r]) {
+        missing.push_back(r);
+      }
+    }
+    return missing;
+  }
+
+  // Returns when all have begun to receive it.
+  void send(const std::vector<int>& to, const std::string& text, const std::string& what) {
+    std::vector<MPI_Request> requests(to.size());
+    for (std::size_t i = 0; i < to.size(); ++i) {
+      MPI_Issend(text.data(), static_cast<int>(text.size()), MPI_CHAR, to[i], kTextTag, comm_,
+                 &requests[i]);
+    }
+    const auto done = [&] {
+      int all = 0;
+      MPI_Testall(static_cast<int>(requests.size()), requests.data(), &all, MPI_STATUSES_IGNORE);
+      return all != 0;
+    };
+    poll_until(done, [&] {
+      std::vector<int> silent;
+      for (std::size_t i = 0; i < to.size(); ++i) {
+        if (requests[i] != MPI_REQUEST_NULL) {
+          silent.push_back(to[i]);
+        }
+      }
+      warn_(fmt::format("{}: {} is not taken by rank {}", rank_on_host(rank()), what,
+                        fmt::join(silent, ", ")));
+    });
+  }
+
+  std::pair<std::size_t, std::string> receive(int from, const std::function<void()>& overdue) {
+    MPI_Message message = MPI_MESSAGE_NULL;
+    MPI_Status status{};
+    const auto here = [&] {
+      int flag = 0;
+      MPI_Improbe(from, kTextTag, comm_, &flag, &message, &status);
+      return flag != 0;
+    };
+    poll_until(here, overdue);
+    int size = 0;
+    MPI_Get_count(&status, MPI_CHAR, &size);
+    std::string text(static_cast<std::size_t>(size), '\0');
+    MPI_Mrecv(text.data(), size, MPI_CHAR, &message, MPI_STATUS_IGNORE);
+    return {static_cast<std::size_t>(status.MPI_SOURCE), std::move(text)};
+  }
+
+  Warn warn_;
+  MPI_Comm comm_ = MPI_COMM_NULL;
+  int rank_ = 0;
+  int size_ = 1;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<MpiWorld>> join_mpi(Warn warn) {
+  const auto launch = find_launch();
+  check(launch.has_value(), "only a launched process joins MPI");
+  {
+    const Overdue watch([&] {
+      warn(
+          fmt::format("{} still waits in MPI_Init: a process of the job has not started, or cannot "
+                      "reach the launcher",
+                      rank_on_host(launch->rank.value_or(0))));
+    });
+    int provided = MPI_THREAD_SINGLE;
+    MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided);
+    if (provided < MPI_THREAD_FUNNELED) {
+      return Error("this MPI supports no program with threads; take one that does");
+    }
+  }
+  auto world = std::make_unique<JoinedWorld>(std::move(warn));
+  if (launch->size.value_or(world->size()) != world->size()) {
+    return Error(fmt::format(
+        "{} processes were started (by {}), but MPI knows of {}: start with the mpirun of the MPI "
+        "that sluice was built with ({}), or with srun --mpi=pmix",
+        *launch->size, launch->by, world->size(), mpi_info().library));
+  }
+  return std::unique_ptr<MpiWorld>(std::move(world));
+}
+
+MpiInfo mpi_info() {
+  std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> text{};
+  int length = 0;
+  MPI_Get_library_version(text.data(), &length);
+  const std::string version(text.data(), static_cast<std::size_t>(length));
+  return {.library = version.substr(0, version.find_first_of(",\n")), .advice = ""};
+}
+
+}  // namespace sluice

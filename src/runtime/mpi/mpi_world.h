@@ -1,0 +1,44 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+
+namespace sluice {
+
+// The processes of this job, as MPI knows them. All calls come from the thread that joined. A call
+// that waits for others says so every ten seconds, with their ranks, through `warn`.
+class MpiWorld {
+ public:
+  virtual ~MpiWorld() = default;  // leaves the job; waits for the others to leave too
+
+  virtual std::size_t rank() const = 0;
+  virtual std::size_t size() const = 0;
+
+  // Rank 0 gets the text of every rank, by rank; the others get nothing. `what` says what the
+  // text is for.
+  virtual std::vector<std::string> gather(const std::string& text, const std::string& what) = 0;
+  // All get the text of rank 0.
+  virtual std::string broadcast(const std::string& text, const std::string& what) = 0;
+
+  // Ends all processes of the job. Say why before.
+  [[noreturn]] virtual void abort(int code) = 0;
+};
+
+using Warn = std::function<void(const std::string&)>;
+
+// To be called at most once in a process, and only if find_launch() finds that it was launched.
+// Fails in a build without MPI, and if MPI sees other processes than the launcher started.
+Result<std::unique_ptr<MpiWorld>> join_mpi(Warn warn);
+
+// What `sluice doctor` reports.
+struct MpiInfo {
+  std::string library;  // empty: none was built in
+  std::string advice;   // how to get what is missing; empty if nothing is
+};
+MpiInfo mpi_info();
+
+}  // namespace sluice

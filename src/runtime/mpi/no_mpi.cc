@@ -1,0 +1,20 @@
+#include "base/check.h"
+#include "runtime/mpi/mpi_training.h"
+#include "runtime/mpi/mpi_world.h"
+
+namespace sluice {
+namespace {
+
+constexpr const char* kHowToGet =
+    "this build has no MPI: install one (Debian: apt-get install libopenmpi-dev openmpi-bin), then "
+    "build with -DSLUICE_MPI=ON";
+
+}  // namespace
+
+Result<std::unique_ptr<MpiWorld>> join_mpi(Warn /*warn*/) { return Error(kHowToGet); }
+
+MpiInfo mpi_info() { return {.library = "", .advice = kHowToGet}; }
+
+void train_on_mpi(const MpiTraining& /*training*/) { fail_check("nobody joins an absent MPI"); }
+
+}  // namespace sluice
