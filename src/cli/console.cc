@@ -6,12 +6,20 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "base/check.h"
 #include "base/text.h"
+#include "runtime/mpi/launch.h"
 
 namespace sluice::cli {
 namespace {
 
-void complain(const Error& error) { fmt::print(stderr, "sluice: {}\n", one_line(error.message())); }
+// Of several processes the first speaks without saying who it is.
+void complain(const Error& error) {
+  const auto launch = find_launch();
+  const bool first = !launch || launch->rank == 0;
+  fmt::print(stderr, "sluice: {}{}\n", first ? "" : rank_on_host(launch->rank) + ": ",
+             one_line(error.message()));
+}
 
 }  // namespace
 
@@ -25,6 +33,14 @@ int failed(const Error& error) {
   return kFailed;
 }
 
+int failed(const std::exception& error) {
+  const bool defect = dynamic_cast<const InvariantError*>(&error) != nullptr;
+  return failed(defect ? Error(error.what()).within("a defect of sluice itself, please report it")
+                       : Error(error.what()));
+}
+
+void warn(const std::string& text) { complain(Error(text)); }
+
 void print(const std::string& text) { fmt::print("{}", text); }
 
 void print(const nlohmann::ordered_json& value) {
@@ -35,7 +51,10 @@ void print(const nlohmann::ordered_json& value) {
 void start_logging(const std::string& level) {
   auto logger = spdlog::stderr_color_mt("sluice");
   logger->set_pattern("%^%l%$: %v");
-  logger->set_level(spdlog::level::from_str(level));
+  // Of several processes only the first tells how things go.
+  const auto launch = find_launch();
+  logger->set_level(launch && launch->rank > 0 ? spdlog::level::err
+                                               : spdlog::level::from_str(level));
   spdlog::set_default_logger(logger);
 }
 

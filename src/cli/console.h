@@ -1,5 +1,6 @@
 #pragma once
 
+#include <exception>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
@@ -14,6 +15,10 @@ inline constexpr int kBadInput = 2;  // usage, or a file of the user's
 // Say what is wrong in one line on standard error, and return the exit code.
 int bad_input(const Error& error);
 int failed(const Error& error);
+
+// The same for what ended a run by an exception, and for what only deserves attention.
+int failed(const std::exception& error);
+void warn(const std::string& text);
 
 // Results go to standard output, all else to standard error.
 void print(const std::string& text);

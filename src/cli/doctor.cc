@@ -15,6 +15,7 @@
 #include "compute/data/idx.h"
 #include "compute/torch/torch_learner.h"
 #include "report/table.h"
+#include "runtime/mpi/mpi_world.h"
 
 namespace sluice::cli {
 namespace {
@@ -80,9 +81,8 @@ void add_data(std::vector<Finding>& findings) {
 
 void add_transports(std::vector<Finding>& findings) {
   findings.push_back({"threads", "yes"});
-  findings.push_back({"MPI", "missing",
-                      "not in this version: all workers run as threads of this machine; simulate "
-                      "shows what many machines would do"});
+  const MpiInfo mpi = mpi_info();
+  findings.push_back({"MPI", mpi.library.empty() ? "missing" : mpi.library, mpi.advice});
 }
 
 }  // namespace

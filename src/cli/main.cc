@@ -8,7 +8,6 @@
 #include <string>
 #include <vector>
 
-#include "base/check.h"
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/console.h"
@@ -32,8 +31,8 @@ int alone(const Settings& settings, const Words& command) {
 }
 
 constexpr std::array kCommands{
-    Entry{"train", "Train a model with several workers on this machine", Command::kTrain,
-          alone<train>},
+    Entry{"train", "Train a model with several workers, on this machine or under mpirun",
+          Command::kTrain, alone<train>},
     Entry{"simulate", "Run the same algorithms in virtual time", Command::kSimulate,
           alone<simulate>},
     Entry{"presets", "List the known ways to synchronise", Command::kShow, alone<presets>},
@@ -176,10 +175,7 @@ int main(int argc, char** argv) {
   try {
     const int code = sluice::cli::run({argv + 1, argv + argc});
     return std::fflush(stdout) == 0 ? code : sluice::cli::failed(Error("cannot write the result"));
-  } catch (const sluice::InvariantError& e) {
-    return sluice::cli::failed(
-        Error(e.what()).within("a defect of sluice itself, please report it"));
   } catch (const std::exception& e) {
-    return sluice::cli::failed(Error(e.what()));
+    return sluice::cli::failed(e);
   }
 }

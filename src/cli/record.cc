@@ -60,6 +60,26 @@ Result<Record> Record::open(const Settings& settings, const std::string& name) {
   return record;
 }
 
+Record Record::without_folder(const Settings& settings) {
+  Record record;
+  record.trace_path_ = settings.text("trace");
+  return record;
+}
+
+std::string Record::report(HostId host) const {
+  return nlohmann::json{{"tally", tally_->report(host)},
+                        {"trace", trace_ ? trace_->report(host) : ""}}
+      .dump();
+}
+
+void Record::adopt(HostId host, const std::string& report) {
+  const auto json = nlohmann::json::parse(report);
+  tally_->adopt(host, json.at("tally"));
+  if (trace_) {
+    trace_->adopt(host, json.at("trace"));
+  }
+}
+
 void Record::watch(const Assembly& assembly) {
   const Job& job = assembly.job;
   if (tally_ != nullptr) {

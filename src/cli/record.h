@@ -28,11 +28,18 @@ class Record {
   // In a folder as by open_run_folder().
   static Result<Record> open(const Settings& settings, const std::string& name);
 
+  // Of a process that only reports to the one that keeps the folder.
+  static Record without_folder(const Settings& settings);
+
   // Begins to watch, or goes on with another assembly of the same run.
   void watch(const Assembly& assembly);
   Observer* observer() { return tee_.get(); }
   const Tally& tally() const { return *tally_; }
   RunFolder& folder() { return *folder_; }
+
+  // What this process has seen of a host, as text; and the same into the record of another process.
+  std::string report(HostId host) const;
+  void adopt(HostId host, const std::string& report);
 
   // Writes the summary and the trace.
   Result<void> close(const nlohmann::ordered_json& summary);

@@ -173,6 +173,8 @@ std::vector<Setting> all_settings() {
        "epochs after which the learning rate falls to a tenth, for instance 30,60,80"},
       {"momentum", kTrain, Form::number(0, 1), 0.9, "share of the last step that is kept"},
       {"weight-decay", kTrain, Form::number(0, 1), 0.0, "pull of the parameters towards zero"},
+      {"onednn", kTrain, Form::word({"auto", "on", "off"}), "auto",
+       "whether LibTorch computes with oneDNN; auto: what is faster here"},
 
       {"profile", kSimulate, Form::text(), nullptr, "JSON file with the layers and their times"},
       {"cluster", kSimulate, Form::text(), nullptr, "TOML file with the hosts and the network"},

@@ -73,6 +73,8 @@ std::string Origin::text() const {
       return "from " + name;
     case Kind::kFlag:
       return "from flag";
+    case Kind::kLaunch:
+      return "from launch";
   }
   return "?";
 }
@@ -195,12 +197,26 @@ double Settings::number(const std::string& key) const { return at(key).value; }
 bool Settings::on(const std::string& key) const { return at(key).value; }
 const Origin& Settings::origin(const std::string& key) const { return at(key).origin; }
 
-Strategy Settings::strategy() const {
+Result<void> Settings::dictate(const std::string& key, std::int64_t value, const std::string& why) {
+  Entry& entry = *std::ranges::find(entries_, key, [](const Entry& e) { return e.setting.key; });
+  const bool asked = entry.origin.kind != Origin::Kind::kDefault;
+  if (asked && entry.value != value) {
+    return Error(
+        fmt::format("--{}: is {} ({}), but {}", key, entry.value.dump(), entry.origin.text(), why));
+  }
+  entry.value = value;
+  entry.origin = {Origin::Kind::kLaunch};
+  return {};
+}
+
+Strategy Settings::strategy() const { return to_strategy(values()); }
+
+Json Settings::values() const {
   Json values;
   for (const Entry& entry : entries_) {
     values[entry.setting.key] = entry.value;
   }
-  return to_strategy(values);
+  return values;
 }
 
 std::string Settings::to_toml() const {

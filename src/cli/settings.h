@@ -12,12 +12,12 @@ namespace sluice::cli {
 
 // Where a value comes from. Later kinds win over earlier ones.
 struct Origin {
-  enum class Kind : std::uint8_t { kDefault, kPreset, kConfig, kFlag };
+  enum class Kind : std::uint8_t { kDefault, kPreset, kConfig, kFlag, kLaunch };
 
   Kind kind = Kind::kDefault;
   std::string name = {};  // of the preset or the file
 
-  // "default", "from preset p3", "from run.toml", "from flag".
+  // "default", "from preset p3", "from run.toml", "from flag", "from launch".
   std::string text() const;
 };
 
@@ -39,7 +39,12 @@ class Settings {
   bool on(const std::string& key) const;
   const Origin& origin(const std::string& key) const;
 
+  // The launch of the program leaves only this value: an error if the user asked for another.
+  Result<void> dictate(const std::string& key, std::int64_t value, const std::string& why);
+
   Strategy strategy() const;
+  // Every setting by its key.
+  Json values() const;
   // Every setting with its origin; a file for --config.
   std::string to_toml() const;
   // What the user may not have meant, a line each.

@@ -6,8 +6,10 @@
 #include <sstream>
 
 #include "algorithms/presets.h"
+#include "base/hash.h"
 #include "cli/commands.h"
 #include "cli/console.h"
+#include "cli/crew.h"
 #include "cli/journal.h"
 #include "cli/record.h"
 #include "cli/training.h"
@@ -73,19 +75,58 @@ Result<Prepared> prepare(const Settings& settings) {
   return Prepared{*std::move(work), *std::move(rule)};
 }
 
-void choose_engine(const TorchTask& task, const Clock& clock) {
-  const auto choice = configure_engine(task, [&] { return to_seconds(clock.now()); });
-  if (choice) {
+// Whether to compute with oneDNN, as the user says or as measured here.
+bool choose_engine(const Settings& settings, const TorchTask& task, const Clock& clock) {
+  const std::string asked = settings.text("onednn");
+  const auto seconds = [&] { return to_seconds(clock.now()); };
+  const auto choice = configure_engine(
+      task, seconds, asked == "auto" ? std::nullopt : std::optional(asked == "on"));
+  if (!choice) {
+    spdlog::warn("{}", choice.error().message());
+    return false;
+  }
+  if (asked == "auto") {
     spdlog::info("oneDNN {}: a step takes {:.1f} ms with it and {:.1f} ms without",
                  choice->onednn ? "on" : "off", choice->seconds_with_onednn * 1e3,
                  choice->seconds_without_onednn * 1e3);
-  } else {
-    spdlog::warn("{}", choice.error().message());
+  }
+  return choice->onednn;
+}
+
+// The first process measures, and the others do as it does: all compute with the same kernels.
+void prepare_engine(const Crew& crew, const Settings& settings, const TorchTask& task) {
+  const Clock clock;
+  const bool chosen = crew.speaks() && choose_engine(settings, task, clock);
+  const bool onednn = crew.from_first(chosen ? "on" : "off", "the choice of an engine") == "on";
+  if (!crew.speaks()) {
+    static_cast<void>(configure_engine(
+        task, [&] { return to_seconds(clock.now()); }, onednn));
   }
 }
 
+// The counters of all processes; the first one's record takes up what the others have seen.
+Counters collect(const Crew& crew, const Counters& own, Record& record) {
+  Json counters = Json::array();
+  for (const auto counter : kCounters) {
+    counters.push_back(own.*counter);
+  }
+  const Json self{{"counters", counters}, {"seen", record.report(HostId(crew.rank()))}};
+  const std::vector<std::string> reports = crew.to_first(self.dump(), "the record");
+  Counters sum;
+  for (std::size_t r = 0; r < reports.size(); ++r) {
+    const Json report = Json::parse(reports[r]);
+    for (std::size_t c = 0; c < kCounters.size(); ++c) {
+      sum.*kCounters[c] += report.at("counters").at(c).get<std::int64_t>();
+    }
+    if (r != crew.rank()) {
+      record.adopt(HostId(r), report.at("seen"));
+    }
+  }
+  return sum;
+}
+
 Json summarise(const Settings& settings, const Prepared& prepared, const Trained& trained,
-               const Tally& tally, const Journal& journal) {
+               std::span<const float> parameters, const Tally& tally, const Journal& journal) {
   const Extent& extent = prepared.work.extent;
   const double iteration = to_seconds(journal.steady_iteration());
   Json workers = Json::array();
@@ -111,6 +152,7 @@ Json summarise(const Settings& settings, const Prepared& prepared, const Trained
     summary["test_loss"] = evaluation->loss;
     summary["test_accuracy"] = evaluation->accuracy;
   }
+  summary["parameters_hash"] = fmt::format("{:016x}", hash_of(std::as_bytes(parameters)));
   summary["mechanism"] = mechanism_of(trained.assembly, trained.counters, tally);
   summary["by_worker"] = workers;
   if (trained.merging) {
@@ -148,43 +190,9 @@ void print_table(const Json& summary, const std::string& folder) {
   print(fmt::format("report in {}\n", folder));
 }
 
-}  // namespace
-
-int train(const Settings& settings) {
-  const auto prepared = prepare(settings);
-  if (!prepared) {
-    return bad_input(prepared.error());
-  }
-  auto opened = Record::open(settings, settings.text("preset") + "-" + prepared->work.name);
-  if (!opened) {
-    return bad_input(opened.error());
-  }
-  Record record = *std::move(opened);
-  if (prepared->work.task) {
-    choose_engine(*prepared->work.task, Clock());
-  }
-  std::vector<std::unique_ptr<Learner>> learners;
-  const Extent& extent = prepared->work.extent;
-  for (std::size_t w = 0; w < extent.workers; ++w) {
-    learners.push_back(prepared->work.factory(w));
-  }
-  Job job;
-  job.layers = learners.front()->layers();
-  job.topology = Topology(extent.workers, 1, 0);
-  job.strategy = settings.strategy();
-  job.strategy.pipeline_warmup = std::max(job.strategy.pipeline_warmup,
-                                          extent.iterations_in(settings.number("warmup-epochs")));
-  job.strategy.dgc.epoch_iterations = extent.per_epoch;
-
-  const Clock clock;
-  Journal journal(extent, clock, *learners.front(), record.folder());
-  const Trained trained = train_on_threads(job, {.learners = learners,
-                                                 .rule = prepared->rule,
-                                                 .extent = extent,
-                                                 .clock = clock,
-                                                 .record = record,
-                                                 .journal = journal});
-  const Json summary = summarise(settings, *prepared, trained, record.tally(), journal);
+// Writes and prints the results; the exit code.
+int conclude(const Settings& settings, const Json& summary, Record& record,
+             const Journal& journal) {
   if (const auto closed = record.close(summary); !closed) {
     return failed(closed.error());
   }
@@ -197,6 +205,85 @@ int train(const Settings& settings) {
     print_table(summary, record.folder().path());
   }
   return kOk;
+}
+
+Result<Record> open_record(const Crew& crew, const Settings& settings, const Workload& work) {
+  return crew.speaks() ? Record::open(settings, settings.text("preset") + "-" + work.name)
+                       : Record::without_folder(settings);
+}
+
+Job job_of(const Settings& settings, const Prepared& prepared, const std::vector<Layer>& layers) {
+  Job job;
+  job.layers = layers;
+  job.topology = Topology(prepared.work.extent.workers, 1, 0);
+  job.strategy = settings.strategy();
+  job.strategy.pipeline_warmup =
+      std::max(job.strategy.pipeline_warmup,
+               prepared.work.extent.iterations_in(settings.number("warmup-epochs")));
+  job.strategy.dgc.epoch_iterations = prepared.work.extent.per_epoch;
+  return job;
+}
+
+int train(const Crew& crew, Settings settings) {
+  const auto prepared = [&]() -> Result<Prepared> {
+    if (crew.is_launched() && settings.strategy().partition == Partition::kMerged) {
+      return Error(
+          "--partition merged: is planned by one process for all its workers, and here each is a "
+          "process of its own; take partition layer, whole or slice");
+    }
+    const auto dictated = crew.dictate_workers(settings);
+    return dictated ? prepare(settings) : dictated.error();
+  }();
+  auto opened = prepared ? open_record(crew, settings, prepared->work) : prepared.error();
+  const auto ready = crew.check_in(settings, opened ? Result<void>() : opened.error());
+  if (!ready) {
+    return crew.speaks() ? bad_input(ready.error()) : kBadInput;
+  }
+  Record record = *std::move(opened);
+  if (prepared->work.task) {
+    prepare_engine(crew, settings, *prepared->work.task);
+  }
+  std::vector<std::unique_ptr<Learner>> learners;  // of this process's workers
+  for (std::size_t w = 0; w < prepared->work.extent.workers; ++w) {
+    if (!crew.is_launched() || w == crew.rank()) {
+      learners.push_back(prepared->work.factory(w));
+    }
+  }
+  Learner& judge = *learners.front();
+  const Job job = job_of(settings, *prepared, judge.layers());
+
+  crew.from_first("", "leave to begin");  // the clocks of all processes start together
+  const Clock clock;
+  std::optional<Journal> journal;
+  if (crew.speaks()) {
+    journal.emplace(prepared->work.extent, clock, judge, record.folder());
+  }
+  Trained trained = run_training(job, {.crew = crew,
+                                       .learners = learners,
+                                       .rule = prepared->rule,
+                                       .extent = prepared->work.extent,
+                                       .clock = clock,
+                                       .record = record,
+                                       .journal = journal ? &*journal : nullptr});
+  trained.counters = collect(crew, trained.counters, record);
+  int code = kOk;
+  if (crew.speaks()) {
+    code = conclude(
+        settings,
+        summarise(settings, *prepared, trained, judge.parameters(), record.tally(), *journal),
+        record, *journal);
+  }
+  return std::stoi(crew.from_first(std::to_string(code), "the end of the run"));
+}
+
+}  // namespace
+
+int train(const Settings& settings) {
+  const auto crew = Crew::muster();
+  if (!crew) {
+    return failed(crew.error());
+  }
+  return crew->run([&] { return train(*crew, settings); });
 }
 
 }  // namespace sluice::cli

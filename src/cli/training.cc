@@ -7,6 +7,7 @@
 #include "compute/training_state.h"
 #include "planner/merged_training.h"
 #include "report/tee.h"
+#include "runtime/mpi/mpi_training.h"
 #include "runtime/threads/thread_training.h"
 
 namespace sluice::cli {
@@ -49,7 +50,7 @@ Trained ThreadRun::run() {
       trained_.merging = merging_of(outcome);
     }
   }
-  training_.journal.on_boundary(iterations);
+  training_.journal->on_boundary(iterations);
   return std::move(trained_);
 }
 
@@ -74,8 +75,8 @@ void ThreadRun::train(Assembly assembly, Iteration last, Observer* also) {
        .clock = training_.clock,
        .observer = &tee,
        .on_step = [this](std::size_t, Iteration t,
-                         double loss) { training_.journal.on_step(t, loss); },
-       .on_boundary = [this](Iteration t) { training_.journal.on_boundary(t); },
+                         double loss) { training_.journal->on_step(t, loss); },
+       .on_boundary = [this](Iteration t) { training_.journal->on_boundary(t); },
        .boundary_every = training_.extent.per_epoch});
   trained_.counters += assembly.counters();
   trained_.assembly = std::move(assembly);
@@ -104,9 +105,42 @@ Merging ThreadRun::merging_of(const MergeOutcome& outcome) const {
           .replans = outcome.policy.replans()};
 }
 
+Trained train_with_crew(const Job& job, const Training& training) {
+  const Crew& crew = training.crew;
+  Trained trained;
+  trained.assembly = assemble(job);
+  const Assembly& assembly = trained.assembly;
+  training.record.watch(assembly);
+  std::function<void(std::size_t, Iteration, double)> on_step;
+  std::function<void(Iteration)> on_boundary;
+  if (Journal* journal = training.journal) {
+    on_step = [=](std::size_t, Iteration t, double loss) { journal->on_step(t, loss); };
+    on_boundary = [=](Iteration t) { journal->on_boundary(t); };
+  }
+  train_on_mpi({.world = crew.world(),
+                .topology = assembly.job.topology,
+                .chunks = *assembly.chunks,
+                .host = *assembly.protocols[crew.rank()],
+                .learner = *training.learners.front(),
+                .rule = training.rule,
+                .strategy = assembly.job.strategy,
+                .iterations = training.extent.iterations,
+                .clock = training.clock,
+                .observer = training.record.observer(),
+                .on_step = on_step,
+                .on_boundary = on_boundary,
+                .boundary_every = training.extent.per_epoch,
+                .warn = warn});
+  trained.counters = assembly.counters();
+  return trained;
+}
+
 }  // namespace
 
-Trained train_on_threads(const Job& job, const Training& training) {
+Trained run_training(const Job& job, const Training& training) {
+  if (training.crew.is_launched()) {
+    return train_with_crew(job, training);
+  }
   return ThreadRun(job, training).run();
 }
 

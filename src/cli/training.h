@@ -4,6 +4,7 @@
 #include <optional>
 #include <span>
 
+#include "cli/crew.h"
 #include "cli/journal.h"
 #include "cli/record.h"
 #include "compute/learner.h"
@@ -13,22 +14,24 @@ namespace sluice::cli {
 
 // What a training run works with and reports to.
 struct Training {
-  std::span<const std::unique_ptr<Learner>> learners;  // by rank
+  const Crew& crew;
+  std::span<const std::unique_ptr<Learner>> learners;  // of this process's workers, by rank
   const UpdateRule& rule;
   const Extent& extent;
   const Clock& clock;
   Record& record;
-  Journal& journal;
+  Journal* journal;  // of the process that speaks; null in the others
 };
 
 // What a training run leaves behind, beside its learners.
 struct Trained {
   Assembly assembly;  // the last one
-  Counters counters;  // of the whole run
+  Counters counters;  // of the whole run, in this process
   std::optional<Merging> merging;
 };
 
-// Trains on threads of this process: at a stretch, or in several if gradients are to be merged.
-Trained train_on_threads(const Job& job, const Training& training);
+// Trains with the whole crew if there is one, and else on threads of this process: at a stretch, or
+// in several if gradients are to be merged.
+Trained run_training(const Job& job, const Training& training);
 
 }  // namespace sluice::cli

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 
 #include "base/units.h"
@@ -20,20 +21,22 @@ struct Counters {
   std::int64_t updates = 0;
   std::int64_t releases = 0;
 
-  Counters& operator+=(const Counters& other) {
-    messages += other.messages;
-    payload_bytes += other.payload_bytes;
-    local_messages += other.local_messages;
-    chunks += other.chunks;
-    egress_overtakings += other.egress_overtakings;
-    inbox_overtakings += other.inbox_overtakings;
-    before_packing += other.before_packing;
-    after_packing += other.after_packing;
-    local_sums += other.local_sums;
-    updates += other.updates;
-    releases += other.releases;
-    return *this;
-  }
+  Counters& operator+=(const Counters& other);
 };
+
+// All there are.
+inline constexpr std::array kCounters{
+    &Counters::messages,       &Counters::payload_bytes,      &Counters::local_messages,
+    &Counters::chunks,         &Counters::egress_overtakings, &Counters::inbox_overtakings,
+    &Counters::before_packing, &Counters::after_packing,      &Counters::local_sums,
+    &Counters::updates,        &Counters::releases,
+};
+
+inline Counters& Counters::operator+=(const Counters& other) {
+  for (const auto counter : kCounters) {
+    this->*counter += other.*counter;
+  }
+  return *this;
+}
 
 }  // namespace sluice

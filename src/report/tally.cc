@@ -1,6 +1,7 @@
 #include "report/tally.h"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 namespace sluice {
 namespace {
@@ -102,12 +103,53 @@ WorkerTally Tally::worker(std::size_t rank) const {
 HostTally Tally::host(HostId id) const {
   const Host& host = hosts_[id.index()];
   const std::scoped_lock lock(host.mutex);
+  if (host.adopted) {
+    return *host.adopted;
+  }
   return {.egress_busy = host.egress.total(),
           .ingress_busy = host.ingress.total(),
           .work = host.work,
           .communication = host.communication.total(),
           .hidden = host.settled_hidden + overlap(host.communication, host.compute),
           .sent = host.sent};
+}
+
+std::string Tally::report(HostId id) const {
+  const HostTally sums = host(id);
+  nlohmann::json report{{"egress_busy", sums.egress_busy.count()},
+                        {"ingress_busy", sums.ingress_busy.count()},
+                        {"work", sums.work.count()},
+                        {"communication", sums.communication.count()},
+                        {"hidden", sums.hidden.count()}};
+  for (const Traffic& sent : sums.sent) {
+    report["sent"].push_back({sent.messages, sent.bytes});
+  }
+  for (const WorkerTally& worker : hosts_[id.index()].workers) {
+    report["workers"].push_back({worker.compute.count(), worker.waited.count()});
+  }
+  return report.dump();
+}
+
+void Tally::adopt(HostId id, const std::string& report) {
+  const auto json = nlohmann::json::parse(report);
+  const auto duration = [](const nlohmann::json& count) {
+    return Duration(count.get<std::int64_t>());
+  };
+  HostTally sums{.egress_busy = duration(json.at("egress_busy")),
+                 .ingress_busy = duration(json.at("ingress_busy")),
+                 .work = duration(json.at("work")),
+                 .communication = duration(json.at("communication")),
+                 .hidden = duration(json.at("hidden"))};
+  for (std::size_t kind = 0; kind < sums.sent.size(); ++kind) {
+    sums.sent[kind] = {json.at("sent").at(kind).at(0), json.at("sent").at(kind).at(1)};
+  }
+  Host& host = hosts_[id.index()];
+  const std::scoped_lock lock(host.mutex);
+  host.adopted = sums;
+  for (std::size_t w = 0; w < host.workers.size(); ++w) {
+    const auto& of_worker = json.at("workers").at(w);
+    host.workers[w] = {duration(of_worker.at(0)), duration(of_worker.at(1))};
+  }
 }
 
 TrafficByKind Tally::sent_by_kind() const {

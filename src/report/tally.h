@@ -2,6 +2,8 @@
 
 #include <array>
 #include <mutex>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "model/topology.h"
@@ -53,6 +55,11 @@ class Tally : public Observer {
   WorkerTally worker(std::size_t rank) const;
   HostTally host(HostId host) const;
   TrafficByKind sent_by_kind() const;
+  // What is known of a host and its workers, as text; and the same into the tally of another
+  // process, which has seen nothing of that host.
+  std::string report(HostId host) const;
+  void adopt(HostId host, const std::string& report);
+
   // The share of |C| that was hidden, over all hosts with workers; 1 if they never communicated.
   double hidden_share() const;
 
@@ -68,6 +75,7 @@ class Tally : public Observer {
     Intervals compute;
     std::vector<WorkerTally> workers;
     std::vector<Time> computed_until;  // of each worker; its own spans come in order
+    std::optional<HostTally> adopted;  // from a report, instead of all the above but the workers
   };
 
   Host& host_of(NodeId node) { return hosts_[topology_.host_of(node).index()]; }

@@ -187,6 +187,50 @@ std::string TraceWriter::details(const Span& span) const {
   return text;
 }
 
+std::vector<TraceWriter::Lane*> TraceWriter::lanes_of(HostId host) {
+  std::vector<Lane*> lanes;
+  for (std::size_t rank = 0; rank < compute_.size(); ++rank) {
+    if (topology_.host_of(topology_.worker(rank)) == host) {
+      lanes.push_back(&compute_[rank]);
+    }
+  }
+  Host& of_host = hosts_[host.index()];
+  lanes.insert(lanes.end(), {&of_host.egress, &of_host.ingress, &of_host.server});
+  return lanes;
+}
+
+std::string TraceWriter::report(HostId host) {
+  auto report = nlohmann::json::array();
+  for (const Lane* lane : lanes_of(host)) {
+    auto spans = nlohmann::json::array();
+    for (const Span& span : *lane) {
+      spans.push_back({span.begin.count(), span.end.count(), span.iteration, span.bytes,
+                       span.subject, span.priority, span.peer.index(), static_cast<int>(span.what),
+                       span.kind});
+    }
+    report.push_back(std::move(spans));
+  }
+  return report.dump();
+}
+
+void TraceWriter::adopt(HostId host, const std::string& report) {
+  const auto json = nlohmann::json::parse(report);
+  const std::vector<Lane*> lanes = lanes_of(host);
+  for (std::size_t l = 0; l < lanes.size(); ++l) {
+    for (const auto& span : json.at(l)) {
+      lanes[l]->push_back({.begin = Time(span.at(0).get<std::int64_t>()),
+                           .end = Time(span.at(1).get<std::int64_t>()),
+                           .iteration = span.at(2),
+                           .bytes = span.at(3),
+                           .subject = span.at(4),
+                           .priority = span.at(5),
+                           .peer = NodeId(span.at(6).get<std::size_t>()),
+                           .what = static_cast<What>(span.at(7).get<int>()),
+                           .kind = span.at(8)});
+    }
+  }
+}
+
 void TraceWriter::write(std::ostream& out) const {
   Printer printer(*this, out);
   for (std::size_t h = 0; h < hosts_.size(); ++h) {

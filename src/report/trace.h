@@ -31,6 +31,10 @@ class TraceWriter : public Observer {
 
   // The chunks have been cut anew for the iterations behind this one.
   void rename_chunks(Iteration after, ChunkNames names);
+  // The spans of a host as text; and the same into the trace of another process, which has seen
+  // nothing of that host.
+  std::string report(HostId host);
+  void adopt(HostId host, const std::string& report);
 
   // After the run, when no observation is under way.
   void write(std::ostream& out) const;
@@ -57,6 +61,9 @@ class TraceWriter : public Observer {
     Lane server;
   };
   class Printer;
+
+  // All lanes of a host: its workers', egress, ingress, server.
+  std::vector<Lane*> lanes_of(HostId host);
 
   void note_compute(NodeId worker, LayerId layer, Iteration iteration, What what, Time begin,
                     Time end);

@@ -87,9 +87,13 @@ EngineInfo torch_engine() {
   return info;
 }
 
-Result<EngineChoice> configure_engine(const TorchTask& task,
-                                      const std::function<double()>& seconds) {
+Result<EngineChoice> configure_engine(const TorchTask& task, const std::function<double()>& seconds,
+                                      std::optional<bool> onednn) {
   use_one_thread();
+  if (onednn) {
+    at::globalContext().setUserEnabledMkldnn(*onednn);
+    return EngineChoice{.onednn = *onednn};
+  }
   auto make_learner = make_torch_learners(task);
   if (!make_learner) {
     return make_learner.error();

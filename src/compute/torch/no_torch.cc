@@ -23,7 +23,8 @@ EngineInfo torch_engine() {
 }
 
 Result<EngineChoice> configure_engine(const TorchTask& task,
-                                      const std::function<double()>& /*seconds*/) {
+                                      const std::function<double()>& /*seconds*/,
+                                      std::optional<bool> /*onednn*/) {
   return Error("model " + task.model + ": " + kHowToGet);
 }
 

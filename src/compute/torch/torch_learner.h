@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -54,9 +55,9 @@ struct EngineChoice {
   double seconds_without_onednn = 0;
 };
 // Prepares the process for one operator thread a worker, then runs steps of the task with and
-// without oneDNN and keeps the faster. Call it before the first worker starts; `seconds` is a
-// clock.
-Result<EngineChoice> configure_engine(const TorchTask& task,
-                                      const std::function<double()>& seconds);
+// without oneDNN and keeps the faster, unless the caller knows already. Call it before the first
+// worker starts; `seconds` is a clock.
+Result<EngineChoice> configure_engine(const TorchTask& task, const std::function<double()>& seconds,
+                                      std::optional<bool> onednn = std::nullopt);
 
 }  // namespace sluice

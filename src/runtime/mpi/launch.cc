@@ -48,7 +48,7 @@ std::optional<Launch> find_launch(const Environment& environment) {
     if (std::string_view(launcher.rank) == "SLURM_PROCID" && size.value_or(1) == 1) {
       continue;
     }
-    return Launch{launcher.rank, rank, size};
+    return Launch{launcher.rank, *rank, size};
   }
   return std::nullopt;
 }

@@ -10,9 +10,9 @@ namespace sluice {
 // What the environment says about how this process was started: as one of several by mpirun, srun
 // or their likes. Known before MPI is, and in a build without it.
 struct Launch {
-  std::string by;                   // the variable that told
-  std::optional<std::size_t> rank;  // where the launcher says so
-  std::optional<std::size_t> size;
+  std::string by;  // the variable that told
+  std::size_t rank = 0;
+  std::optional<std::size_t> size;  // where the launcher says so
 };
 
 // The value of an environment variable; null if there is none.

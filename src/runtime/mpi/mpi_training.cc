@@ -28,6 +28,8 @@ class Session {
   Gate gate_;
   GradientSlots slots_;
   ZeroedBuffer server_parameters_;
+  Workspace worker_;
+  Workspace server_;
   MpiTransport transport_;
   MpiSupervision supervision_;
   HostLoop loop_;
@@ -36,9 +38,13 @@ class Session {
 Session::Session(const MpiTraining& setup)
     : setup_(setup),
       gate_(setup.learner.layers().size()),
-      slots_(setup.learner, setup.gradient_slots),
+      slots_(setup.learner, setup.strategy.gradient_slots()),
       server_parameters_(
           server_parameters(setup.learner.parameters(), setup.chunks, setup.world.rank())),
+      worker_(setup.learner.parameters(), slots_.all(), setup.rule, setup.strategy,
+              setup.topology.workers()),
+      server_(server_parameters_.values(), {}, setup.rule, setup.strategy,
+              setup.topology.workers()),
       transport_({.topology = setup.topology,
                   .chunks = setup.chunks,
                   .clock = setup.clock,
@@ -59,10 +65,8 @@ Session::Session(const MpiTraining& setup)
             setup.topology.servers() == setup.topology.hosts(),
         "a process has one worker and one server");
   const std::size_t rank = setup.world.rank();
-  loop_.add(setup.topology.worker(rank),
-            Workspace(setup.learner.parameters(), slots_.all(), setup.rule), &gate_);
-  loop_.add(setup.topology.server(rank), Workspace(server_parameters_.values(), {}, setup.rule),
-            nullptr);
+  loop_.add(setup.topology.worker(rank), worker_, &gate_);
+  loop_.add(setup.topology.server(rank), server_, nullptr);
 }
 
 void Session::run() {

@@ -22,7 +22,7 @@ struct MpiTraining {
   Protocol& host;
   Learner& learner;
   UpdateRule rule;
-  std::size_t gradient_slots = 1;
+  const Strategy& strategy;
   Iteration iterations = 0;
   const Clock& clock;
   Observer* observer = nullptr;

@@ -71,7 +71,7 @@ class JoinedWorld final : public MpiWorld {
     return text;
   }
 
-  [[noreturn]] void abort(int code) override {
+  void abort(int code) override {
     MPI_Abort(MPI_COMM_WORLD, code);
     std::_Exit(code);
   }
@@ -143,7 +143,7 @@ Result<std::unique_ptr<MpiWorld>> join_mpi(Warn warn) {
       warn(
           fmt::format("{} still waits in MPI_Init: a process of the job has not started, or cannot "
                       "reach the launcher",
-                      rank_on_host(launch->rank.value_or(0))));
+                      rank_on_host(launch->rank)));
     });
     int provided = MPI_THREAD_SINGLE;
     MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided);

@@ -24,8 +24,8 @@ class MpiWorld {
   // All get the text of rank 0.
   virtual std::string broadcast(const std::string& text, const std::string& what) = 0;
 
-  // Ends all processes of the job. Say why before.
-  [[noreturn]] virtual void abort(int code) = 0;
+  // Ends all processes of the job, this one too. Say why before.
+  virtual void abort(int code) = 0;
 };
 
 using Warn = std::function<void(const std::string&)>;

@@ -58,8 +58,10 @@ class Diagnosis {
       const Gate::Position& at = vitals_[r].worker;
       if (!at.waiting && at.iteration < awaited) {
         return fmt::format(
-            "the gradient of {} is not in; for {:.0f} s it has computed iteration {}", name(r),
-            vitals_[r].still_seconds, at.iteration);
+            "the gradient of {} is not in; for {:.0f} s it has not got beyond layer {} of "
+            "iteration "
+            "{}",
+            name(r), vitals_[r].still_seconds, layer(at.layer), at.iteration);
       }
     }
     return transfer();

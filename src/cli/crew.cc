@@ -1,0 +1,129 @@
+#include "cli/crew.h"
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include <exception>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "cli/console.h"
+#include "runtime/mpi/launch.h"
+
+namespace sluice::cli {
+namespace {
+
+std::string name_of(std::size_t rank, const Json& member) {
+  return fmt::format("rank {} on {}", rank, member.at("host").get<std::string>());
+}
+
+// What keeps this member from going on with the first; empty if nothing does.
+std::string fault_of(const Json& member, const Json& first) {
+  if (!member.at("error").empty()) {
+    return member.at("error");
+  }
+  if (member.at("version") != first.at("version")) {
+    return fmt::format("is sluice {}, but rank 0 is sluice {}; install the same on all hosts",
+                       member.at("version").get<std::string>(),
+                       first.at("version").get<std::string>());
+  }
+  for (const auto& [key, value] : first.at("settings").items()) {
+    if (const Json other = member.at("settings").value(key, Json()); other != value) {
+      return fmt::format("has {} = {}, but rank 0 has {}; start all with the same settings", key,
+                         other.dump(), value.dump());
+    }
+  }
+  return "";
+}
+
+// One sentence for all; empty if nothing keeps them from going on.
+std::string verdict_on(const std::vector<Json>& members) {
+  std::set<std::string> faults;
+  std::string named;
+  std::size_t faulty = 0;
+  for (std::size_t r = 0; r < members.size(); ++r) {
+    if (const std::string fault = fault_of(members[r], members[0]); !fault.empty()) {
+      faults.insert(fault);
+      named += (named.empty() ? "" : "; ") + name_of(r, members[r]) + ": " + fault;
+      ++faulty;
+    }
+  }
+  return faulty == members.size() && faults.size() == 1 ? *faults.begin() : named;
+}
+
+std::string hosts_of(const std::vector<Json>& members) {
+  std::set<std::string> hosts;
+  for (const Json& member : members) {
+    hosts.insert(member.at("host"));
+  }
+  return fmt::format("{}", fmt::join(hosts, ", "));
+}
+
+}  // namespace
+
+Result<Crew> Crew::muster() {
+  Crew crew;
+  if (find_launch()) {
+    auto world = join_mpi(warn);
+    if (!world) {
+      return world.error();
+    }
+    crew.world_ = *std::move(world);
+  }
+  return crew;
+}
+
+Result<void> Crew::dictate_workers(Settings& settings) const {
+  if (!is_launched()) {
+    return {};
+  }
+  const std::size_t size = world_->size();
+  return settings.dictate("workers", static_cast<std::int64_t>(size),
+                          fmt::format("{} processes were started, and each is one worker; leave "
+                                      "--workers out, or start as many as it says",
+                                      size));
+}
+
+Result<void> Crew::check_in(const Settings& settings, const Result<void>& ready) const {
+  if (!is_launched()) {
+    return ready;
+  }
+  const Json self{{"host", host_name()},
+                  {"version", SLUICE_VERSION},
+                  {"settings", settings.values()},
+                  {"error", ready ? "" : ready.error().message()}};
+  std::vector<Json> members;
+  for (const std::string& text : to_first(self.dump(), "word that all is ready")) {
+    members.push_back(Json::parse(text));
+  }
+  std::string verdict;
+  if (speaks()) {
+    verdict = verdict_on(members);
+    spdlog::info("{} processes on {}", members.size(), hosts_of(members));
+  }
+  verdict = from_first(verdict, "leave to begin");
+  return verdict.empty() ? Result<void>() : Error(verdict);
+}
+
+std::string Crew::from_first(const std::string& text, const std::string& what) const {
+  return is_launched() ? world_->broadcast(text, what) : text;
+}
+
+std::vector<std::string> Crew::to_first(const std::string& text, const std::string& what) const {
+  return is_launched() ? world_->gather(text, what) : std::vector{text};
+}
+
+int Crew::run(const std::function<int()>& command) const {
+  if (!is_launched()) {
+    return command();
+  }
+  try {
+    return command();
+  } catch (const std::exception& e) {
+    const int code = failed(e);
+    world_->abort(code);
+    return code;
+  }
+}
+
+}  // namespace sluice::cli

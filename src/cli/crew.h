@@ -1,0 +1,42 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "cli/settings.h"
+#include "runtime/mpi/mpi_world.h"
+
+namespace sluice::cli {
+
+// The processes that carry out a command together: this one alone, or all that a launcher such as
+// mpirun started. The first one speaks for all.
+class Crew {
+ public:
+  // Joins the others, if there are any.
+  static Result<Crew> muster();
+
+  bool is_launched() const { return world_ != nullptr; }
+  std::size_t rank() const { return world_ ? world_->rank() : 0; }
+  bool speaks() const { return rank() == 0; }
+  MpiWorld& world() const { return *world_; }
+
+  // As many workers as processes, if a launcher started them.
+  Result<void> dictate_workers(Settings& settings) const;
+  // All of the same version and settings and ready, or a reason that names the rank; the same
+  // answer for every process.
+  Result<void> check_in(const Settings& settings, const Result<void>& ready) const;
+  // What the first process says; and what all say, by rank, for the first one only.
+  std::string from_first(const std::string& text, const std::string& what) const;
+  std::vector<std::string> to_first(const std::string& text, const std::string& what) const;
+
+  // The exit code of the command. If this process fails, it says so and ends all others.
+  int run(const std::function<int()>& command) const;
+
+ private:
+  std::unique_ptr<MpiWorld> world_;  // null: alone
+};
+
+}  // namespace sluice::cli

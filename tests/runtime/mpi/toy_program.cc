@@ -1,0 +1,104 @@
+// Trains toy learners as one process of an MPI job, for mpi_test.cc:
+//
+//   toy_program STRATEGY ITERATIONS [RANK FAULT]     FAULT of that rank: throw, sleep, exit
+//
+// Rank 0 prints the hash of every rank's parameters, a line each.
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <iostream>
+#include <thread>
+
+#include "algorithms/assembly.h"
+#include "algorithms/presets.h"
+#include "base/check.h"
+#include "base/hash.h"
+#include "runtime/mpi/mpi_training.h"
+#include "support/toy_job.h"
+#include "support/toy_learner.h"
+
+namespace sluice::testing {
+namespace {
+
+// Does what its fault says at the third iteration.
+class Faulty final : public Learner {
+ public:
+  Faulty(std::unique_ptr<Learner> learner, std::string fault)
+      : learner_(std::move(learner)), fault_(std::move(fault)) {}
+
+  const std::vector<Layer>& layers() const override { return learner_->layers(); }
+  std::span<float> parameters() override { return learner_->parameters(); }
+  std::span<float> gradients() override { return learner_->gradients(); }
+  void gradients_into(std::span<float> buffer) override { learner_->gradients_into(buffer); }
+  double step(Iteration iteration, StepHooks& hooks) override {
+    if (iteration == 3 && fault_ == "throw") {
+      throw std::runtime_error("the learner has had enough");
+    }
+    if (iteration == 3 && fault_ == "exit") {
+      std::_Exit(7);
+    }
+    if (iteration == 3 && fault_ == "sleep") {
+      std::this_thread::sleep_for(std::chrono::seconds(13));
+    }
+    return learner_->step(iteration, hooks);
+  }
+  Evaluation evaluate() override { return {}; }
+
+ private:
+  std::unique_ptr<Learner> learner_;
+  std::string fault_;
+};
+
+void run(MpiWorld& world, const std::string& preset, Iteration iterations,
+         const std::string& fault) {
+  Faulty learner(std::make_unique<ToyLearner>(kToyLayers, world.rank()), fault);
+  Job job;
+  job.layers = learner.layers();
+  job.topology = Topology(world.size(), 1, 0);
+  job.strategy = find_preset(preset)->strategy;
+  job.strategy.slice_params = kToySlice;
+  const Assembly assembly = assemble(std::move(job));
+  const Clock clock;
+  std::size_t steps = 0;
+  train_on_mpi({.world = world,
+                .topology = assembly.job.topology,
+                .chunks = *assembly.chunks,
+                .host = *assembly.protocols[world.rank()],
+                .learner = learner,
+                .rule = kToyRule,
+                .gradient_slots = assembly.job.strategy.gradient_slots(),
+                .iterations = iterations,
+                .clock = clock,
+                .on_step = [&](std::size_t, Iteration, double) { ++steps; },
+                .on_boundary = {},
+                .warn = [](const std::string& text) { std::cerr << text << std::endl; }});
+  if (world.rank() == 0) {
+    check(steps == static_cast<std::size_t>(iterations) * world.size(), "every step is reported");
+  }
+  const auto hash = hash_of(std::as_bytes(learner.parameters()));
+  for (const std::string& line : world.gather(fmt::format("{:016x}", hash), "the hash")) {
+    std::cout << line << "\n";
+  }
+}
+
+}  // namespace
+}  // namespace sluice::testing
+
+int main(int argc, char** argv) {
+  auto world = sluice::join_mpi([](const std::string& text) { std::cerr << text << std::endl; });
+  if (!world) {
+    std::cerr << world.error().message() << "\n";
+    return 1;
+  }
+  const auto joined = *std::move(world);
+  const bool faulty = argc > 4 && joined->rank() == std::stoul(argv[3]);
+  try {
+    sluice::testing::run(*joined, argv[1], std::stol(argv[2]), faulty ? argv[4] : "");
+  } catch (const std::exception& e) {
+    std::cerr << "rank " << joined->rank() << ": " << e.what() << std::endl;
+    joined->abort(1);
+  }
+  return 0;
+}
