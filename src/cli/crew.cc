@@ -19,8 +19,8 @@ std::string name_of(std::size_t rank, const Json& member) {
 
 // What keeps this member from going on with the first; empty if nothing does.
 std::string fault_of(const Json& member, const Json& first) {
-  if (!member.at("error").empty()) {
-    return member.at("error");
+  if (const std::string error = member.at("error"); !error.empty()) {
+    return error;
   }
   if (member.at("version") != first.at("version")) {
     return fmt::format("is sluice {}, but rank 0 is sluice {}; install the same on all hosts",
@@ -99,10 +99,15 @@ Result<void> Crew::check_in(const Settings& settings, const Result<void>& ready)
   std::string verdict;
   if (speaks()) {
     verdict = verdict_on(members);
-    spdlog::info("{} processes on {}", members.size(), hosts_of(members));
   }
   verdict = from_first(verdict, "leave to begin");
-  return verdict.empty() ? Result<void>() : Error(verdict);
+  if (!verdict.empty()) {
+    return Error(verdict);
+  }
+  if (speaks()) {
+    spdlog::info("{} processes on {}", members.size(), hosts_of(members));
+  }
+  return {};
 }
 
 std::string Crew::from_first(const std::string& text, const std::string& what) const {

@@ -40,7 +40,7 @@ class Mailbox {
 
   // Waits for events, not longer than `patience` if there is one, and appends them to `into`; false
   // when the box is closed and empty.
-  bool wait(std::deque<Event>& into, std::optional<Duration> patience) {
+  bool wait(std::deque<Event>& into, std::optional<Duration> patience = std::nullopt) {
     std::unique_lock lock(mutex_);
     const auto ready = [this] { return closed_ || !events_.empty(); };
     if (patience) {

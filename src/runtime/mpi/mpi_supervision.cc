@@ -16,7 +16,7 @@ namespace {
 constexpr int kTopicTag = 1;
 const Duration kBeat = from_us(1e6);
 // A job with a dead process ends within ten seconds.
-const Duration kSilence = 8 * kBeat;
+const Duration kSilence = 7 * kBeat;
 const Duration kStall = 10 * kBeat;
 const Duration kBetweenWarnings = 30 * kBeat;
 

@@ -60,19 +60,18 @@ void MpiTransport::send(const Message& message, Payload payload) {
 }
 
 void MpiTransport::send_away(const Message& message, Payload payload) {
-  check(!said_farewell_, "nothing is sent after the farewell");
+  if (parting_) {
+    return confirm(message);
+  }
   const Header header = encode_header(message);
   auto frame = std::make_shared<Frame>(header.begin(), header.end());
   const auto to = static_cast<int>(rank_of(message.to));
   const auto transfer = transfers_.insert(transfers_.end(), {message, true, world_.clock.now()});
   // The payload is held until its send is complete.
   const auto sent = [this, transfer, payload](const MPI_Status&) {
-    const Message confirmed = transfer->message;
+    const Message message = transfer->message;
     transfers_.erase(transfer);
-    world_.mailbox->post(Sent{confirmed});
-    if (confirmed.wants_return) {
-      world_.mailbox->post(Returned{confirmed});
-    }
+    confirm(message);
   };
   const auto bytes = payload.bytes();
   const bool inlined = bytes.size() <= kInlineBytes;
@@ -94,6 +93,13 @@ void MpiTransport::send_away(const Message& message, Payload payload) {
   MPI_Issend(bytes.data(), static_cast<int>(bytes.size()), MPI_BYTE, to, kPayloadTag, comm_,
              &request);
   requests_.add(request, sent);
+}
+
+void MpiTransport::confirm(const Message& message) {
+  world_.mailbox->post(Sent{message});
+  if (message.wants_return) {
+    world_.mailbox->post(Returned{message});
+  }
 }
 
 // The sender has learnt it from MPI.

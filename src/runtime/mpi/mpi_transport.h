@@ -52,7 +52,9 @@ class MpiTransport final : public Transport {
   bool progress(Landing& landing) override;
   std::optional<Duration> patience() const override;
 
-  // No worker of the job will say anything more: part from the others as soon as all is sent.
+  // Every worker of the job has its final parameters. Nothing new leaves this host (a pipeline may
+  // still be at sums that nobody will use); once all is sent that was begun, it parts from the
+  // others.
   void part() { parting_ = true; }
   // All have parted, and nothing is under way.
   bool parted() const;
@@ -65,6 +67,7 @@ class MpiTransport final : public Transport {
   static constexpr std::size_t kInlineBytes = 4096;
   using Frame = std::vector<std::byte>;
 
+  void confirm(const Message& message);
   void send_away(const Message& message, Payload payload);
   void on_frame(const MPI_Status& status, Landing& landing);
   void receive_payload(const Message& message, int source, Landing& landing);

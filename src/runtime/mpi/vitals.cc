@@ -92,8 +92,8 @@ class Diagnosis {
 
   std::string arriving(std::size_t rank) const {
     const Underway& in = *vitals_[rank].incoming;
-    return fmt::format("the {} of layer {} has been under way from {} to {} for {:.0f} s",
-                       content_of(in.kind), layer(in.layer), name(in.peer), name(rank), in.seconds);
+    return fmt::format("{} of layer {} under way from {} to {} for {:.0f} s", content_of(in.kind),
+                       layer(in.layer), name(in.peer), name(rank), in.seconds);
   }
 
   std::string name(std::size_t rank) const {

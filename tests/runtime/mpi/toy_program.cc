@@ -1,13 +1,14 @@
 // Trains toy learners as one process of an MPI job, for mpi_test.cc:
 //
-//   toy_program STRATEGY ITERATIONS [RANK FAULT]     FAULT of that rank: throw, sleep, exit
+//   toy_program STRATEGY ITERATIONS [RANK FAULT]     FAULT of that rank: throw, kill, stop,
+//                                                    sleep, babble
 //
 // Rank 0 prints the hash of every rank's parameters, a line each.
 
 #include <fmt/format.h>
 
 #include <chrono>
-#include <cstdlib>
+#include <csignal>
 #include <iostream>
 #include <thread>
 
@@ -36,8 +37,11 @@ class Faulty final : public Learner {
     if (iteration == 3 && fault_ == "throw") {
       throw std::runtime_error("the learner has had enough");
     }
-    if (iteration == 3 && fault_ == "exit") {
-      std::_Exit(7);
+    if (iteration == 3 && fault_ == "kill") {
+      std::raise(SIGKILL);
+    }
+    if (iteration == 3 && fault_ == "stop") {
+      std::raise(SIGSTOP);
     }
     if (iteration == 3 && fault_ == "sleep") {
       std::this_thread::sleep_for(std::chrono::seconds(13));
@@ -51,6 +55,41 @@ class Faulty final : public Learner {
   std::string fault_;
 };
 
+// Sends its third push that leaves the host about a chunk that does not exist.
+class Babbling final : public Protocol, private Effects {
+ public:
+  Babbling(Protocol& host, const Topology& topology) : host_(host), topology_(topology) {}
+
+  void handle(const Event& event, Effects& effects) override {
+    effects_ = &effects;
+    host_.handle(event, *this);
+  }
+  BufferRange landing(const Message& message) const override { return host_.landing(message); }
+
+ private:
+  void send(const Message& message, Payload payload) override {
+    Message babble = message;
+    const bool leaves = topology_.host_of(message.from) != topology_.host_of(message.to);
+    if (message.kind == MessageKind::kPush && leaves && ++pushes_ == 3) {
+      babble.chunk = ChunkId(1'000'000);
+    }
+    effects_->send(babble, std::move(payload));
+  }
+  void start(Work work) override { effects_->start(std::move(work)); }
+  void release(NodeId worker, LayerId layer, Iteration iteration) override {
+    effects_->release(worker, layer, iteration);
+  }
+  Payload borrow(NodeId node, const BufferRange& what) override {
+    return effects_->borrow(node, what);
+  }
+  Payload copy(NodeId node, const BufferRange& what) override { return effects_->copy(node, what); }
+
+  Protocol& host_;
+  Topology topology_;
+  Effects* effects_ = nullptr;
+  int pushes_ = 0;
+};
+
 void run(MpiWorld& world, const std::string& preset, Iteration iterations,
          const std::string& fault) {
   Faulty learner(std::make_unique<ToyLearner>(kToyLayers, world.rank()), fault);
@@ -60,12 +99,14 @@ void run(MpiWorld& world, const std::string& preset, Iteration iterations,
   job.strategy = find_preset(preset)->strategy;
   job.strategy.slice_params = kToySlice;
   const Assembly assembly = assemble(std::move(job));
+  Protocol& host = *assembly.protocols[world.rank()];
+  Babbling babbling(host, assembly.job.topology);
   const Clock clock;
   std::size_t steps = 0;
   train_on_mpi({.world = world,
                 .topology = assembly.job.topology,
                 .chunks = *assembly.chunks,
-                .host = *assembly.protocols[world.rank()],
+                .host = fault == "babble" ? babbling : host,
                 .learner = learner,
                 .rule = kToyRule,
                 .gradient_slots = assembly.job.strategy.gradient_slots(),

@@ -1,0 +1,46 @@
+#include "runtime/mpi/launch.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+
+namespace sluice {
+namespace {
+
+std::optional<Launch> launch_in(const std::map<std::string, std::string>& variables) {
+  return find_launch([&](const char* name) {
+    const auto found = variables.find(name);
+    return found == variables.end() ? nullptr : found->second.c_str();
+  });
+}
+
+TEST(LaunchTest, AloneThereIsNone) {
+  EXPECT_FALSE(launch_in({}));
+  EXPECT_FALSE(launch_in({{"OMPI_COMM_WORLD_SIZE", "4"}}));
+  EXPECT_FALSE(launch_in({{"PMI_RANK", "some"}}));
+}
+
+TEST(LaunchTest, KnowsTheLaunchers) {
+  const auto open_mpi = launch_in({{"OMPI_COMM_WORLD_RANK", "3"}, {"OMPI_COMM_WORLD_SIZE", "4"}});
+  ASSERT_TRUE(open_mpi);
+  EXPECT_EQ(open_mpi->rank, 3U);
+  EXPECT_EQ(open_mpi->size, 4U);
+  const auto mpich = launch_in({{"PMI_RANK", "1"}, {"PMI_SIZE", "2"}});
+  ASSERT_TRUE(mpich);
+  EXPECT_EQ(mpich->size, 2U);
+  const auto srun =
+      launch_in({{"PMIX_RANK", "5"}, {"SLURM_PROCID", "5"}, {"SLURM_STEP_NUM_TASKS", "8"}});
+  ASSERT_TRUE(srun);
+  EXPECT_EQ(srun->rank, 5U);
+  EXPECT_EQ(srun->size, 8U);
+}
+
+TEST(LaunchTest, TellsTheScriptOfAnAllocationFromItsTasks) {
+  EXPECT_FALSE(launch_in({{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "8"}}));
+  EXPECT_FALSE(launch_in({{"SLURM_PROCID", "0"}, {"SLURM_STEP_NUM_TASKS", "1"}}));
+  // Started by srun without a plugin for MPI: joining will find that the processes are strangers.
+  EXPECT_TRUE(launch_in({{"SLURM_PROCID", "0"}, {"SLURM_STEP_NUM_TASKS", "8"}}));
+}
+
+}  // namespace
+}  // namespace sluice

@@ -1,0 +1,187 @@
+// Runs real MPI jobs on this machine: toy learners by toy_program.cc, and the program itself.
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "algorithms/presets.h"
+#include "base/hash.h"
+#include "support/mpirun.h"
+#include "support/threaded.h"
+#include "support/toy_job.h"
+#include "support/toy_learner.h"
+
+namespace sluice {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+
+constexpr int kProcesses = 4;
+constexpr Iteration kIterations = 30;
+
+class MpiTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (const std::string why = why_no_mpi(); !why.empty()) {
+      GTEST_SKIP() << why;
+    }
+  }
+
+  Outcome toys(const std::string& arguments) const {
+    return mpirun(kProcesses, "'" SLUICE_MPI_TOY "' " + arguments, folder_);
+  }
+  Outcome sluice(const std::string& arguments) const {
+    return mpirun(kProcesses, "'" SLUICE_BINARY "' " + arguments, folder_);
+  }
+
+  TemporaryFolder folder_;
+};
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) {
+    lines.push_back(line);
+  }
+  return lines;
+}
+
+// The hash of every worker's parameters after a run on threads.
+std::vector<std::string> hashes_on_threads(const Preset& preset) {
+  Strategy strategy = preset.strategy;
+  strategy.slice_params = testing::kToySlice;
+  const auto learners = testing::toy_learners(testing::kToyLayers, kProcesses);
+  testing::run_threaded(learners, Topology(kProcesses, 1, 0), strategy, testing::kToyRule,
+                        kIterations);
+  std::vector<std::string> hashes;
+  for (const auto& learner : learners) {
+    hashes.push_back(fmt::format("{:016x}", hash_of(std::as_bytes(learner->parameters()))));
+  }
+  return hashes;
+}
+
+bool is_synchronous(const Strategy& strategy) {
+  return strategy.algorithm == Algorithm::kBsp || strategy.algorithm == Algorithm::kPipe;
+}
+
+std::string name_of(const ::testing::TestParamInfo<Preset>& info) {
+  std::string name;
+  std::ranges::copy_if(info.param.name, std::back_inserter(name), [](char c) { return c != '-'; });
+  return name;
+}
+
+class MpiPresetTest : public MpiTest, public ::testing::WithParamInterface<Preset> {};
+INSTANTIATE_TEST_SUITE_P(, MpiPresetTest, ::testing::ValuesIn(presets()), name_of);
+
+// Presets whose result does not depend on who is faster end with the same bits as on threads; the
+// others end.
+TEST_P(MpiPresetTest, Trains) {
+  const Preset& preset = GetParam();
+  const Outcome outcome = toys(fmt::format("{} {}", preset.name, kIterations));
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  if (is_synchronous(preset.strategy)) {
+    EXPECT_EQ(lines_of(outcome.out), hashes_on_threads(preset));
+  } else {
+    EXPECT_THAT(lines_of(outcome.out), SizeIs(kProcesses));
+  }
+}
+
+TEST_F(MpiTest, AFailureEndsAllAndNamesTheRank) {
+  const Outcome outcome = toys("p3 1000000 2 throw");
+  EXPECT_NE(outcome.code, 0);
+  EXPECT_THAT(outcome.err, HasSubstr("rank 2: the learner has had enough"));
+}
+
+TEST_F(MpiTest, ADeathEndsAll) {
+  const Outcome outcome = toys("p3 1000000 2 kill");
+  EXPECT_NE(outcome.code, 0);
+  EXPECT_NE(outcome.code, 124) << "the job was still there after two minutes";
+  EXPECT_THAT(outcome.err, HasSubstr("rank 2"));
+}
+
+TEST_F(MpiTest, ASilentProcessEndsAllAndIsNamed) {
+  const Outcome outcome = toys("p3 1000000 2 stop");
+  EXPECT_NE(outcome.code, 0);
+  EXPECT_NE(outcome.code, 124) << "the job was still there after two minutes";
+  EXPECT_THAT(outcome.err, HasSubstr("rank 2"));
+  EXPECT_THAT(outcome.err, HasSubstr("has not been heard of"));
+}
+
+TEST_F(MpiTest, AStallIsNamed) {
+  const Outcome outcome = toys("p3 5 2 sleep");
+  EXPECT_EQ(outcome.code, 0);
+  EXPECT_THAT(outcome.err, HasSubstr("the gradient of rank 2"));
+}
+
+TEST_F(MpiTest, ABadMessageEndsAllAndNamesItsSender) {
+  const Outcome outcome = toys("p3 1000000 2 babble");
+  EXPECT_NE(outcome.code, 0);
+  EXPECT_THAT(outcome.err, HasSubstr("a message of rank 2 is not right"));
+}
+
+TEST_F(MpiTest, WhatTheUserGotWrongIsSaidOnce) {
+  const Outcome workers = sluice("train --workers 3 --data synthetic");
+  EXPECT_EQ(workers.code, 2);
+  const std::string complaint = "sluice: --workers: is 3 (from flag), but 4 processes were started";
+  EXPECT_THAT(workers.err, HasSubstr(complaint));
+  EXPECT_EQ(workers.err.find(complaint), workers.err.rfind(complaint));
+}
+
+TEST_F(MpiTest, DifferentSettingsAreRefusedByName) {
+  const Outcome outcome =
+      sluice("train --data synthetic : -np 1 '" SLUICE_BINARY "' train --data synthetic --slice 7");
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("rank 4 on "));
+  EXPECT_THAT(outcome.err, HasSubstr("has slice = 7, but rank 0 has 50000"));
+}
+
+class MpiTrainTest : public MpiTest {
+ protected:
+  void SetUp() override {
+    MpiTest::SetUp();
+    const Outcome models = run_command("'" SLUICE_BINARY "' models --json", folder_);
+    if (nlohmann::json::parse(models.out).empty()) {
+      GTEST_SKIP() << "built without LibTorch";
+    }
+  }
+
+  static constexpr const char* kTask =
+      "--data synthetic --batch 8 --iterations 4 --onednn off --json ";
+};
+
+TEST_F(MpiTrainTest, EndsWithTheBitsOfThreads) {
+  for (const std::string preset : {"p3", "kvstore", "slicing"}) {
+    const std::string arguments = std::string("train ") + kTask + "--preset " + preset;
+    const Outcome threads =
+        run_command("'" SLUICE_BINARY "' " + arguments + " --run threads-" + preset, folder_);
+    const Outcome processes = sluice(arguments + " --run processes-" + preset);
+    ASSERT_EQ(threads.code, 0) << threads.err;
+    ASSERT_EQ(processes.code, 0) << processes.err;
+    const auto here = nlohmann::json::parse(threads.out);
+    const auto there = nlohmann::json::parse(processes.out);
+    EXPECT_EQ(here.at("parameters_hash"), there.at("parameters_hash")) << preset;
+    EXPECT_EQ(here.at("loss"), there.at("loss"));
+    EXPECT_EQ(here.at("mechanism").at("sent_by_kind"), there.at("mechanism").at("sent_by_kind"));
+    for (const auto& worker : there.at("by_worker")) {
+      EXPECT_GT(worker.at("compute_s"), 0);
+    }
+  }
+}
+
+class MpiTrainPresetTest : public MpiTrainTest, public ::testing::WithParamInterface<Preset> {};
+INSTANTIATE_TEST_SUITE_P(, MpiTrainPresetTest, ::testing::ValuesIn(presets()), name_of);
+
+TEST_P(MpiTrainPresetTest, TrainsAModel) {
+  const Outcome outcome =
+      sluice(fmt::format("train {} --preset {} --run here", kTask, GetParam().name));
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+}
+
+}  // namespace
+}  // namespace sluice
