@@ -34,14 +34,6 @@ class Payload {
     payload.hold_ = std::move(kept);
     return payload;
   }
-  static Payload owning(std::vector<std::byte> bytes) {
-    auto kept = std::make_shared<const std::vector<std::byte>>(std::move(bytes));
-    Payload payload;
-    payload.data_ = kept->data();
-    payload.size_ = static_cast<Bytes>(kept->size());
-    payload.hold_ = std::move(kept);
-    return payload;
-  }
 
   Bytes size() const { return size_; }
   bool has_data() const { return data_ != nullptr; }

@@ -107,6 +107,19 @@ TEST(SettingsTest, TheStrategyIsWhatWasSet) {
   EXPECT_EQ(strategy.seed, 56U);
 }
 
+TEST(SettingsTest, WhatTheLaunchDictatesHolds) {
+  Settings settings = resolve({});
+  EXPECT_TRUE(settings.dictate("workers", 7, "so it is"));
+  EXPECT_EQ(settings.integer("workers"), 7);
+  EXPECT_EQ(settings.origin("workers").text(), "from launch");
+  Settings agrees = resolve({{"workers", "7"}});
+  EXPECT_TRUE(agrees.dictate("workers", 7, "so it is"));
+  Settings differs = resolve({{"workers", "3"}});
+  const auto refused = differs.dictate("workers", 7, "there are 7");
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().message(), "--workers: is 3 (from flag), but there are 7");
+}
+
 TEST(SettingsTest, BadFlagsAreNamed) {
   EXPECT_THAT(complaint({{"slice", "abc"}}),
               StartsWith("--slice: is \"abc\", expected an integer"));

@@ -45,6 +45,27 @@ TEST(TallyTest, AddsUpWorkers) {
   EXPECT_EQ(tally.worker(1).waited, Duration(0));
 }
 
+TEST(TallyTest, TakesUpWhatAnotherProcessHasSeen) {
+  Tally there(kTwoHosts);
+  compute(there, 1, 0, 10);
+  there.waited(NodeId(1), kLayer, 0, Time(10), Time(15));
+  there.sent(message(1, 2, 100), Time(5), Time(20));
+  there.received(message(2, 1), Time(20), Time(30));
+  there.worked(work_of(3), Time(40), Time(41));
+  Tally here(kTwoHosts);
+  here.sent(message(0, 3, 50), Time(0), Time(1));
+  here.adopt(HostId(1), there.report(HostId(1)));
+  EXPECT_EQ(here.worker(1).compute, Duration(10));
+  EXPECT_EQ(here.worker(1).waited, Duration(5));
+  const HostTally host = here.host(HostId(1));
+  EXPECT_EQ(host.egress_busy, Duration(15));
+  EXPECT_EQ(host.ingress_busy, Duration(10));
+  EXPECT_EQ(host.work, Duration(1));
+  EXPECT_EQ(host.communication, Duration(26));
+  EXPECT_EQ(host.hidden, Duration(5));
+  EXPECT_EQ(here.sent_by_kind()[static_cast<std::size_t>(MessageKind::kPush)], (Traffic{2, 150}));
+}
+
 TEST(TallyTest, AddsUpTrafficByKindAndHost) {
   Tally tally(kTwoHosts);
   tally.sent(message(0, 3, 100), Time(0), Time(10));

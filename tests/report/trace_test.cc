@@ -133,6 +133,24 @@ TEST(TraceTest, ChunksThatAreCutAnewGetTheirNewNames) {
   EXPECT_EQ(spans.count("host 0 / egress: push merged"), 1U);
 }
 
+TEST(TraceTest, TakesUpWhatAnotherProcessHasSeen) {
+  const Topology topology(2, 1, 0);
+  const auto show = [&](TraceWriter& trace, std::size_t host) {
+    trace.computed(NodeId(host), LayerId(0), 3, Phase::kBackward, Time(1), Time(2));
+    trace.sent(push(host, 3 - host, 1), Time(2), Time(9));
+    trace.received(push(1 - host, 2 + host, 0), Time(4), Time(5));
+  };
+  TraceWriter one = make_trace(topology);
+  show(one, 0);
+  show(one, 1);
+  TraceWriter there = make_trace(topology);
+  show(there, 1);
+  TraceWriter here = make_trace(topology);
+  show(here, 0);
+  here.adopt(HostId(1), there.report(HostId(1)));
+  EXPECT_EQ(events_of(here), events_of(one));
+}
+
 TEST(TraceTest, IsWrittenToAFile) {
   const TemporaryFolder folder;
   ASSERT_TRUE(make_trace(Topology(2, 1, 0)).write(folder.path() / "trace.json"));

@@ -67,8 +67,8 @@ void MpiTransport::send_away(const Message& message, Payload payload) {
   auto frame = std::make_shared<Frame>(header.begin(), header.end());
   const auto to = static_cast<int>(rank_of(message.to));
   const auto transfer = transfers_.insert(transfers_.end(), {message, true, world_.clock.now()});
-  // The payload is held until its send is complete.
-  const auto sent = [this, transfer, payload](const MPI_Status&) {
+  // Frame and payload are held until all of the message is sent.
+  const auto sent = [this, transfer, frame, payload](const MPI_Status&) {
     const Message message = transfer->message;
     transfers_.erase(transfer);
     confirm(message);
@@ -78,17 +78,13 @@ void MpiTransport::send_away(const Message& message, Payload payload) {
   if (inlined) {
     frame->insert(frame->end(), bytes.begin(), bytes.end());
   }
-  const auto size = static_cast<int>(frame->size());
   MPI_Request request = MPI_REQUEST_NULL;
-  if (bytes.empty()) {
-    MPI_Isend(frame->data(), size, MPI_BYTE, to, kFrameTag, comm_, &request);
-    return requests_.add(request, [frame, sent](const MPI_Status& status) { sent(status); });
-  }
+  const auto send_frame = inlined && !bytes.empty() ? MPI_Issend : MPI_Isend;
+  send_frame(frame->data(), static_cast<int>(frame->size()), MPI_BYTE, to, kFrameTag, comm_,
+             &request);
   if (inlined) {
-    MPI_Issend(frame->data(), size, MPI_BYTE, to, kFrameTag, comm_, &request);
-    return requests_.add(request, [frame, sent](const MPI_Status& status) { sent(status); });
+    return requests_.add(request, sent);
   }
-  MPI_Isend(frame->data(), size, MPI_BYTE, to, kFrameTag, comm_, &request);
   requests_.add(request, [frame](const MPI_Status&) {});
   MPI_Issend(bytes.data(), static_cast<int>(bytes.size()), MPI_BYTE, to, kPayloadTag, comm_,
              &request);

@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <iterator>
+#include <cctype>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -71,8 +71,9 @@ bool is_synchronous(const Strategy& strategy) {
 }
 
 std::string name_of(const ::testing::TestParamInfo<Preset>& info) {
-  std::string name;
-  std::ranges::copy_if(info.param.name, std::back_inserter(name), [](char c) { return c != '-'; });
+  std::string name(info.param.name);
+  std::ranges::replace_if(
+      name, [](unsigned char c) { return std::isalnum(c) == 0; }, '_');
   return name;
 }
 
