@@ -51,6 +51,26 @@ std::string verdict_on(const std::vector<Json>& members) {
   return faulty == members.size() && faults.size() == 1 ? *faults.begin() : named;
 }
 
+// So many at a time share a machine, in the order of their ranks; 1 if they are not spread like
+// that.
+std::size_t members_per_machine(const std::vector<Json>& members) {
+  const auto same = [&](std::size_t a, std::size_t b) {
+    return members[a].at("host") == members[b].at("host");
+  };
+  std::size_t group = 1;
+  while (group < members.size() && same(group, 0)) {
+    ++group;
+  }
+  std::set<std::string> hosts;
+  for (std::size_t r = 0; r < members.size(); ++r) {
+    const bool leads = r % group == 0;
+    if (leads ? !hosts.insert(members[r].at("host")).second : !same(r, r - 1)) {
+      return 1;
+    }
+  }
+  return members.size() % group == 0 ? group : 1;
+}
+
 std::string hosts_of(const std::vector<Json>& members) {
   std::set<std::string> hosts;
   for (const Json& member : members) {
@@ -84,9 +104,9 @@ Result<void> Crew::dictate_workers(Settings& settings) const {
                                       size));
 }
 
-Result<void> Crew::check_in(const Settings& settings, const Result<void>& ready) const {
+Result<std::size_t> Crew::check_in(const Settings& settings, const Result<void>& ready) const {
   if (!is_launched()) {
-    return ready;
+    return ready ? Result<std::size_t>(1) : ready.error();
   }
   const Json self{{"host", host_name()},
                   {"version", SLUICE_VERSION},
@@ -96,18 +116,18 @@ Result<void> Crew::check_in(const Settings& settings, const Result<void>& ready)
   for (const std::string& text : to_first(self.dump(), "word that all is ready")) {
     members.push_back(Json::parse(text));
   }
-  std::string verdict;
+  Json answer;
   if (speaks()) {
-    verdict = verdict_on(members);
+    answer = {{"verdict", verdict_on(members)}, {"per_machine", members_per_machine(members)}};
   }
-  verdict = from_first(verdict, "leave to begin");
-  if (!verdict.empty()) {
+  answer = Json::parse(from_first(answer.dump(), "leave to begin"));
+  if (const std::string verdict = answer.at("verdict"); !verdict.empty()) {
     return Error(verdict);
   }
   if (speaks()) {
     spdlog::info("{} processes on {}", members.size(), hosts_of(members));
   }
-  return {};
+  return answer.at("per_machine").get<std::size_t>();
 }
 
 std::string Crew::from_first(const std::string& text, const std::string& what) const {

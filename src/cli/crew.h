@@ -25,9 +25,10 @@ class Crew {
 
   // As many workers as processes, if a launcher started them.
   Result<void> dictate_workers(Settings& settings) const;
-  // All of the same version and settings and ready, or a reason that names the rank; the same
-  // answer for every process.
-  Result<void> check_in(const Settings& settings, const Result<void>& ready) const;
+  // All are ready and of the same version and settings, or a reason that names the rank; the same
+  // answer for every process. It is the number of processes on each machine, if all have as many
+  // and ranks go machine by machine, else 1.
+  Result<std::size_t> check_in(const Settings& settings, const Result<void>& ready) const;
   // What the first process says; and what all say, by rank, for the first one only.
   std::string from_first(const std::string& text, const std::string& what) const;
   std::vector<std::string> to_first(const std::string& text, const std::string& what) const;

@@ -212,10 +212,11 @@ Result<Record> open_record(const Crew& crew, const Settings& settings, const Wor
                        : Record::without_folder(settings);
 }
 
-Job job_of(const Settings& settings, const Prepared& prepared, const std::vector<Layer>& layers) {
+Job job_of(const Settings& settings, const Prepared& prepared, const std::vector<Layer>& layers,
+           std::size_t workers_per_machine) {
   Job job;
   job.layers = layers;
-  job.topology = Topology(prepared.work.extent.workers, 1, 0);
+  job.topology = Topology(prepared.work.extent.workers, 1, 0, workers_per_machine);
   job.strategy = settings.strategy();
   job.strategy.pipeline_warmup =
       std::max(job.strategy.pipeline_warmup,
@@ -250,7 +251,7 @@ int train(const Crew& crew, Settings settings) {
     }
   }
   Learner& judge = *learners.front();
-  const Job job = job_of(settings, *prepared, judge.layers());
+  const Job job = job_of(settings, *prepared, judge.layers(), *ready);
 
   crew.from_first("", "leave to begin");  // the clocks of all processes start together
   const Clock clock;

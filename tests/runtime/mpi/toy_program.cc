@@ -48,7 +48,7 @@ class Faulty final : public Learner {
     }
     return learner_->step(iteration, hooks);
   }
-  Evaluation evaluate() override { return {}; }
+  std::optional<Evaluation> evaluate() override { return {}; }
 
  private:
   std::unique_ptr<Learner> learner_;
