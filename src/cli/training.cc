@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "cli/console.h"
 #include "compute/training_state.h"
 #include "planner/merged_training.h"
 #include "report/tee.h"
