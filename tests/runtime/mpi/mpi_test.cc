@@ -181,7 +181,12 @@ INSTANTIATE_TEST_SUITE_P(, MpiTrainPresetTest, ::testing::ValuesIn(presets()), n
 TEST_P(MpiTrainPresetTest, TrainsAModel) {
   const Outcome outcome =
       sluice(fmt::format("train {} --preset {} --run here", kTask, GetParam().name));
-  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  if (GetParam().strategy.partition == Partition::kMerged) {
+    EXPECT_EQ(outcome.code, 2) << outcome.err;
+    EXPECT_THAT(outcome.err, testing::HasSubstr("--partition merged"));
+  } else {
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+  }
 }
 
 }  // namespace
