@@ -67,7 +67,11 @@ Record Record::without_folder(const Settings& settings) {
 }
 
 std::string Record::report(HostId host) const {
+  const WaitShares waits = breakdown_->shares();
   return nlohmann::json{{"tally", tally_->report(host)},
+                        {"waits",
+                         {waits.local_aggregation.count(), waits.aggregation.count(),
+                          waits.communication.count(), waits.others.count()}},
                         {"trace", trace_ ? trace_->report(host) : ""}}
       .dump();
 }
@@ -75,6 +79,10 @@ std::string Record::report(HostId host) const {
 void Record::adopt(HostId host, const std::string& report) {
   const auto json = nlohmann::json::parse(report);
   tally_->adopt(host, json.at("tally"));
+  const auto wait = [&](std::size_t i) {
+    return Duration(json.at("waits").at(i).get<std::int64_t>());
+  };
+  breakdown_->adopt({wait(0), wait(1), wait(2), wait(3)});
   if (trace_) {
     trace_->adopt(host, json.at("trace"));
   }
@@ -89,7 +97,8 @@ void Record::watch(const Assembly& assembly) {
     return;
   }
   tally_ = std::make_unique<Tally>(job.topology);
-  std::vector<Observer*> observers{tally_.get()};
+  breakdown_ = std::make_unique<Breakdown>(job.topology);
+  std::vector<Observer*> observers{tally_.get(), breakdown_.get()};
   if (!trace_path_.empty()) {
     trace_ = std::make_unique<TraceWriter>(job.topology, names_of(job.layers),
                                            chunk_names(job.layers, *assembly.chunks));
@@ -103,6 +112,28 @@ Result<void> Record::close(const nlohmann::ordered_json& summary) {
     return written;
   }
   return trace_ ? trace_->write(trace_path_) : Result<void>{};
+}
+
+nlohmann::ordered_json breakdown_of(const Record& record, const Topology& topology,
+                                    Iteration iterations) {
+  const auto workers = static_cast<std::int64_t>(topology.workers());
+  const auto hosts = static_cast<std::int64_t>(topology.worker_hosts());
+  Duration computation{0};
+  for (std::size_t w = 0; w < topology.workers(); ++w) {
+    computation += record.tally().worker(w).compute;
+  }
+  Duration hidden{0};
+  for (std::size_t h = 0; h < topology.worker_hosts(); ++h) {
+    hidden += record.tally().host(HostId(h)).hidden;
+  }
+  const auto mean = [&](Duration sum) { return to_us(sum / (workers * iterations)); };
+  const WaitShares waits = record.breakdown().shares();
+  return {{"computation_us", mean(computation)},
+          {"local_aggregation_us", mean(waits.local_aggregation)},
+          {"global_aggregation_work_us", mean(waits.aggregation)},
+          {"global_aggregation_wait_us", mean(waits.others)},
+          {"communication_exposed_us", mean(waits.communication)},
+          {"communication_hidden_us", to_us(hidden / (hosts * iterations))}};
 }
 
 std::vector<std::string> groups_of(const Assembly& assembly) {

@@ -9,6 +9,7 @@
 #include "algorithms/assembly.h"
 #include "cli/settings.h"
 #include "model/cluster.h"
+#include "report/breakdown.h"
 #include "report/run_folder.h"
 #include "report/table.h"
 #include "report/tally.h"
@@ -21,8 +22,8 @@ namespace sluice::cli {
 // `name`, and writes config.toml.
 Result<RunFolder> open_run_folder(const Settings& settings, const std::string& name);
 
-// What is kept of a run, real or simulated: its folder, its tally, its trace if the user wants
-// one.
+// What is kept of a run, real or simulated: its folder, its tally, its breakdown, its trace if the
+// user wants one.
 class Record {
  public:
   // In a folder as by open_run_folder().
@@ -35,6 +36,7 @@ class Record {
   void watch(const Assembly& assembly);
   Observer* observer() { return tee_.get(); }
   const Tally& tally() const { return *tally_; }
+  const Breakdown& breakdown() const { return *breakdown_; }
   RunFolder& folder() { return *folder_; }
 
   // What this process has seen of a host, as text; and the same into the record of another process.
@@ -48,6 +50,7 @@ class Record {
   std::optional<RunFolder> folder_;
   std::string trace_path_;
   std::unique_ptr<Tally> tally_;
+  std::unique_ptr<Breakdown> breakdown_;
   std::unique_ptr<TraceWriter> trace_;
   std::unique_ptr<Tee> tee_;
 };
@@ -56,6 +59,10 @@ class Record {
 // The counters are those of the whole run, the assembly its last.
 nlohmann::ordered_json mechanism_of(const Assembly& assembly, const Counters& counters,
                                     const Tally& tally);
+
+// Where the time of an iteration went, as the mean over the workers (Analysis paper, Figure 3).
+nlohmann::ordered_json breakdown_of(const Record& record, const Topology& topology,
+                                    Iteration iterations);
 
 // The plan of a run with partition merged, and what came of it.
 struct Merging {

@@ -65,7 +65,7 @@ Merging plan_groups(Job& job, const Profile& profile, const Cluster& cluster) {
 constexpr Iteration kWarmUp = 4;
 
 Json summarise(const Settings& settings, const Profile& profile, const Cluster& cluster,
-               const Assembly& assembly, const SimulationResult& result, const Tally& tally) {
+               const Assembly& assembly, const SimulationResult& result, const Record& record) {
   const Duration iteration = result.iteration_time();
   const auto simulated = static_cast<double>(result.starts.size() - 1);
   const Iteration iterations = settings.integer("iterations");
@@ -104,7 +104,9 @@ Json summarise(const Settings& settings, const Profile& profile, const Cluster& 
       {"overtakings_channel", result.channel_overtakings},
       {"events", result.events},
   };
-  summary["mechanism"] = mechanism_of(assembly, assembly.counters(), tally);
+  summary["breakdown"] =
+      breakdown_of(record, cluster.topology, static_cast<Iteration>(result.starts.size() - 1));
+  summary["mechanism"] = mechanism_of(assembly, assembly.counters(), record.tally());
   return summary;
 }
 
@@ -188,7 +190,7 @@ int simulate(const Settings& settings) {
                         .iterations = settings.integer("iterations") + kWarmUp,
                         .channel_order = assembly.job.strategy.order,
                         .observer = kept.observer()});
-  Json summary = summarise(settings, *profile, *cluster, assembly, result, kept.tally());
+  Json summary = summarise(settings, *profile, *cluster, assembly, result, kept);
   if (merges) {
     merging.groups = groups_of(assembly);
     merging.iteration = result.iteration_time();

@@ -126,12 +126,12 @@ Counters collect(const Crew& crew, const Counters& own, Record& record) {
 }
 
 Json summarise(const Settings& settings, const Prepared& prepared, const Trained& trained,
-               std::span<const float> parameters, const Tally& tally, const Journal& journal) {
+               std::span<const float> parameters, const Record& record, const Journal& journal) {
   const Extent& extent = prepared.work.extent;
   const double iteration = to_seconds(journal.steady_iteration());
   Json workers = Json::array();
   for (std::size_t w = 0; w < extent.workers; ++w) {
-    const WorkerTally of_worker = tally.worker(w);
+    const WorkerTally of_worker = record.tally().worker(w);
     workers.push_back(
         {{"compute_s", to_seconds(of_worker.compute)}, {"waited_s", to_seconds(of_worker.waited)}});
   }
@@ -153,7 +153,8 @@ Json summarise(const Settings& settings, const Prepared& prepared, const Trained
     summary["test_accuracy"] = evaluation->accuracy;
   }
   summary["parameters_hash"] = fmt::format("{:016x}", hash_of(std::as_bytes(parameters)));
-  summary["mechanism"] = mechanism_of(trained.assembly, trained.counters, tally);
+  summary["breakdown"] = breakdown_of(record, trained.assembly.job.topology, extent.iterations);
+  summary["mechanism"] = mechanism_of(trained.assembly, trained.counters, record.tally());
   summary["by_worker"] = workers;
   if (trained.merging) {
     summary["merging"] = to_json(*trained.merging);
@@ -269,10 +270,9 @@ int train(const Crew& crew, Settings settings) {
   trained.counters = collect(crew, trained.counters, record);
   int code = kOk;
   if (crew.speaks()) {
-    code = conclude(
-        settings,
-        summarise(settings, *prepared, trained, judge.parameters(), record.tally(), *journal),
-        record, *journal);
+    code = conclude(settings,
+                    summarise(settings, *prepared, trained, judge.parameters(), record, *journal),
+                    record, *journal);
   }
   return std::stoi(crew.from_first(std::to_string(code), "the end of the run"));
 }

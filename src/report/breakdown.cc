@@ -77,6 +77,11 @@ WaitShares Breakdown::causes_of(const Wait& wait, const Host& host) const {
   return shares;
 }
 
+void Breakdown::adopt(const WaitShares& shares) {
+  const std::scoped_lock lock(mutex_);
+  settled_ += shares;
+}
+
 WaitShares Breakdown::shares() const {
   const std::scoped_lock lock(mutex_);
   WaitShares shares = settled_;

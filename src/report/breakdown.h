@@ -34,6 +34,8 @@ class Breakdown final : public Observer {
   void received(const Message& message, Time begin, Time end) override;
   void worked(const Work& work, Time begin, Time end) override;
 
+  // Takes up what another process has seen of the waits of its workers.
+  void adopt(const WaitShares& shares);
   // Of all workers together.
   WaitShares shares() const;
 

@@ -217,6 +217,28 @@ TEST(CliTest, TrainMeasuresAndThenMerges) {
   EXPECT_EQ(merging.at("replans"), 0);
 }
 
+// A worker computes or waits, and every wait has its name.
+TEST(CliTest, TheBreakdownOfAnIterationAddsUp) {
+  const TemporaryFolder folder;
+  folder.write("net.json", kNet);
+  folder.write("pairs.toml", "hosts = 2\nworkers_per_host = 2\nbandwidth_gbps = 0.1\n");
+  for (const char* more : {"", " --local-aggregation"}) {
+    const Outcome outcome = sluice(
+        std::string("simulate --profile net.json --cluster pairs.toml --json") + more, folder);
+    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    const json summary = json::parse(outcome.out);
+    const json& parts = summary.at("breakdown");
+    double sum = 0;
+    for (const char* part : {"computation_us", "local_aggregation_us", "global_aggregation_work_us",
+                             "global_aggregation_wait_us", "communication_exposed_us"}) {
+      sum += parts.at(part).get<double>();
+    }
+    EXPECT_NEAR(sum, summary.at("iteration_us").get<double>(), 0.05 * sum);
+    EXPECT_NEAR(parts.at("computation_us").get<double>(), 600, 1e-3);
+    EXPECT_GT(parts.at("communication_exposed_us"), 0);
+  }
+}
+
 TEST(CliTest, PresetsAreATableOrJson) {
   EXPECT_THAT(sluice("presets").out, HasSubstr("kvstore"));
   const json list = json::parse(sluice("presets --json").out);

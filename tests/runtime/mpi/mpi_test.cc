@@ -183,7 +183,7 @@ TEST_P(MpiTrainPresetTest, TrainsAModel) {
       sluice(fmt::format("train {} --preset {} --run here", kTask, GetParam().name));
   if (GetParam().strategy.partition == Partition::kMerged) {
     EXPECT_EQ(outcome.code, 2) << outcome.err;
-    EXPECT_THAT(outcome.err, testing::HasSubstr("--partition merged"));
+    EXPECT_THAT(outcome.err, ::testing::HasSubstr("--partition merged"));
   } else {
     EXPECT_EQ(outcome.code, 0) << outcome.err;
   }
