@@ -151,27 +151,25 @@ void MpiSupervision::hear(int from, Topic topic, const std::string& text) {
 }
 
 void MpiSupervision::pass_on_worker() {
-  std::vector<StepReport> steps;
-  bool finished = false;
-  {
-    const std::lock_guard lock(mutex_);
-    if (error_) {
-      std::rethrow_exception(error_);
-    }
-    (rank_ == 0 ? reports_ : steps)
-        .insert(rank_ == 0 ? reports_.end() : steps.end(), own_.begin(), own_.end());
-    own_.clear();
-    finished = std::exchange(finished_, false);
-  }
-  for (const StepReport& step : steps) {
-    tell(0, Topic::kStep, encode(step));
-  }
-  if (!finished) {
-    return;
-  }
+  std::unique_lock lock(mutex_);
+  const std::exception_ptr error = error_;
+  const bool finished = std::exchange(finished_, false);
+  const std::vector<StepReport> steps = std::exchange(own_, {});
   if (rank_ == 0) {
+    reports_.insert(reports_.end(), steps.begin(), steps.end());
+  }
+  lock.unlock();
+  if (error) {
+    std::rethrow_exception(error);
+  }
+  if (rank_ != 0) {
+    for (const StepReport& step : steps) {
+      tell(0, Topic::kStep, encode(step));
+    }
+  }
+  if (finished && rank_ == 0) {
     worker_done();
-  } else {
+  } else if (finished) {
     tell(0, Topic::kDone);
   }
 }
