@@ -34,9 +34,12 @@ TEST_P(PresetTrains, LowersTheLossOfAnMlp) {
     learners.push_back((*factory)(w));
   }
   const double before = learners.front()->evaluate()->loss;
-  const UpdateRule rule{.rate = {.base = 0.02F}, .momentum = 0.9F, .weight_decay = 0};
-  testing::run_threaded(learners, Topology(kWorkers, 1, 0), find_preset(GetParam())->strategy, rule,
-                        kIterations);
+  const Preset& preset = *find_preset(GetParam());
+  const UpdateRule rule{
+      .rate = {.base = static_cast<float>(preset.lr)}, .momentum = 0.9F, .weight_decay = 0};
+  Strategy strategy = preset.strategy;
+  strategy.dgc.epoch_iterations = kIterations;
+  testing::run_threaded(learners, Topology(kWorkers, 1, 0), strategy, rule, kIterations);
   for (const auto& learner : learners) {
     EXPECT_LT(learner->evaluate()->loss, before / 2);
   }
@@ -52,7 +55,8 @@ std::vector<std::string_view> names() {
 
 INSTANTIATE_TEST_SUITE_P(All, PresetTrains, ::testing::ValuesIn(names()), [](const auto& info) {
   std::string name(info.param);
-  std::replace(name.begin(), name.end(), '-', '_');
+  std::replace_if(
+      name.begin(), name.end(), [](char c) { return c == '-' || c == '+'; }, '_');
   return name;
 });
 
