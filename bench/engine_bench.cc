@@ -38,7 +38,7 @@ class IdleLearner final : public Learner {
     }
     return 0;
   }
-  Evaluation evaluate() override { return {}; }
+  std::optional<Evaluation> evaluate() override { return {}; }
 
  private:
   std::vector<Layer> layers_;
@@ -126,7 +126,7 @@ class SleepingLearner final : public Learner {
     hooks.gradient_ready(LayerId(0));
     return 0;
   }
-  Evaluation evaluate() override { return {}; }
+  std::optional<Evaluation> evaluate() override { return {}; }
 
  private:
   std::vector<float> parameters_;

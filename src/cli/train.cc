@@ -60,8 +60,28 @@ struct Prepared {
   UpdateRule rule;
 };
 
-Result<Prepared> prepare(const Settings& settings) {
+// Threads stand for whatever hosts the user asks for; a process of a crew is a host.
+Result<void> check_hosts(const Settings& settings, bool launched) {
+  const std::int64_t workers = settings.integer("workers");
+  const std::int64_t per_host = settings.integer("workers-per-host");
+  if (launched && (per_host != 1 || settings.integer("servers") != 0)) {
+    return Error(
+        "--workers-per-host, --servers: here every process is one worker with a server beside it; "
+        "leave them out");
+  }
+  if (workers % per_host != 0) {
+    return Error(
+        fmt::format("--workers-per-host: {} workers do not fill hosts of {}; take a divisor of {}",
+                    workers, per_host, workers));
+  }
+  return {};
+}
+
+Result<Prepared> prepare(const Settings& settings, bool launched) {
   if (const auto valid = validate(settings.strategy()); !valid) {
+    return valid.error();
+  }
+  if (const auto valid = check_hosts(settings, launched); !valid) {
     return valid.error();
   }
   auto work = workload_of(settings);
@@ -214,10 +234,12 @@ Result<Record> open_record(const Crew& crew, const Settings& settings, const Wor
 }
 
 Job job_of(const Settings& settings, const Prepared& prepared, const std::vector<Layer>& layers,
-           std::size_t workers_per_machine) {
+           std::size_t hosts_per_machine) {
   Job job;
   job.layers = layers;
-  job.topology = Topology(prepared.work.extent.workers, 1, 0, workers_per_machine);
+  const auto per_host = static_cast<std::size_t>(settings.integer("workers-per-host"));
+  job.topology = Topology(prepared.work.extent.workers / per_host, per_host,
+                          static_cast<std::size_t>(settings.integer("servers")), hosts_per_machine);
   job.strategy = settings.strategy();
   job.strategy.pipeline_warmup =
       std::max(job.strategy.pipeline_warmup,
@@ -234,7 +256,7 @@ int train(const Crew& crew, Settings settings) {
           "process of its own; take partition layer, whole or slice");
     }
     const auto dictated = crew.dictate_workers(settings);
-    return dictated ? prepare(settings) : dictated.error();
+    return dictated ? prepare(settings, crew.is_launched()) : dictated.error();
   }();
   auto opened = prepared ? open_record(crew, settings, prepared->work) : prepared.error();
   const auto ready = crew.check_in(settings, opened ? Result<void>() : opened.error());

@@ -217,6 +217,27 @@ TEST(CliTest, TrainMeasuresAndThenMerges) {
   EXPECT_EQ(merging.at("replans"), 0);
 }
 
+TEST(CliThreadsTest, HostsAndServersAreAsTheUserSays) {
+  const TemporaryFolder folder;
+  folder.write("net.json", kNet);
+  const auto train = [&](const std::string& more) {
+    return sluice("train --model replay:net.json --iterations 4 --json " + more, folder);
+  };
+  expect_refused(train("--workers 4 --workers-per-host 3"),
+                 "--workers-per-host: 4 workers do not fill hosts of 3");
+  const Outcome alone = train("--workers 4 --workers-per-host 4");
+  ASSERT_EQ(alone.code, 0) << alone.err;
+  EXPECT_EQ(json::parse(alone.out).at("mechanism").at("bytes"), 0);
+  // Without a server beside it every worker's gradients and parameters cross the network.
+  const Outcome apart = train("--workers 4 --workers-per-host 2 --servers 3");
+  ASSERT_EQ(apart.code, 0) << apart.err;
+  EXPECT_EQ(json::parse(apart.out).at("mechanism").at("bytes"), 4 * 2 * 4 * 4 * 1030);
+  const Outcome summed = train("--workers 4 --workers-per-host 2 --servers 3 --local-aggregation");
+  ASSERT_EQ(summed.code, 0) << summed.err;
+  EXPECT_EQ(json::parse(summed.out).at("mechanism").at("bytes"), 4 * 2 * 2 * 4 * 1030);
+  EXPECT_GT(json::parse(summed.out).at("mechanism").at("gradients_summed_locally"), 0);
+}
+
 // A worker computes or waits, and every wait has its name.
 TEST(CliTest, TheBreakdownOfAnIterationAddsUp) {
   const TemporaryFolder folder;
