@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "algorithms/presets.h"
+#include "compute/idle_learner.h"
 #include "support/threaded.h"
 
 namespace sluice {
@@ -16,35 +17,6 @@ constexpr std::int64_t kParams = 25'000'000;
 constexpr std::size_t kWorkers = 4;
 constexpr std::size_t kLayers = 50;
 constexpr Iteration kIterations = 5;
-
-// Computes nothing: what is left is the synchronisation.
-class IdleLearner final : public Learner {
- public:
-  IdleLearner() : parameters_(kParams, 1.0F), gradients_(kParams, 0.5F) {
-    layers_ = lay_out(std::vector<std::string>(kLayers, "layer"),
-                      std::vector<std::int64_t>(kLayers, kParams / kLayers));
-  }
-  const std::vector<Layer>& layers() const override { return layers_; }
-  std::span<float> parameters() override { return parameters_; }
-  std::span<float> gradients() override { return gradients_; }
-  void gradients_into(std::span<float>) override {}
-  double step(Iteration, StepHooks& hooks) override {
-    for (std::size_t l = 0; l < kLayers; ++l) {
-      hooks.before_layer(LayerId(l));
-    }
-    hooks.forward_done();
-    for (std::size_t l = kLayers; l-- > 0;) {
-      hooks.gradient_ready(LayerId(l));
-    }
-    return 0;
-  }
-  std::optional<Evaluation> evaluate() override { return {}; }
-
- private:
-  std::vector<Layer> layers_;
-  std::vector<float> parameters_;
-  std::vector<float> gradients_;
-};
 
 double seconds_of(const std::function<void()>& body) {
   const auto begin = std::chrono::steady_clock::now();
@@ -86,7 +58,9 @@ double bare_traffic(std::vector<std::unique_ptr<Learner>>& learners) {
 void synchronise(benchmark::State& state, std::string_view preset) {
   std::vector<std::unique_ptr<Learner>> learners;
   for (std::size_t w = 0; w < kWorkers; ++w) {
-    learners.push_back(std::make_unique<IdleLearner>());
+    learners.push_back(std::make_unique<IdleLearner>(
+        lay_out(std::vector<std::string>(kLayers, "layer"),
+                std::vector<std::int64_t>(kLayers, kParams / kLayers))));
   }
   const Strategy strategy = find_preset(preset)->strategy;
   double bare = 0;

@@ -8,21 +8,17 @@ namespace sluice {
 
 LocalSum::LocalSum(const Job& job, std::shared_ptr<const ChunkMap> chunks, NodeId self)
     : others_(Party(job).group() - 1),
-      slots_(job.strategy.gradient_slots()),
+      strategy_(job.strategy),
       self_(self),
       chunks_(std::move(chunks)),
-      sums_(others_ > 0 ? chunks_->size() * slots_ : 0) {
+      sums_(others_ > 0 ? chunks_->size() * job.strategy.gradient_slots() : 0) {
   for (Sum& sum : sums_) {
     sum.lent.resize(others_);
   }
 }
 
-std::size_t LocalSum::slot_of(Iteration iteration) const {
-  return static_cast<std::size_t>(iteration - 1) % slots_;
-}
-
 LocalSum::Sum& LocalSum::sum_of(ChunkId chunk, Iteration iteration) {
-  return sums_[chunk.index() * slots_ + slot_of(iteration)];
+  return sums_[chunk.index() * strategy_.gradient_slots() + strategy_.gradient_slot(iteration)];
 }
 
 bool LocalSum::on_own(ChunkId chunk, Iteration iteration, Effects& effects) {
@@ -61,7 +57,7 @@ bool LocalSum::go_on(ChunkId chunk, Iteration iteration, Effects& effects) {
   }
   Work add = work_on(*chunks_, chunk, WorkKind::kReduce, self_, iteration);
   add.origin = NodeId(self_.index() + 1 + sum.added);
-  add.slot = slot_of(iteration);
+  add.slot = strategy_.gradient_slot(iteration);
   add.sources.push_back(std::exchange(next, {}));
   sum.adding = true;
   effects.start(std::move(add));

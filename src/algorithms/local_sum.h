@@ -32,12 +32,11 @@ class LocalSum {
     std::vector<Payload> lent;  // by the lender's place on the machine
   };
 
-  std::size_t slot_of(Iteration iteration) const;
   Sum& sum_of(ChunkId chunk, Iteration iteration);
   bool go_on(ChunkId chunk, Iteration iteration, Effects& effects);
 
   std::size_t others_;
-  std::size_t slots_;
+  Strategy strategy_;
   NodeId self_;
   std::shared_ptr<const ChunkMap> chunks_;
   std::vector<Sum> sums_;  // by chunk and slot

@@ -112,16 +112,19 @@ void Worker::complete(ChunkId chunk, Iteration iteration, Effects& effects) {
 
 void Worker::update(ChunkId chunk, Iteration iteration, std::size_t contributors,
                     Effects& effects) const {
-  Work work = work_on(chunk, WorkKind::kUpdate, iteration);
-  work.contributors = static_cast<std::uint32_t>(contributors);
-  work.sources.push_back(effects.borrow(self_, gradient_of(chunk, iteration)));
-  effects.start(std::move(work));
+  apply(chunk, iteration, contributors, effects.borrow(self_, gradient_of(chunk, iteration)), false,
+        effects);
 }
 
 void Worker::update_coded(ChunkId chunk, Iteration iteration, std::size_t contributors,
                           Payload gradient, Effects& effects) const {
+  apply(chunk, iteration, contributors, std::move(gradient), true, effects);
+}
+
+void Worker::apply(ChunkId chunk, Iteration iteration, std::size_t contributors, Payload gradient,
+                   bool coded, Effects& effects) const {
   Work work = work_on(chunk, WorkKind::kUpdate, iteration);
-  work.coded = true;
+  work.coded = coded;
   work.contributors = static_cast<std::uint32_t>(contributors);
   work.sources.push_back(std::move(gradient));
   effects.start(std::move(work));
@@ -130,7 +133,7 @@ void Worker::update_coded(ChunkId chunk, Iteration iteration, std::size_t contri
 void Worker::pack(ChunkId chunk, Iteration iteration, Effects& effects) const {
   Work work = work_on(chunk, WorkKind::kEncode, iteration);
   work.slot = gradient_of(chunk, iteration).slot;
-  work.feedback = true;
+  work.feedback = strategy_.error_feedback;
   work.output_bytes = coded_size(strategy_, work.range.size(), iteration);
   effects.start(std::move(work));
 }
@@ -160,8 +163,7 @@ BufferRange Worker::parameters_of(ChunkId chunk) const {
 }
 
 BufferRange Worker::gradient_of(ChunkId chunk, Iteration iteration) const {
-  return {Buffer::kGradients, (*chunks_)[chunk].range,
-          static_cast<std::size_t>(iteration - 1) % strategy_.gradient_slots()};
+  return {Buffer::kGradients, (*chunks_)[chunk].range, strategy_.gradient_slot(iteration)};
 }
 
 }  // namespace sluice

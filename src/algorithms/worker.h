@@ -64,6 +64,8 @@ class Worker : public Protocol {
   void on_gradient(const GradientReady& event, Effects& effects);
   void on_chunk(ChunkId chunk, Iteration iteration, Effects& effects);
   bool sum_locally(const Event& event, Effects& effects);
+  void apply(ChunkId chunk, Iteration iteration, std::size_t contributors, Payload gradient,
+             bool coded, Effects& effects) const;
   void pass_on(ChunkId chunk, Iteration iteration, Effects& effects);
   void on_backward_done(const BackwardDone& event, Effects& effects);
 

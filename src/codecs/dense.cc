@@ -122,4 +122,10 @@ std::unique_ptr<DenseCodec> make_dense_codec(Codec codec) {
   return std::make_unique<CodecFor<Quantise8>>();
 }
 
+Bytes dense_size(Codec codec, std::int64_t count) {
+  check(codec == Codec::kTruncate16 || codec == Codec::kQuantise8,
+        "a dense codec is truncate16 or quantise8");
+  return codec == Codec::kTruncate16 ? Truncate16::size(count) : Quantise8::size(count);
+}
+
 }  // namespace sluice

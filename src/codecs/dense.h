@@ -30,5 +30,7 @@ class DenseCodec {
 // which is 1/254 of the largest magnitude. Vectors below 2^-100 become zeros. A vector with a value
 // that is not finite becomes NaN throughout: it has no range, and a divergence must not be hidden.
 std::unique_ptr<DenseCodec> make_dense_codec(Codec codec);
+// encoded_size() of that codec.
+Bytes dense_size(Codec codec, std::int64_t count);
 
 }  // namespace sluice

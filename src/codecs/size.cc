@@ -14,7 +14,7 @@ Bytes coded_size(const Strategy& strategy, std::int64_t params, Iteration iterat
       return params * kFloatBytes;
     case Codec::kTruncate16:
     case Codec::kQuantise8:
-      return make_dense_codec(strategy.codec)->encoded_size(params);
+      return dense_size(strategy.codec, params);
     case Codec::kDgc:
       return sparse_size(static_cast<std::int64_t>(
           strategy.dgc.entries(static_cast<std::size_t>(params), iteration)));

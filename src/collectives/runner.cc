@@ -55,21 +55,17 @@ Range CollectiveRunner::range_of(ChunkId chunk, std::size_t segment) const {
                  static_cast<std::int64_t>(segment));
 }
 
-std::size_t CollectiveRunner::slot_of(Iteration iteration) const {
-  return static_cast<std::size_t>(iteration - 1) % strategy_.gradient_slots();
-}
-
 CollectiveRunner::Run& CollectiveRunner::run_of(ChunkId chunk, Iteration iteration,
                                                 std::size_t segment) {
   const std::size_t segments = segments_of(chunk);
   check(segment < segments, "a segment belongs to its chunk");
-  return runs_[first_run_[chunk.index()] + slot_of(iteration) * segments + segment];
+  return runs_[first_run_[chunk.index()] + strategy_.gradient_slot(iteration) * segments + segment];
 }
 
 std::optional<CollectiveRunner::Done> CollectiveRunner::begin(ChunkId chunk, Iteration iteration,
                                                               Effects& effects) {
   const std::size_t segments = segments_of(chunk);
-  open_[chunk.index() * strategy_.gradient_slots() + slot_of(iteration)] = segments;
+  open_[chunk.index() * strategy_.gradient_slots() + strategy_.gradient_slot(iteration)] = segments;
   std::optional<Done> done;
   for (std::size_t s = 0; s < segments; ++s) {
     Run& run = run_of(chunk, iteration, s);
@@ -121,7 +117,8 @@ BufferRange CollectiveRunner::landing(const Message& message) const {
   const Plan plan = make_plan(collectives_[message.chunk.index()], party_.index_of(self_),
                               party_.size(), range_of(message.chunk, message.segment));
   check(message.round < plan.size(), "a gathered part belongs to a round of the plan");
-  return {Buffer::kGradients, plan[message.round].receive->range, slot_of(message.iteration)};
+  return {Buffer::kGradients, plan[message.round].receive->range,
+          strategy_.gradient_slot(message.iteration)};
 }
 
 std::optional<CollectiveRunner::Done> CollectiveRunner::advance(Run& run, Effects& effects) {
@@ -136,7 +133,8 @@ std::optional<CollectiveRunner::Done> CollectiveRunner::advance(Run& run, Effect
     return std::nullopt;
   }
   run.step = Step::kIdle;
-  auto& open = open_[run.chunk.index() * strategy_.gradient_slots() + slot_of(run.iteration)];
+  auto& open = open_[run.chunk.index() * strategy_.gradient_slots() +
+                     strategy_.gradient_slot(run.iteration)];
   if (--open > 0) {
     return std::nullopt;
   }
@@ -182,7 +180,7 @@ void CollectiveRunner::enter(Run& run, Effects& effects) {
   }
   const Range range = round.send->range;
   if (!strategy_.coded()) {
-    const BufferRange what{Buffer::kGradients, range, slot_of(run.iteration)};
+    const BufferRange what{Buffer::kGradients, range, strategy_.gradient_slot(run.iteration)};
     const bool copied = adds_to_what_it_sends(round);
     send(run, copied ? effects.copy(self_, what) : effects.borrow(self_, what), !copied, effects);
   } else if (strategy_.sparse() || (!round.reduce && run.packed_range == range)) {
@@ -263,7 +261,7 @@ Work CollectiveRunner::work_on(const Run& run, WorkKind kind, const Range& range
   work.coded = strategy_.coded();
   work.segment = run.segment;
   work.range = range;
-  work.slot = slot_of(run.iteration);
+  work.slot = strategy_.gradient_slot(run.iteration);
   return work;
 }
 
@@ -273,7 +271,8 @@ void CollectiveRunner::pack(Run& run, const Range& range, Effects& effects) cons
   if (!strategy_.sparse()) {
     const Round& round = run.plan[run.round];
     work.exact = !round.reduce || adds_to_what_it_sends(round);
-    work.feedback = round.send.has_value() && sends_first(run.plan, run.round);
+    work.feedback =
+        strategy_.error_feedback && round.send.has_value() && sends_first(run.plan, run.round);
   }
   run.step = Step::kPacking;
   effects.start(std::move(work));

@@ -66,7 +66,6 @@ class CollectiveRunner {
 
   std::size_t segments_of(ChunkId chunk) const;
   Range range_of(ChunkId chunk, std::size_t segment) const;
-  std::size_t slot_of(Iteration iteration) const;
   Run& run_of(ChunkId chunk, Iteration iteration, std::size_t segment);
 
   // Goes on with the run until it has to wait. Tells when the last segment of a chunk is through

@@ -5,8 +5,7 @@
 namespace sluice {
 
 Coder::Coder(const Strategy& strategy, std::size_t workers, float momentum, std::size_t parameters)
-    : feeds_back_(strategy.error_feedback),
-      dense_(strategy.sparse() ? nullptr : make_dense_codec(strategy.codec)),
+    : dense_(strategy.sparse() ? nullptr : make_dense_codec(strategy.codec)),
       deep_(strategy.dgc, momentum, workers, parameters),
       residual_(parameters) {}
 
@@ -16,7 +15,7 @@ std::vector<std::byte> Coder::encode(const Work& work, std::span<float> gradient
     return deep_.encode(gradient, begin, work.iteration);
   }
   std::vector<std::byte> bytes(static_cast<std::size_t>(dense_->encoded_size(work.range.size())));
-  if (feeds_back_ && work.feedback) {
+  if (work.feedback) {
     ErrorFeedback(*dense_, residual_.values().subspan(begin, gradient.size()))
         .encode(gradient, bytes);
   } else {

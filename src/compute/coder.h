@@ -27,7 +27,6 @@ class Coder {
   void add(std::span<const std::byte> bytes, std::span<float> sum) const;
 
  private:
-  bool feeds_back_;
   std::unique_ptr<DenseCodec> dense_;  // none if the codec is sparse
   DeepGradient deep_;
   ZeroedBuffer residual_;

@@ -152,6 +152,10 @@ struct Strategy {
         return 1;
     }
   }
+  // Which of them holds the gradient that goes into the parameters of this iteration.
+  std::size_t gradient_slot(Iteration iteration) const {
+    return static_cast<std::size_t>(iteration - 1) % gradient_slots();
+  }
 };
 
 }  // namespace sluice

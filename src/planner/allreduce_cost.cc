@@ -6,6 +6,7 @@
 #include "base/check.h"
 #include "codecs/size.h"
 #include "collectives/cost.h"
+#include "compute/idle_learner.h"
 #include "model/party.h"
 #include "planner/layer_times.h"
 
@@ -29,32 +30,6 @@ std::vector<std::int64_t> sizes_for(const std::vector<Layer>& layers, std::int64
   sizes.push_back(largest);
   return sizes;
 }
-
-// One layer, no compute: an iteration is as long as its synchronisation.
-class Idle final : public Learner {
- public:
-  explicit Idle(std::vector<Layer> layers)
-      : layers_(std::move(layers)),
-        parameters_(static_cast<std::size_t>(total_params(layers_))),
-        gradients_(parameters_.size()) {}
-
-  const std::vector<Layer>& layers() const override { return layers_; }
-  std::span<float> parameters() override { return parameters_; }
-  std::span<float> gradients() override { return gradients_; }
-  void gradients_into(std::span<float> /*buffer*/) override {}
-  double step(Iteration /*iteration*/, StepHooks& hooks) override {
-    hooks.before_layer(LayerId(0));
-    hooks.forward_done();
-    hooks.gradient_ready(LayerId(0));
-    return 0;
-  }
-  std::optional<Evaluation> evaluate() override { return {}; }
-
- private:
-  std::vector<Layer> layers_;
-  std::vector<float> parameters_;
-  std::vector<float> gradients_;
-};
 
 // Of the hops, where `sent` bytes stand for so many parameters, and of the arithmetic at their
 // ends. Coding counts once out and once in; what it takes at the hops hides behind the transfer.
@@ -125,7 +100,7 @@ AllReduceCost measured_allreduce(const Job& job, const TrainAside& train) {
     const std::size_t workers = job.topology.workers();
     std::vector<std::unique_ptr<Learner>> learners;
     for (std::size_t w = 0; w < workers; ++w) {
-      learners.push_back(std::make_unique<Idle>(alone.layers));
+      learners.push_back(std::make_unique<IdleLearner>(alone.layers));
     }
     LayerTimes times(workers, 1);
     train(assemble(std::move(alone)), learners, kIterations, times);

@@ -49,7 +49,7 @@ struct Work {
   std::uint32_t contributors = 1;  // workers whose gradients the sources sum up to
   bool coded = false;              // the sources are as the codec writes them
   bool exact = false;              // encode: gradients[range] become what the code says
-  bool feedback = false;           // encode: may keep what the code loses for the next iteration
+  bool feedback = false;           // encode: keep what the code loses for the next iteration
   NodeId node;
   NodeId origin;  // on whose behalf; the node itself if nobody else's
   ChunkId chunk;

@@ -56,7 +56,8 @@ void Numbers::all_reduce(const Message& request) {
   }
   check(!numbers_->strategy.coded(), "a channel that sums by itself knows no codec");
   const Range range = (*numbers_->chunks)[request.chunk].range;
-  const BufferRange what{Buffer::kGradients, range, slot_of(request.iteration)};
+  const BufferRange what{Buffer::kGradients, range,
+                         numbers_->strategy.gradient_slot(request.iteration)};
   const std::size_t workers = numbers_->learners.size();
   Work add;
   add.kind = WorkKind::kReduce;

@@ -25,11 +25,6 @@ class Numbers {
   void compute_gradients(NodeId worker, Iteration iteration);
 
  private:
-  // Of the gradient that goes into the parameters of this iteration.
-  std::size_t slot_of(Iteration iteration) const {
-    return static_cast<std::size_t>(iteration - 1) % numbers_->strategy.gradient_slots();
-  }
-
   const VirtualNumbers* numbers_;
   std::optional<TrainingState> state_;  // none without numbers
 };
