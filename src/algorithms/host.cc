@@ -101,15 +101,11 @@ Host::Host(const Job& job, std::shared_ptr<const ChunkMap> chunks, HostId self)
       nodes_(job.topology.nodes()),
       egress_(job.strategy),
       workbench_(job.strategy.order, job.server_threads) {
-  for (std::size_t n = 0; n < nodes_.size(); ++n) {
-    const NodeId id(n);
-    if (topology_.host_of(id) != self) {
-      continue;
-    }
+  for (const NodeId id : topology_.nodes_on(self)) {
     if (topology_.is_worker(id)) {
-      nodes_[n] = make_worker(job, chunks, id);
+      nodes_[id.index()] = make_worker(job, chunks, id);
     } else if (job.strategy.uses_servers()) {
-      nodes_[n] = make_server(job, chunks, id);
+      nodes_[id.index()] = make_server(job, chunks, id);
     }
   }
 }

@@ -46,9 +46,6 @@ void Journal::on_step(Iteration iteration, double loss) {
 }
 
 void Journal::on_boundary(Iteration iterations) {
-  if (iterations == 0) {
-    return;
-  }
   const Time begin = clock_.now();
   evaluation_ = judge_.evaluate();
   judging_ += clock_.now() - begin;

@@ -250,11 +250,6 @@ Job job_of(const Settings& settings, const Prepared& prepared, const std::vector
 
 int train(const Crew& crew, Settings settings) {
   const auto prepared = [&]() -> Result<Prepared> {
-    if (crew.is_launched() && settings.strategy().partition == Partition::kMerged) {
-      return Error(
-          "--partition merged: is planned by one process for all its workers, and here each is a "
-          "process of its own; take partition layer, whole or slice");
-    }
     const auto dictated = crew.dictate_workers(settings);
     return dictated ? prepare(settings, crew.is_launched()) : dictated.error();
   }();

@@ -2,10 +2,11 @@
 
 #include <spdlog/spdlog.h>
 
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "cli/console.h"
-#include "compute/training_state.h"
+#include "compute/idle_learner.h"
 #include "planner/merged_training.h"
 #include "report/tee.h"
 #include "runtime/mpi/mpi_training.h"
@@ -14,17 +15,40 @@
 namespace sluice::cli {
 namespace {
 
-class ThreadRun {
+using Json = nlohmann::json;
+
+// The groups and the interval as text.
+std::string encode(const MergePolicy::Decision& decision) {
+  Json groups = Json::array();
+  for (const LayerGroup& group : decision.groups) {
+    groups.push_back({group.begin, group.end});
+  }
+  return Json{{"groups", groups}, {"interval", decision.interval}}.dump();
+}
+
+MergePolicy::Decision decode_decision(const std::string& text) {
+  const Json json = Json::parse(text);
+  MergePolicy::Decision decision{.groups = {}, .interval = json.at("interval")};
+  for (const Json& group : json.at("groups")) {
+    decision.groups.push_back({group.at(0), group.at(1)});
+  }
+  return decision;
+}
+
+class Run {
  public:
-  ThreadRun(const Job& job, const Training& training) : job_(job), training_(training) {}
+  Run(const Job& job, const Training& training) : job_(job), training_(training) {}
 
   Trained run();
 
  private:
+  MergeOutcome train_merged();
   // Goes on from the job's first iteration up to `last`.
   void train(Assembly assembly, Iteration last, Observer* also);
-  void train_aside(const Assembly& assembly, std::span<const std::unique_ptr<Learner>> learners,
-                   Iteration last, Observer& observer) const;
+  void train_aside(const Assembly& assembly, Iteration last, Observer& observer) const;
+  void drive(const Stretch& stretch) const;
+  TrainingState state_of(const Assembly& assembly,
+                         std::span<const std::unique_ptr<Learner>> learners) const;
   Merging merging_of(const MergeOutcome& outcome) const;
 
   const Job& job_;
@@ -33,33 +57,39 @@ class ThreadRun {
   Trained trained_;
 };
 
-Trained ThreadRun::run() {
+Trained Run::run() {
   const Iteration iterations = training_.extent.iterations;
   if (job_.strategy.partition != Partition::kMerged) {
     train(assemble(job_), iterations, nullptr);
-  } else {
-    const MergeOutcome outcome = train_merged(
-        {.job = job_,
-         .iterations = iterations,
-         .train = [this](Assembly assembly, Iteration last,
-                         Observer& times) { train(std::move(assembly), last, &times); },
-         .train_aside = [this](const auto& assembly, auto learners, Iteration last,
-                               Observer& times) { train_aside(assembly, learners, last, times); }});
-    if (outcome.policy.plan().groups.empty()) {
-      spdlog::warn("the run was too short to measure the layers, and nothing was merged");
-    } else {
-      trained_.merging = merging_of(outcome);
-    }
+  } else if (const MergeOutcome outcome = train_merged(); !outcome.policy.plan().groups.empty()) {
+    trained_.merging = merging_of(outcome);
+  } else if (training_.crew.speaks()) {
+    spdlog::warn("the run was too short to measure the layers, and nothing was merged");
   }
-  training_.journal->on_boundary(iterations);
+  if (training_.journal != nullptr) {
+    training_.journal->on_boundary(iterations);
+  }
   return std::move(trained_);
 }
 
-void ThreadRun::train(Assembly assembly, Iteration last, Observer* also) {
+MergeOutcome Run::train_merged() {
+  return sluice::train_merged(
+      {.job = job_,
+       .iterations = training_.extent.iterations,
+       .train = [this](Assembly assembly, Iteration last,
+                       Observer& times) { train(std::move(assembly), last, &times); },
+       .train_aside = [this](const Assembly& assembly, Iteration last,
+                             Observer& times) { train_aside(assembly, last, times); },
+       .agree =
+           [this](const MergePolicy::Decision& own) {
+             return decode_decision(training_.crew.from_first(encode(own), "the groups of layers"));
+           }});
+}
+
+void Run::train(Assembly assembly, Iteration last, Observer* also) {
   const Job& job = assembly.job;
   if (!state_) {
-    state_.emplace(job.topology, training_.learners, *assembly.chunks, job.strategy,
-                   training_.rule);
+    state_.emplace(state_of(assembly, training_.learners));
   }
   training_.record.watch(assembly);
   std::vector<Observer*> observers{training_.record.observer()};
@@ -67,38 +97,63 @@ void ThreadRun::train(Assembly assembly, Iteration last, Observer* also) {
     observers.push_back(also);
   }
   Tee tee(std::move(observers));
-  sluice::train_on_threads(
-      {.topology = job.topology,
-       .hosts = assembly.protocols,
-       .state = *state_,
-       .first = job.first,
-       .last = last,
-       .clock = training_.clock,
-       .observer = &tee,
-       .on_step = [this](std::size_t, Iteration t,
-                         double loss) { training_.journal->on_step(t, loss); },
-       .on_boundary = [this](Iteration t) { training_.journal->on_boundary(t); },
-       .boundary_every = training_.extent.per_epoch});
+  Stretch stretch{.topology = job.topology,
+                  .chunks = *assembly.chunks,
+                  .hosts = assembly.protocols,
+                  .state = *state_,
+                  .first = job.first,
+                  .last = last,
+                  .clock = training_.clock,
+                  .observer = &tee,
+                  .on_step = {},
+                  .on_boundary = {},
+                  .boundary_every = training_.extent.per_epoch};
+  if (Journal* journal = training_.journal) {
+    stretch.on_step = [=](std::size_t, Iteration t, double loss) { journal->on_step(t, loss); };
+    stretch.on_boundary = [=](Iteration t) { journal->on_boundary(t); };
+  }
+  drive(stretch);
   trained_.counters += assembly.counters();
   trained_.assembly = std::move(assembly);
 }
 
-void ThreadRun::train_aside(const Assembly& assembly,
-                            std::span<const std::unique_ptr<Learner>> learners, Iteration last,
-                            Observer& observer) const {
-  const Job& job = assembly.job;
-  TrainingState state(job.topology, learners, *assembly.chunks, job.strategy, {});
-  sluice::train_on_threads({.topology = job.topology,
-                            .hosts = assembly.protocols,
-                            .state = state,
-                            .last = last,
-                            .clock = training_.clock,
-                            .observer = &observer,
-                            .on_step = {},
-                            .on_boundary = {}});
+void Run::train_aside(const Assembly& assembly, Iteration last, Observer& observer) const {
+  std::vector<std::unique_ptr<Learner>> learners;
+  for (std::size_t w = 0; w < training_.learners.size(); ++w) {
+    learners.push_back(std::make_unique<IdleLearner>(assembly.job.layers));
+  }
+  TrainingState state = state_of(assembly, learners);
+  drive({.topology = assembly.job.topology,
+         .chunks = *assembly.chunks,
+         .hosts = assembly.protocols,
+         .state = state,
+         .last = last,
+         .clock = training_.clock,
+         .observer = &observer,
+         .on_step = {},
+         .on_boundary = {}});
 }
 
-Merging ThreadRun::merging_of(const MergeOutcome& outcome) const {
+void Run::drive(const Stretch& stretch) const {
+  if (training_.crew.is_launched()) {
+    train_on_mpi(training_.crew.world(), stretch, warn);
+  } else {
+    train_on_threads(stretch);
+  }
+}
+
+TrainingState Run::state_of(const Assembly& assembly,
+                            std::span<const std::unique_ptr<Learner>> learners) const {
+  const Crew& crew = training_.crew;
+  return {assembly.job.topology,
+          learners,
+          *assembly.chunks,
+          assembly.job.strategy,
+          training_.rule,
+          crew.is_launched() ? std::optional(HostId(crew.rank())) : std::nullopt};
+}
+
+Merging Run::merging_of(const MergeOutcome& outcome) const {
   return {.groups = groups_of(trained_.assembly),
           .cost = outcome.policy.cost(),
           .predicted = outcome.policy.plan().iteration,
@@ -106,43 +161,8 @@ Merging ThreadRun::merging_of(const MergeOutcome& outcome) const {
           .replans = outcome.policy.replans()};
 }
 
-Trained train_with_crew(const Job& job, const Training& training) {
-  const Crew& crew = training.crew;
-  Trained trained;
-  trained.assembly = assemble(job);
-  const Assembly& assembly = trained.assembly;
-  training.record.watch(assembly);
-  std::function<void(std::size_t, Iteration, double)> on_step;
-  std::function<void(Iteration)> on_boundary;
-  if (Journal* journal = training.journal) {
-    on_step = [=](std::size_t, Iteration t, double loss) { journal->on_step(t, loss); };
-    on_boundary = [=](Iteration t) { journal->on_boundary(t); };
-  }
-  train_on_mpi({.world = crew.world(),
-                .topology = assembly.job.topology,
-                .chunks = *assembly.chunks,
-                .host = *assembly.protocols[crew.rank()],
-                .learner = *training.learners.front(),
-                .rule = training.rule,
-                .strategy = assembly.job.strategy,
-                .iterations = training.extent.iterations,
-                .clock = training.clock,
-                .observer = training.record.observer(),
-                .on_step = on_step,
-                .on_boundary = on_boundary,
-                .boundary_every = training.extent.per_epoch,
-                .warn = warn});
-  trained.counters = assembly.counters();
-  return trained;
-}
-
 }  // namespace
 
-Trained run_training(const Job& job, const Training& training) {
-  if (training.crew.is_launched()) {
-    return train_with_crew(job, training);
-  }
-  return ThreadRun(job, training).run();
-}
+Trained run_training(const Job& job, const Training& training) { return Run(job, training).run(); }
 
 }  // namespace sluice::cli

@@ -1,8 +1,9 @@
 #pragma once
 
-#include <deque>
 #include <memory>
+#include <optional>
 #include <span>
+#include <unordered_map>
 #include <vector>
 
 #include "compute/gradient_slots.h"
@@ -14,24 +15,34 @@
 
 namespace sluice {
 
-// The numbers of all nodes of a run: parameters, gradients, velocities. They stay from the first
-// iteration to the last, while the protocols that work on them may be replaced in between.
+// The numbers of all nodes of a run, or of those of one host: parameters, gradients, velocities.
+// They stay from the first iteration to the last, while the protocols that work on them may be
+// replaced in between.
 class TrainingState {
  public:
-  // Servers begin with the first learner's parameters; each keeps its chunks of this map, so where
-  // there are servers later protocols must be of the same map.
+  // The learners are those of the workers among the nodes, by rank. Servers begin with the first
+  // learner's parameters; each keeps its chunks of this map, so where there are servers later
+  // protocols must be of the same map.
   TrainingState(const Topology& topology, std::span<const std::unique_ptr<Learner>> learners,
-                const ChunkMap& chunks, const Strategy& strategy, const UpdateRule& rule);
+                const ChunkMap& chunks, const Strategy& strategy, const UpdateRule& rule,
+                std::optional<HostId> host = std::nullopt);
 
-  std::span<const std::unique_ptr<Learner>> learners() const { return learners_; }  // by rank
-  const GradientSlots& slots(NodeId worker) const { return slots_[worker.index()]; }
-  Workspace& workspace(NodeId node) { return workspaces_[node.index()]; }
+  Learner& learner(NodeId worker) const { return workers_.at(worker).learner; }
+  const GradientSlots& slots(NodeId worker) const { return workers_.at(worker).slots; }
+  Workspace& workspace(NodeId node) { return workspaces_.at(node); }
 
  private:
-  std::span<const std::unique_ptr<Learner>> learners_;
-  std::deque<GradientSlots> slots_;  // by worker
+  struct Replica {
+    Replica(Learner& learner, std::size_t gradients)
+        : learner(learner), slots(learner, gradients) {}
+
+    Learner& learner;
+    GradientSlots slots;
+  };
+
+  std::unordered_map<NodeId, Replica> workers_;
   std::vector<ZeroedBuffer> server_parameters_;
-  std::vector<Workspace> workspaces_;  // by node
+  std::unordered_map<NodeId, Workspace> workspaces_;
 };
 
 }  // namespace sluice

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <vector>
+
 #include "base/id.h"
 
 namespace sluice {
@@ -37,6 +39,16 @@ class Topology {
       return HostId(node.index() / per_host_);
     }
     return HostId(server_index(node) + (servers_apart_ == 0 ? 0 : worker_hosts_));
+  }
+  // Workers first.
+  std::vector<NodeId> nodes_on(HostId host) const {
+    std::vector<NodeId> here;
+    for (std::size_t n = 0; n < nodes(); ++n) {
+      if (host_of(NodeId(n)) == host) {
+        here.emplace_back(n);
+      }
+    }
+    return here;
   }
 
  private:

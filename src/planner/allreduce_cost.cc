@@ -6,7 +6,6 @@
 #include "base/check.h"
 #include "codecs/size.h"
 #include "collectives/cost.h"
-#include "compute/idle_learner.h"
 #include "model/party.h"
 #include "planner/layer_times.h"
 
@@ -97,13 +96,8 @@ AllReduceCost measured_allreduce(const Job& job, const TrainAside& train) {
     alone.strategy.partition = Partition::kWhole;
     alone.groups = {};
     alone.first = 0;
-    const std::size_t workers = job.topology.workers();
-    std::vector<std::unique_ptr<Learner>> learners;
-    for (std::size_t w = 0; w < workers; ++w) {
-      learners.push_back(std::make_unique<IdleLearner>(alone.layers));
-    }
-    LayerTimes times(workers, 1);
-    train(assemble(std::move(alone)), learners, kIterations, times);
+    LayerTimes times(job.topology.workers(), 1);
+    train(assemble(std::move(alone)), kIterations, times);
     samples.push_back({params * kFloatBytes, times.iteration()});
   }
   return fit_allreduce(samples);

@@ -1,12 +1,10 @@
 #pragma once
 
 #include <functional>
-#include <memory>
 #include <span>
 #include <vector>
 
 #include "algorithms/assembly.h"
-#include "compute/learner.h"
 #include "model/cluster.h"
 #include "protocol/observer.h"
 
@@ -28,10 +26,9 @@ AllReduceCost fit_allreduce(std::span<const AllReduceSample> samples);
 // none) on the cluster's links, between the smallest layer and all of them.
 AllReduceCost simulated_allreduce(const Job& job, const Cluster& cluster);
 
-// Trains with the assembly and learners of their own from the start up to iteration `last`.
+// Trains idle learners with the assembly from the start up to iteration `last`.
 using TrainAside =
-    std::function<void(const Assembly& assembly, std::span<const std::unique_ptr<Learner>> learners,
-                       Iteration last, Observer& observer)>;
+    std::function<void(const Assembly& assembly, Iteration last, Observer& observer)>;
 
 // As it is: sums of several sizes go through the engine itself, with the job's workers and
 // strategy.

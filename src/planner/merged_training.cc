@@ -20,6 +20,11 @@ void MergePolicy::look(const Profile& profile, const AllReduceCost& cost) {
   }
 }
 
+void MergePolicy::adopt(const Decision& decision) {
+  plan_.groups = decision.groups;
+  interval_ = decision.interval;
+}
+
 MergeOutcome train_merged(const MergedTraining& training) {
   Job job = training.job;
   MergeOutcome outcome{MergePolicy(job.strategy.merge)};
@@ -30,6 +35,9 @@ MergeOutcome train_merged(const MergedTraining& training) {
     outcome.measured = times.iteration();
     if (last < training.iterations) {
       outcome.policy.look(times.profile(job.layers), measured_allreduce(job, training.train_aside));
+      if (training.agree) {
+        outcome.policy.adopt(training.agree(outcome.policy.decision()));
+      }
       job.groups = outcome.policy.plan().groups;
     }
     job.first = last;

@@ -25,6 +25,14 @@ class MergePolicy {
   const AllReduceCost& cost() const { return cost_; }
   int replans() const { return replans_; }  // changes after the first plan
 
+  // What the look has decided, and the same for the policy of another process.
+  struct Decision {
+    std::vector<LayerGroup> groups;
+    Iteration interval = 0;  // to the next look
+  };
+  Decision decision() const { return {plan_.groups, interval_}; }
+  void adopt(const Decision& decision);
+
  private:
   static constexpr Iteration kFirst = 8;
   static constexpr Iteration kUsual = 200;
@@ -47,6 +55,8 @@ struct MergedTraining {
   // Trains with this assembly from its job's first iteration up to `last`.
   std::function<void(Assembly assembly, Iteration last, Observer& observer)> train;
   TrainAside train_aside;
+  // What was decided by the one process that decides for all; unset if there is no other.
+  std::function<MergePolicy::Decision(const MergePolicy::Decision& own)> agree;
 };
 
 struct MergeOutcome {

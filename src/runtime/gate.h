@@ -1,6 +1,7 @@
 #pragma once
 
 #include <condition_variable>
+#include <map>
 #include <mutex>
 #include <stdexcept>
 #include <vector>
@@ -20,7 +21,8 @@ class Cancelled : public std::runtime_error {
 class Gate {
  public:
   // Nothing is released yet, and what comes first is for iteration `first`.
-  explicit Gate(std::size_t layers, Iteration first = 0) : released_(layers, first - 1) {}
+  explicit Gate(std::size_t layers, Iteration first = 0)
+      : position_{LayerId(0), first}, released_(layers, first - 1) {}
 
   void release(LayerId layer, Iteration iteration) {
     {
@@ -82,5 +84,7 @@ class Gate {
   std::vector<Iteration> released_;  // by layer
   bool cancelled_ = false;
 };
+
+using Gates = std::map<NodeId, Gate>;  // by worker
 
 }  // namespace sluice

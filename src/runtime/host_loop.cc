@@ -7,8 +7,18 @@
 
 namespace sluice {
 
-void HostLoop::add(NodeId node, Workspace& workspace, Gate* gate) {
-  nodes_.emplace(node, Node{workspace, gate});
+HostLoop::HostLoop(const Stretch& stretch, HostId host, const World& world)
+    : world_(world),
+      protocol_(*stretch.hosts[host.index()]),
+      clock_(stretch.clock),
+      observer_(stretch.observer) {
+  for (const NodeId node : stretch.topology.nodes_on(host)) {
+    Gate* gate = nullptr;
+    if (stretch.topology.is_worker(node)) {
+      gate = &world_.gates.try_emplace(node, stretch.chunks.layers(), stretch.first).first->second;
+    }
+    nodes_.emplace(node, Node{stretch.state.workspace(node), gate});
+  }
 }
 
 void HostLoop::run() {
@@ -34,24 +44,24 @@ void HostLoop::handle(const Event& event) {
   if (const auto* received = std::get_if<Received>(&event)) {
     return receive(*received);
   }
-  if (const auto* sent = std::get_if<Sent>(&event); sent != nullptr && world_.observer != nullptr) {
+  if (const auto* sent = std::get_if<Sent>(&event); sent != nullptr && observer_ != nullptr) {
     observe_sent(sent->message);
   }
-  world_.protocol.handle(event, *this);
+  protocol_.handle(event, *this);
 }
 
 std::span<float> HostLoop::place(const Message& message) {
-  if (world_.observer != nullptr) {
-    arriving_.emplace_back(message, world_.clock.now());
+  if (observer_ != nullptr) {
+    arriving_.emplace_back(message, clock_.now());
   }
-  const BufferRange where = world_.protocol.landing(message);
+  const BufferRange where = protocol_.landing(message);
   return where.buffer == Buffer::kNone ? std::span<float>()
                                        : nodes_.at(message.to).workspace.view(where);
 }
 
 void HostLoop::receive(const Received& event) {
-  const Time begin = take(arriving_, event.message).value_or(world_.clock.now());
-  const BufferRange where = world_.protocol.landing(event.message);
+  const Time begin = take(arriving_, event.message).value_or(clock_.now());
+  const BufferRange where = protocol_.landing(event.message);
   if (where.buffer != Buffer::kNone) {
     const Workspace& workspace = nodes_.at(event.message.to).workspace;
     if (workspace.view(where).data() != event.payload.values().data()) {
@@ -59,27 +69,27 @@ void HostLoop::receive(const Received& event) {
     }
   }
   world_.transport.accepted(event.message);
-  if (world_.observer != nullptr) {
-    world_.observer->received(event.message, begin, world_.clock.now());
+  if (observer_ != nullptr) {
+    observer_->received(event.message, begin, clock_.now());
   }
-  world_.protocol.handle(event, *this);
+  protocol_.handle(event, *this);
 }
 
 void HostLoop::do_work() {
   Work work = std::move(works_.front());
   works_.pop_front();
-  const Time begin = world_.clock.now();
+  const Time begin = clock_.now();
   Payload output = nodes_.at(work.node).workspace.execute(work);
-  if (world_.observer != nullptr) {
-    world_.observer->worked(work, begin, world_.clock.now());
+  if (observer_ != nullptr) {
+    observer_->worked(work, begin, clock_.now());
   }
   work.sources.clear();
   events_.push_back(Finished{std::move(work), std::move(output)});
 }
 
 void HostLoop::send(const Message& message, Payload payload) {
-  if (world_.observer != nullptr) {
-    in_flight_.emplace_back(message, world_.clock.now());
+  if (observer_ != nullptr) {
+    in_flight_.emplace_back(message, clock_.now());
   }
   world_.transport.send(message, std::move(payload));
 }
@@ -87,7 +97,7 @@ void HostLoop::send(const Message& message, Payload payload) {
 void HostLoop::observe_sent(const Message& message) {
   const auto begin = take(in_flight_, message);
   check(begin.has_value(), "only what was sent is confirmed");
-  world_.observer->sent(message, *begin, world_.clock.now());
+  observer_->sent(message, *begin, clock_.now());
 }
 
 std::optional<Time> HostLoop::take(Flights& flights, const Message& message) {

@@ -7,12 +7,9 @@
 #include <utility>
 #include <vector>
 
-#include "compute/workspace.h"
-#include "protocol/observer.h"
-#include "protocol/protocol.h"
-#include "runtime/clock.h"
 #include "runtime/gate.h"
 #include "runtime/mailbox.h"
+#include "runtime/stretch.h"
 #include "runtime/transport.h"
 
 namespace sluice {
@@ -22,24 +19,20 @@ namespace sluice {
 class HostLoop final : private Effects, private Landing {
  public:
   struct World {
-    Protocol& protocol;
     Mailbox& mailbox;
     Transport& transport;
-    const Clock& clock;
-    Observer* observer = nullptr;
+    Gates& gates;  // those of the host's workers join them
   };
 
-  explicit HostLoop(const World& world) : world_(world) {}
+  HostLoop(const Stretch& stretch, HostId host, const World& world);
 
-  // A node of this host, with its numbers; a server has no gate.
-  void add(NodeId node, Workspace& workspace, Gate* gate);
   // Returns when the mailbox has been closed and all is done.
   void run();
 
  private:
   struct Node {
     Workspace& workspace;
-    Gate* gate;
+    Gate* gate;  // a server has none
   };
   using Flights = std::vector<std::pair<Message, Time>>;
 
@@ -58,6 +51,9 @@ class HostLoop final : private Effects, private Landing {
   static std::optional<Time> take(Flights& flights, const Message& message);
 
   World world_;
+  Protocol& protocol_;
+  const Clock& clock_;
+  Observer* observer_;  // null: nobody watches
   std::unordered_map<NodeId, Node> nodes_;
   std::deque<Event> events_;
   std::deque<Work> works_;

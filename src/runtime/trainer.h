@@ -1,13 +1,13 @@
 #pragma once
 
+#include <functional>
+#include <mutex>
 #include <optional>
 
-#include "compute/gradient_slots.h"
 #include "compute/learner.h"
-#include "protocol/observer.h"
-#include "runtime/clock.h"
 #include "runtime/gate.h"
 #include "runtime/mailbox.h"
+#include "runtime/stretch.h"
 
 namespace sluice {
 
@@ -17,26 +17,31 @@ class Trainer final : private StepHooks {
  public:
   struct World {
     NodeId worker;
-    Learner& learner;
-    const GradientSlots& slots;
     Gate& gate;
     Mailbox& host;
-    const Clock& clock;
-    Observer* observer = nullptr;
+    std::mutex& speaking;  // held while the stretch's callbacks run
+    std::function<void(Iteration iteration, double loss)> stepped;
   };
 
-  explicit Trainer(const World& world) : world_(world) {}
+  Trainer(const Stretch& stretch, World world)
+      : stretch_(stretch),
+        world_(std::move(world)),
+        learner_(stretch.state.learner(world_.worker)) {}
 
-  // One iteration; returns the loss.
-  double step(Iteration iteration);
+  // Returns when the worker has the parameters of the last iteration.
+  void run();
 
  private:
   bool before_layer(LayerId layer) override;
   void forward_done() override;
   void gradient_ready(LayerId layer) override;
+  void meet_boundary();
+  double step();
   void end_forward_span();
 
+  const Stretch& stretch_;
   World world_;
+  Learner& learner_;
   Iteration iteration_ = 0;
   std::optional<LayerId> in_forward_;  // the layer whose forward pass is under way
   Time since_{0};                      // when the span under way began

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "algorithms/presets.h"
+#include "compute/idle_learner.h"
 #include "planner/layer_times.h"
 #include "support/nets.h"
 #include "support/threaded.h"
@@ -69,6 +70,19 @@ TEST(MergePolicy, LooksMoreRarelyWhileNothingChanges) {
   EXPECT_EQ(policy.next_look(0), usual);
 }
 
+// Processes that have measured differently go on alike.
+TEST(MergePolicy, AdoptsWhatAnotherHasDecided) {
+  MergePolicy one(Merge::kOptimal);
+  MergePolicy other(Merge::kOptimal);
+  one.look(kNet, kDear);
+  other.look(kNet, kCheap);
+  ASSERT_NE(other.plan().groups, one.plan().groups);
+  one.look(kNet, kDear);
+  other.adopt(one.decision());
+  EXPECT_EQ(other.plan().groups, one.plan().groups);
+  EXPECT_EQ(other.next_look(0), one.next_look(0));
+}
+
 // ---- on threads ---------------------------------------------------------------------------------
 
 // Sums of these are exact in any order, so that a plan must not show in the result.
@@ -123,6 +137,15 @@ std::vector<std::unique_ptr<Learner>> whole_numbers(std::size_t workers) {
   return learners;
 }
 
+std::vector<std::unique_ptr<Learner>> idle_learners(const std::vector<Layer>& layers,
+                                                    std::size_t workers) {
+  std::vector<std::unique_ptr<Learner>> learners;
+  for (std::size_t w = 0; w < workers; ++w) {
+    learners.push_back(std::make_unique<IdleLearner>(layers));
+  }
+  return learners;
+}
+
 std::vector<float> parameters_of(Learner& learner) {
   return {learner.parameters().begin(), learner.parameters().end()};
 }
@@ -137,23 +160,24 @@ TEST(MergedTrainingThreads, APlanChangesWhenAndNotWhat) {
   const Job job = testing::job_for(merged, topology, find_preset("mg-wfbp")->strategy);
   std::optional<TrainingState> state;
   std::vector<std::size_t> chunks;
-  const MergeOutcome outcome = train_merged(
-      {.job = job,
-       .iterations = kIterations,
-       .train =
-           [&](const Assembly& assembly, Iteration last, Observer& observer) {
-             if (!state) {
-               state.emplace(topology, merged, *assembly.chunks, job.strategy, kRule);
-             }
-             chunks.push_back(assembly.chunks->size());
-             testing::run_stretch(assembly, *state, last, &observer);
-           },
-       .train_aside =
-           [&](const Assembly& assembly, std::span<const std::unique_ptr<Learner>> learners,
-               Iteration last, Observer& observer) {
-             TrainingState aside(topology, learners, *assembly.chunks, job.strategy, {});
-             testing::run_stretch(assembly, aside, last, &observer);
-           }});
+  const MergeOutcome outcome =
+      train_merged({.job = job,
+                    .iterations = kIterations,
+                    .train =
+                        [&](const Assembly& assembly, Iteration last, Observer& observer) {
+                          if (!state) {
+                            state.emplace(topology, merged, *assembly.chunks, job.strategy, kRule);
+                          }
+                          chunks.push_back(assembly.chunks->size());
+                          testing::run_stretch(assembly, *state, last, &observer);
+                        },
+                    .train_aside =
+                        [&](const Assembly& assembly, Iteration last, Observer& observer) {
+                          const auto learners = idle_learners(assembly.job.layers, 3);
+                          TrainingState aside = testing::state_for(learners, assembly, {});
+                          testing::run_stretch(assembly, aside, last, &observer);
+                        },
+                    .agree = {}});
   ASSERT_EQ(chunks.size(), 2U);
   EXPECT_EQ(chunks.front(), 5U);
   EXPECT_EQ(chunks.back(), outcome.policy.plan().groups.size());
@@ -172,7 +196,8 @@ TEST(MergedTrainingThreads, AShortRunIsNotPlanned) {
       {.job = job,
        .iterations = 5,
        .train = [&](const Assembly&, Iteration last, Observer&) { ends.push_back(last); },
-       .train_aside = [](const auto&...) { FAIL() << "nothing is to be measured"; }});
+       .train_aside = [](const auto&...) { FAIL() << "nothing is to be measured"; },
+       .agree = {}});
   EXPECT_EQ(ends, std::vector<Iteration>{5});
   EXPECT_TRUE(outcome.policy.plan().groups.empty());
 }

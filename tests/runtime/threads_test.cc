@@ -115,6 +115,7 @@ TEST(Threads, BoundariesAreMetOnceHoweverTheRunIsSplit) {
   for (const Iteration last : {4, 6, 9}) {
     const Assembly assembly = assemble(job);
     train_on_threads({.topology = job.topology,
+                      .chunks = *assembly.chunks,
                       .hosts = assembly.protocols,
                       .state = state,
                       .first = job.first,

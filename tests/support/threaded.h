@@ -27,6 +27,7 @@ inline void run_stretch(const Assembly& assembly, TrainingState& state, Iteratio
                         Observer* observer = nullptr) {
   const Clock clock;
   train_on_threads({.topology = assembly.job.topology,
+                    .chunks = *assembly.chunks,
                     .hosts = assembly.protocols,
                     .state = state,
                     .first = assembly.job.first,

@@ -1,8 +1,10 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 #include <vector>
 
+#include "model/job.h"
 #include "server/update_rule.h"
 
 namespace sluice::testing {
@@ -12,5 +14,26 @@ namespace sluice::testing {
 inline const std::vector<std::int64_t> kToyLayers{1000, 0, 30'000, 500, 70'001, 10};
 inline constexpr std::int64_t kToySlice = 20'000;
 inline const UpdateRule kToyRule{.rate = {.base = 0.05F}, .momentum = 0.9F, .weight_decay = 1e-4F};
+
+// The job in stretches, with another plan of groups in each where layers are merged.
+struct ToyStretch {
+  Job job;
+  Iteration last;
+};
+inline std::vector<ToyStretch> toy_stretches(Job job, Iteration iterations) {
+  if (job.strategy.algorithm != Algorithm::kBsp) {
+    return {{std::move(job), iterations}};
+  }
+  const bool merged = job.strategy.partition == Partition::kMerged;
+  std::vector<ToyStretch> stretches;
+  for (const auto& [last, groups] : {std::pair<Iteration, std::vector<LayerGroup>>{3, {}},
+                                     {iterations / 2, {{3, 6}, {0, 3}}},
+                                     {iterations, {{4, 6}, {2, 4}, {0, 2}}}}) {
+    job.groups = merged ? groups : std::vector<LayerGroup>{};
+    stretches.push_back({job, last});
+    job.first = last;
+  }
+  return stretches;
+}
 
 }  // namespace sluice::testing

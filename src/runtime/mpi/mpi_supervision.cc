@@ -3,9 +3,10 @@
 #include <fmt/format.h>
 
 #include <bit>
-#include <charconv>
 #include <memory>
+#include <sstream>
 #include <stdexcept>
+#include <tuple>
 
 #include "base/check.h"
 #include "runtime/mpi/launch.h"
@@ -22,16 +23,16 @@ const Duration kBetweenWarnings = 30 * kBeat;
 
 // A loss travels as its bits, since it may be no number at all.
 std::string encode(const StepReport& step) {
-  return fmt::format("{} {}", step.iteration, std::bit_cast<std::uint64_t>(step.loss));
+  return fmt::format("{} {} {}", step.rank, step.iteration,
+                     std::bit_cast<std::uint64_t>(step.loss));
 }
 
-StepReport decode_step(std::size_t rank, const std::string& text) {
-  StepReport step{.rank = rank};
-  const char* end = text.data() + text.size();
-  const char* gap = std::from_chars(text.data(), end, step.iteration).ptr;
+StepReport decode_step(const std::string& text) {
+  StepReport step;
   std::uint64_t bits = 0;
-  check(gap < end && std::from_chars(gap + 1, end, bits).ptr == end,
-        "a step report is two numbers");
+  std::istringstream words(text);
+  check(static_cast<bool>(words >> step.rank >> step.iteration >> bits),
+        "a step report is three numbers");
   step.loss = std::bit_cast<double>(bits);
   return step;
 }
@@ -61,7 +62,7 @@ void MpiSupervision::accepted(const Message& message) { world_.transport.accepte
 bool MpiSupervision::progress(Landing& landing) {
   const bool moved = world_.transport.progress(landing);
   listen();
-  pass_on_worker();
+  pass_on_workers();
   requests_.test();
   if (!over_ && now() >= next_beat_) {
     beat();
@@ -71,14 +72,14 @@ bool MpiSupervision::progress(Landing& landing) {
   return moved;
 }
 
-void MpiSupervision::stepped(Iteration iteration, double loss) {
+void MpiSupervision::stepped(const StepReport& step) {
   const std::lock_guard lock(mutex_);
-  own_.push_back({static_cast<std::size_t>(rank_), iteration, loss});
+  own_.push_back(step);
 }
 
 void MpiSupervision::finished() {
   const std::lock_guard lock(mutex_);
-  finished_ = true;
+  ++finished_;
 }
 
 void MpiSupervision::failed(std::exception_ptr error) {
@@ -130,7 +131,7 @@ void MpiSupervision::hear(int from, Topic topic, const std::string& text) {
   switch (topic) {
     case Topic::kStep: {
       const std::lock_guard lock(mutex_);
-      reports_.push_back(decode_step(rank, text));
+      reports_.push_back(decode_step(text));
       return;
     }
     case Topic::kVital:
@@ -139,7 +140,7 @@ void MpiSupervision::hear(int from, Topic topic, const std::string& text) {
     case Topic::kAlive:
       return;
     case Topic::kDone:
-      return worker_done();
+      return process_done();
     case Topic::kAllDone:
       tell(0, Topic::kBye);
       return all_done();
@@ -150,10 +151,11 @@ void MpiSupervision::hear(int from, Topic topic, const std::string& text) {
   fail_check("a letter has a known topic");
 }
 
-void MpiSupervision::pass_on_worker() {
+void MpiSupervision::pass_on_workers() {
   std::unique_lock lock(mutex_);
   const std::exception_ptr error = error_;
-  const bool finished = std::exchange(finished_, false);
+  const bool finished = finished_ == world_.gates.size();
+  finished_ = finished ? 0 : finished_;
   const std::vector<StepReport> steps = std::exchange(own_, {});
   if (rank_ == 0) {
     reports_.insert(reports_.end(), steps.begin(), steps.end());
@@ -168,13 +170,13 @@ void MpiSupervision::pass_on_worker() {
     }
   }
   if (finished && rank_ == 0) {
-    worker_done();
+    process_done();
   } else if (finished) {
     tell(0, Topic::kDone);
   }
 }
 
-void MpiSupervision::worker_done() {
+void MpiSupervision::process_done() {
   if (++done_ == size_) {
     tell_others(Topic::kAllDone);
     all_done();
@@ -195,7 +197,7 @@ void MpiSupervision::close_if_over() {
 }
 
 void MpiSupervision::beat() {
-  const Gate::Position position = world_.gate.position();
+  const Gate::Position position = furthest_behind();
   if (position != position_) {
     position_ = position;
     position_since_ = now();
@@ -237,6 +239,16 @@ Vital MpiSupervision::vital() {
           .still_seconds = to_seconds(now() - position_since_),
           .outgoing = oldest(true),
           .incoming = oldest(false)};
+}
+
+Gate::Position MpiSupervision::furthest_behind() const {
+  const auto place = [](const Gate::Position& at) { return std::tuple(at.iteration, at.layer); };
+  Gate::Position behind = world_.gates.begin()->second.position();
+  for (const auto& [worker, gate] : world_.gates) {
+    const Gate::Position position = gate.position();
+    behind = place(position) < place(behind) ? position : behind;
+  }
+  return behind;
 }
 
 std::optional<Underway> MpiSupervision::oldest(bool outgoing) const {

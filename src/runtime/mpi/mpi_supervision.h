@@ -16,20 +16,20 @@
 namespace sluice {
 
 struct StepReport {
-  std::size_t rank = 0;
+  std::size_t rank = 0;  // of the worker
   Iteration iteration = 0;
   double loss = 0;
 };
 
 // Goes with a transport and keeps the processes of a job informed of each other: they tell rank 0
-// of their steps, that they live and where they stand, and when their worker is done. Rank 0 says
+// of their steps, that they live and where they stand, and when their workers are done. Rank 0 says
 // that it lives too, warns of stalls, and tells all when everyone is done; then the transport parts
 // from its peers and the mailbox is closed. A process that falls silent ends the run.
 class MpiSupervision final : public Transport {
  public:
   struct World {
     MpiTransport& transport;
-    const Gate& gate;  // of this process's worker
+    const Gates& gates;  // of this process's workers
     const ChunkMap& chunks;
     const std::vector<Layer>& layers;
     const Clock& clock;
@@ -47,9 +47,9 @@ class MpiSupervision final : public Transport {
   bool progress(Landing& landing) override;
   std::optional<Duration> patience() const override { return world_.transport.patience(); }
 
-  // These come from the worker's thread.
-  void stepped(Iteration iteration, double loss);
-  void finished();
+  // These come from the workers' threads.
+  void stepped(const StepReport& step);
+  void finished();                        // one of them
   void failed(std::exception_ptr error);  // progress() throws it
 
   // On rank 0, from any thread: what has been reported since the last call.
@@ -61,7 +61,7 @@ class MpiSupervision final : public Transport {
     kStep = 's',
     kVital = 'v',    // to rank 0, every second
     kAlive = 'a',    // from rank 0, every second
-    kDone = 'd',     // to rank 0: this worker is
+    kDone = 'd',     // to rank 0: all workers of this process are
     kAllDone = 'A',  // from rank 0: the last it says
     kBye = 'b',      // to rank 0: the last that this process says
   };
@@ -70,14 +70,15 @@ class MpiSupervision final : public Transport {
   void tell_others(Topic topic);
   void listen();
   void hear(int from, Topic topic, const std::string& text);
-  void pass_on_worker();
-  void worker_done();
+  void pass_on_workers();
+  void process_done();
   void all_done();
   void beat();
   void expect_life(std::size_t rank) const;
   void look_for_stalls(Time now);
   void close_if_over();
   Vital vital();
+  Gate::Position furthest_behind() const;
   std::optional<Underway> oldest(bool outgoing) const;
   Time now() const { return world_.clock.now(); }
 
@@ -90,17 +91,17 @@ class MpiSupervision final : public Transport {
   Time next_warning_{0};
   std::vector<Time> heard_;    // by rank
   std::vector<Vital> vitals_;  // by rank; on rank 0
-  Gate::Position position_;    // of this worker, since:
+  Gate::Position position_;    // of the worker that is furthest behind, since:
   Time position_since_{0};
-  int done_ = 0;  // workers, on rank 0
+  int done_ = 0;  // processes, on rank 0
   int byes_ = 0;
   bool over_ = false;
   bool closed_ = false;
 
   std::mutex mutex_;                 // of all below
-  std::vector<StepReport> own_;      // steps of this worker that are not passed on yet
+  std::vector<StepReport> own_;      // steps of these workers that are not passed on yet
   std::vector<StepReport> reports_;  // on rank 0
-  bool finished_ = false;
+  std::size_t finished_ = 0;         // of these workers, until all are
   std::exception_ptr error_;
 };
 

@@ -1,9 +1,8 @@
 #include "runtime/mpi/mpi_training.h"
 
 #include <thread>
+#include <vector>
 
-#include "base/check.h"
-#include "compute/server_state.h"
 #include "runtime/host_loop.h"
 #include "runtime/mpi/mpi_supervision.h"
 #include "runtime/mpi/mpi_transport.h"
@@ -14,124 +13,89 @@ namespace {
 
 class Session {
  public:
-  explicit Session(const MpiTraining& setup);
+  Session(HostId self, const Stretch& stretch, const Warn& warn);
 
   void run();
 
  private:
-  void train();
-  void boundary(Iteration iteration);
+  void train(NodeId worker);
   void pass_on_reports();
 
-  const MpiTraining& setup_;
+  const Stretch& stretch_;
   std::shared_ptr<Mailbox> mailbox_ = std::make_shared<Mailbox>();
-  Gate gate_;
-  GradientSlots slots_;
-  ZeroedBuffer server_parameters_;
-  Workspace worker_;
-  Workspace server_;
+  Gates gates_;
   MpiTransport transport_;
   MpiSupervision supervision_;
   HostLoop loop_;
+  std::mutex speaking_;  // held while callbacks run
 };
 
-Session::Session(const MpiTraining& setup)
-    : setup_(setup),
-      gate_(setup.learner.layers().size()),
-      slots_(setup.learner, setup.strategy.gradient_slots()),
-      server_parameters_(
-          server_parameters(setup.learner.parameters(), setup.chunks, setup.world.rank())),
-      worker_(setup.learner.parameters(), slots_.all(), setup.rule, setup.strategy,
-              setup.topology.workers()),
-      server_(server_parameters_.values(), {}, setup.rule, setup.strategy,
-              setup.topology.workers()),
-      transport_({.topology = setup.topology,
-                  .chunks = setup.chunks,
-                  .clock = setup.clock,
+Session::Session(HostId self, const Stretch& stretch, const Warn& warn)
+    : stretch_(stretch),
+      transport_({.topology = stretch.topology,
+                  .chunks = stretch.chunks,
+                  .clock = stretch.clock,
                   .mailbox = mailbox_}),
       supervision_({.transport = transport_,
-                    .gate = gate_,
-                    .chunks = setup.chunks,
-                    .layers = setup.learner.layers(),
-                    .clock = setup.clock,
+                    .gates = gates_,
+                    .chunks = stretch.chunks,
+                    .layers = stretch.state.learner(stretch.topology.nodes_on(self)[0]).layers(),
+                    .clock = stretch.clock,
                     .mailbox = *mailbox_,
-                    .warn = setup.warn}),
-      loop_({.protocol = setup.host,
-             .mailbox = *mailbox_,
-             .transport = supervision_,
-             .clock = setup.clock,
-             .observer = setup.observer}) {
-  check(setup.topology.workers() == setup.topology.hosts() &&
-            setup.topology.servers() == setup.topology.hosts(),
-        "a process has one worker and one server");
-  const std::size_t rank = setup.world.rank();
-  loop_.add(setup.topology.worker(rank), worker_, &gate_);
-  loop_.add(setup.topology.server(rank), server_, nullptr);
-}
+                    .warn = warn}),
+      loop_(stretch, self, {*mailbox_, supervision_, gates_}) {}
 
 void Session::run() {
   {
-    const std::jthread worker([this] {
-      try {
-        train();
-      } catch (const Cancelled&) {
-        // The loop failed first; its reason is the one to tell.
-      } catch (...) {
-        supervision_.failed(std::current_exception());
-      }
-    });
+    std::vector<std::jthread> workers;
+    for (const auto& [worker, gate] : gates_) {
+      workers.emplace_back([this, worker = worker] { train(worker); });
+    }
     try {
       loop_.run();
     } catch (...) {
-      gate_.cancel();
+      for (auto& [worker, gate] : gates_) {
+        gate.cancel();
+      }
       throw;
     }
   }
   pass_on_reports();
-  if (setup_.on_boundary) {
-    setup_.on_boundary(setup_.iterations);
+}
+
+void Session::train(NodeId worker) {
+  Trainer trainer(stretch_, {.worker = worker,
+                             .gate = gates_.at(worker),
+                             .host = *mailbox_,
+                             .speaking = speaking_,
+                             .stepped = [&](Iteration t, double loss) {
+                               supervision_.stepped({worker.index(), t, loss});
+                               pass_on_reports();
+                             }});
+  try {
+    trainer.run();
+    supervision_.finished();
+  } catch (const Cancelled&) {
+    // The loop failed first; its reason is the one to tell.
+  } catch (...) {
+    supervision_.failed(std::current_exception());
   }
 }
 
-void Session::train() {
-  const NodeId self = setup_.topology.worker(setup_.world.rank());
-  Trainer trainer({.worker = self,
-                   .learner = setup_.learner,
-                   .slots = slots_,
-                   .gate = gate_,
-                   .host = *mailbox_,
-                   .clock = setup_.clock,
-                   .observer = setup_.observer});
-  mailbox_->post(Started{self});
-  for (Iteration t = 0; t < setup_.iterations; ++t) {
-    if (t == 0 || (setup_.boundary_every > 0 && t % setup_.boundary_every == 0)) {
-      boundary(t);
-    }
-    supervision_.stepped(t, trainer.step(t));
-    pass_on_reports();
-  }
-  gate_.wait_for_all(setup_.iterations);
-  supervision_.finished();
-}
-
-void Session::boundary(Iteration iteration) {
-  if (setup_.on_boundary) {
-    gate_.wait_for_all(iteration);
-    setup_.on_boundary(iteration);
-  }
-}
-
-// From the worker's thread, or after its end: a slow listener must not hold up communication.
+// From a worker's thread, or after its end: a slow listener must not hold up communication.
 void Session::pass_on_reports() {
+  const std::lock_guard lock(speaking_);
   for (const StepReport& step : supervision_.take_reports()) {
-    if (setup_.on_step) {
-      setup_.on_step(step.rank, step.iteration, step.loss);
+    if (stretch_.on_step) {
+      stretch_.on_step(step.rank, step.iteration, step.loss);
     }
   }
 }
 
 }  // namespace
 
-void train_on_mpi(const MpiTraining& training) { Session(training).run(); }
+void train_on_mpi(MpiWorld& world, const Stretch& stretch, const Warn& warn) {
+  Session(HostId(world.rank()), stretch, warn).run();
+}
 
 }  // namespace sluice

@@ -15,6 +15,8 @@ Result<std::unique_ptr<MpiWorld>> join_mpi(Warn /*warn*/) { return Error(kHowToG
 
 MpiInfo mpi_info() { return {.library = "", .advice = kHowToGet}; }
 
-void train_on_mpi(const MpiTraining& /*training*/) { fail_check("nobody joins an absent MPI"); }
+void train_on_mpi(MpiWorld& /*world*/, const Stretch& /*stretch*/, const Warn& /*warn*/) {
+  fail_check("nobody joins an absent MPI");
+}
 
 }  // namespace sluice

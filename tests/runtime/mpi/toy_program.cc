@@ -92,29 +92,39 @@ class Babbling final : public Protocol, private Effects {
 
 void run(MpiWorld& world, const std::string& preset, Iteration iterations,
          const std::string& fault) {
-  Faulty learner(std::make_unique<ToyLearner>(kToyLayers, world.rank()), fault);
+  std::vector<std::unique_ptr<Learner>> learners;
+  learners.push_back(
+      std::make_unique<Faulty>(std::make_unique<ToyLearner>(kToyLayers, world.rank()), fault));
+  Learner& learner = *learners.front();
   Job job;
   job.layers = learner.layers();
   job.topology = Topology(world.size(), 1, 0);
   job.strategy = find_preset(preset)->strategy;
   job.strategy.slice_params = kToySlice;
-  const Assembly assembly = assemble(std::move(job));
-  Protocol& host = *assembly.protocols[world.rank()];
-  Babbling babbling(host, assembly.job.topology);
   const Clock clock;
+  std::optional<TrainingState> state;
   std::size_t steps = 0;
-  train_on_mpi({.world = world,
-                .topology = assembly.job.topology,
-                .chunks = *assembly.chunks,
-                .host = fault == "babble" ? babbling : host,
-                .learner = learner,
-                .rule = kToyRule,
-                .strategy = assembly.job.strategy,
-                .iterations = iterations,
-                .clock = clock,
-                .on_step = [&](std::size_t, Iteration, double) { ++steps; },
-                .on_boundary = {},
-                .warn = [](const std::string& text) { std::cerr << text << std::endl; }});
+  for (const auto& [part, last] : toy_stretches(job, iterations)) {
+    Assembly assembly = assemble(part);
+    Protocol*& host = assembly.protocols[world.rank()];
+    Babbling babbling(*host, part.topology);
+    host = fault == "babble" ? &babbling : host;
+    if (!state) {
+      state.emplace(part.topology, learners, *assembly.chunks, part.strategy, kToyRule,
+                    HostId(world.rank()));
+    }
+    train_on_mpi(world,
+                 {.topology = part.topology,
+                  .chunks = *assembly.chunks,
+                  .hosts = assembly.protocols,
+                  .state = *state,
+                  .first = part.first,
+                  .last = last,
+                  .clock = clock,
+                  .on_step = [&](std::size_t, Iteration, double) { ++steps; },
+                  .on_boundary = {}},
+                 [](const std::string& text) { std::cerr << text << std::endl; });
+  }
   if (world.rank() == 0) {
     check(steps == static_cast<std::size_t>(iterations) * world.size(), "every step is reported");
   }

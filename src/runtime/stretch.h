@@ -1,0 +1,35 @@
+#pragma once
+
+#include <functional>
+#include <span>
+
+#include "compute/training_state.h"
+#include "model/topology.h"
+#include "partition/chunk_map.h"
+#include "protocol/observer.h"
+#include "protocol/protocol.h"
+#include "runtime/clock.h"
+
+namespace sluice {
+
+// A stretch of training: in it chunks and protocols stay as they are. Another one may go on with
+// the same state, and with other protocols.
+struct Stretch {
+  const Topology& topology;
+  const ChunkMap& chunks;
+  std::span<Protocol* const> hosts;
+  TrainingState& state;  // of the nodes that this process runs
+  Iteration first = 0;   // the job's
+  Iteration last = 0;    // the first that does not run any more
+  const Clock& clock;
+  Observer* observer = nullptr;
+  // Called after each step of each worker, in the process of worker 0. Calls of this and of
+  // on_boundary come one at a time, from threads of workers.
+  std::function<void(std::size_t rank, Iteration iteration, double loss)> on_step;
+  // Called when worker 0 has all parameters of an iteration that is about to run, from its own
+  // thread: of every so many iterations, but not of the first of all.
+  std::function<void(Iteration iteration)> on_boundary;
+  Iteration boundary_every = 0;  // 0: never
+};
+
+}  // namespace sluice
