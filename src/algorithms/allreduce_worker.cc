@@ -29,21 +29,18 @@ std::vector<Collective> collectives_for(const Job& job, const ChunkMap& chunks) 
 AllReduceWorker::AllReduceWorker(const Job& job, std::shared_ptr<const ChunkMap> chunk_map,
                                  NodeId self)
     : Worker(job, chunk_map, self),
-      native_(job.native_allreduce),
-      runner_(job.strategy,
-              native_ ? std::vector<Collective>(chunk_map->size(), Collective::kRing)
-                      : collectives_for(job, *chunk_map),
-              self, Party(job), chunk_map),
+      runner_(job.strategy, collectives_for(job, *chunk_map), self, Party(job), chunk_map),
       states_(chunks().size(), State{.applied = job.first, .summed = job.first}),
       sums_(job.strategy.sparse() ? chunks().size() * job.strategy.gradient_slots() : 0) {}
 
 BufferRange AllReduceWorker::landing(const Message& message) const {
-  return runner_.landing(message);
+  return message.kind == MessageKind::kAllReduce ? gradient_of(message.chunk, message.iteration)
+                                                 : runner_.landing(message);
 }
 
 void AllReduceWorker::exchange(ChunkId chunk, Iteration iteration, Effects& effects) {
   states_[chunk.index()].next = iteration;
-  if (native_) {
+  if (strategy().sums_natively()) {
     Message message = about(chunk, MessageKind::kAllReduce, self(), iteration);
     message.payload_bytes = coded_size(strategy(), chunks()[chunk].range.size(), iteration);
     effects.send(message, effects.borrow(self(), gradient_of(chunk, iteration)));
@@ -108,7 +105,7 @@ void AllReduceWorker::go_on_if_ready(ChunkId chunk, Effects& effects) {
   } else if (state.summed > state.applied) {
     state.updating = true;
     const Iteration iteration = state.applied + 1;
-    if (strategy().sparse() && !native_) {
+    if (strategy().sparse() && !strategy().sums_natively()) {
       update_coded(chunk, iteration, topology().workers(),
                    std::exchange(sum_of(chunk, iteration), {}), effects);
     } else {

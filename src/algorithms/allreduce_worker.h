@@ -40,7 +40,6 @@ class AllReduceWorker final : public Worker {
   void go_on_if_ready(ChunkId chunk, Effects& effects);
   Iteration depth_at(Iteration iteration) const;
 
-  bool native_;
   CollectiveRunner runner_;
   std::vector<State> states_;  // by chunk
   std::vector<Payload> sums_;  // that are sparse, by chunk and slot

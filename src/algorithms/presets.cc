@@ -180,8 +180,9 @@ Result<void> validate_codec(const Strategy& strategy) {
                  std::string(name_of(kAlgorithmNames, strategy.algorithm)) +
                  " sends parameters, which bear no such loss; take codec none");
   }
-  if (strategy.sparse() && strategy.collective.value_or(Collective::kRecursiveDoubling) !=
-                               Collective::kRecursiveDoubling) {
+  const bool in_parts = strategy.collective && !strategy.sums_natively() &&
+                        *strategy.collective != Collective::kRecursiveDoubling;
+  if (strategy.sparse() && in_parts) {
     return Error("collective " + std::string(name_of(kCollectiveNames, *strategy.collective)) +
                  " sums a gradient in parts, and codec dgc's sparse sum travels whole; take "
                  "collective auto or recursive-doubling");

@@ -156,7 +156,7 @@ nlohmann::ordered_json mechanism_of(const Assembly& assembly, const Counters& co
     }
   }
   auto collectives = nlohmann::ordered_json::object();
-  if (assembly.job.strategy.exchange == Exchange::kAllReduce && !assembly.job.native_allreduce) {
+  if (assembly.job.strategy.exchange == Exchange::kAllReduce) {
     for (const Collective collective : collectives_for(assembly.job, *assembly.chunks)) {
       auto& chunks = collectives[std::string(name_of(kCollectiveNames, collective))];
       chunks = chunks.is_null() ? 1 : chunks.get<int>() + 1;

@@ -148,7 +148,7 @@ std::vector<Setting> all_settings() {
       {"deal", kRuns, Form::word({"staggered", "round-robin"}), "staggered",
        "whether each worker begins a layer with another piece"},
       {"collective", kRuns, Form::word(collective_words()), "auto",
-       "how an all-reduce is done; auto: the cheapest for each piece"},
+       "how an all-reduce is done; auto: the cheapest for each piece; native: MPI_Allreduce"},
 
       {"model", kTrain, Form::text(), "lenet",
        "what to train, see sluice models; replay:PROFILE.json sleeps a profile's times instead"},

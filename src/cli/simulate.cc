@@ -44,7 +44,11 @@ Result<Job> job_of(const Settings& settings, const Profile& profile, const Clust
                    name_of(kExchangeNames, job.strategy.exchange));
     }
     job.strategy.exchange = Exchange::kAllReduce;
-    job.native_allreduce = true;
+    job.strategy.collective = Collective::kNative;
+  } else if (job.strategy.sums_natively()) {
+    return Error(
+        "--collective: native is a sum that the network makes by itself, as the [allreduce] table "
+        "of a cluster describes it, and this cluster has none; take another collective");
   }
   if (const auto valid = validate(job.strategy); !valid) {
     return valid.error();

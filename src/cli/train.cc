@@ -77,11 +77,44 @@ Result<void> check_hosts(const Settings& settings, bool launched) {
   return {};
 }
 
+// MPI sums the gradients of all processes as they are, in one order on all of them.
+Result<void> check_native(const Settings& settings, bool launched) {
+  const Strategy strategy = settings.strategy();
+  if (!strategy.sums_natively()) {
+    return {};
+  }
+  const auto refuse = [](const std::string& why) {
+    return Error("--collective: native is MPI_Allreduce, " + why + ", or another collective");
+  };
+  if (!launched) {
+    return refuse("and one process alone has no MPI; start with mpirun");
+  }
+  if (strategy.exchange != Exchange::kAllReduce) {
+    return refuse("and exchange " + std::string(name_of(kExchangeNames, strategy.exchange)) +
+                  " makes no sums between workers; take exchange allreduce");
+  }
+  if (strategy.coded()) {
+    return refuse("which knows no codec; take codec none");
+  }
+  if (strategy.order == Order::kPriority) {
+    return refuse(
+        "which all processes must call in one order, so that no gradient can overtake another; "
+        "take order fifo or after-backward");
+  }
+  if (strategy.local_aggregation) {
+    return refuse("which sums over all processes; leave --local-aggregation off");
+  }
+  return {};
+}
+
 Result<Prepared> prepare(const Settings& settings, bool launched) {
   if (const auto valid = validate(settings.strategy()); !valid) {
     return valid.error();
   }
   if (const auto valid = check_hosts(settings, launched); !valid) {
+    return valid.error();
+  }
+  if (const auto valid = check_native(settings, launched); !valid) {
     return valid.error();
   }
   auto work = workload_of(settings);

@@ -27,7 +27,6 @@ struct Job {
   Iteration first = 0;                  // where this job takes over, with the parameters in place
   LinkCost link = kSharedMemory;        // what the choice of collectives goes by
   int server_threads = 1;               // pieces of arithmetic that a host does at a time
-  bool native_allreduce = false;        // the driver offers a whole all-reduce as one operation
 };
 
 }  // namespace sluice

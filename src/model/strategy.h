@@ -40,7 +40,17 @@ enum class Codec : std::uint8_t {
 };
 
 // How an all-reduce is done.
-enum class Collective : std::uint8_t { kRing, kRecursiveDoubling, kHalvingDoubling, kBinaryTree };
+enum class Collective : std::uint8_t {
+  kRing,
+  kRecursiveDoubling,
+  kHalvingDoubling,
+  kBinaryTree,
+  kNative,  // the driver's own: MPI_Allreduce, or the [allreduce] table of a simulated cluster
+};
+// Those that are sequences of messages between workers.
+inline constexpr std::array kPlannedCollectives{Collective::kRing, Collective::kRecursiveDoubling,
+                                                Collective::kHalvingDoubling,
+                                                Collective::kBinaryTree};
 
 // How partition merged finds its groups of layers.
 enum class Merge : std::uint8_t { kOptimal, kGreedy };
@@ -83,6 +93,7 @@ inline constexpr std::array kCollectiveNames{
     Names<Collective>{Collective::kRecursiveDoubling, "recursive-doubling"},
     Names<Collective>{Collective::kHalvingDoubling, "halving-doubling"},
     Names<Collective>{Collective::kBinaryTree, "binary-tree"},
+    Names<Collective>{Collective::kNative, "native"},
 };
 inline constexpr std::array kMergeNames{
     Names<Merge>{Merge::kOptimal, "optimal"},
@@ -138,6 +149,8 @@ struct Strategy {
 
   bool coded() const { return codec != Codec::kNone; }
   bool sparse() const { return codec == Codec::kDgc; }
+  // Every sum is one operation of the driver.
+  bool sums_natively() const { return collective == Collective::kNative; }
   bool uses_servers() const {
     return exchange != Exchange::kAllReduce && exchange != Exchange::kGossip;
   }

@@ -47,6 +47,7 @@ class HostLoop final : private Effects, private Landing {
   void receive(const Received& event);
   void do_work();
   void observe_sent(const Message& message);
+  void observe_received(const Message& message, Time begin);
   // When this message began its flight, which is over now; none if it had none.
   static std::optional<Time> take(Flights& flights, const Message& message);
 

@@ -54,8 +54,7 @@ std::vector<std::vector<float>> run_shuffled(const Strategy& strategy, std::size
 RC_GTEST_PROP(CodecRuns, PackedSumsAreTheSameOnEveryRank, ()) {
   Strategy strategy = with_codec(*rc::gen::element("p3-allreduce", "pipe-sgd", "wfbp", "d-sync"),
                                  *rc::gen::element(Codec::kTruncate16, Codec::kQuantise8));
-  strategy.collective = *rc::gen::element(Collective::kRing, Collective::kRecursiveDoubling,
-                                          Collective::kHalvingDoubling, Collective::kBinaryTree);
+  strategy.collective = *rc::gen::elementOf(kPlannedCollectives);
   strategy.error_feedback = *rc::gen::arbitrary<bool>();
   const auto workers = *rc::gen::inRange<std::size_t>(1, 10);
   const auto one = run_shuffled(strategy, workers, kRule, any_seed());

@@ -197,6 +197,28 @@ TEST(CliTest, SimulateMergesWhatFallsBehind) {
   EXPECT_EQ(json::parse(network.out).at("merging").at("groups"), (json{"a..d"}));
 }
 
+TEST(CliTest, ANativeSumNeedsSomebodyWhoMakesIt) {
+  const TemporaryFolder folder;
+  const Outcome alone = sluice("train --preset wfbp --collective native", folder);
+  EXPECT_EQ(alone.code, 2);
+  EXPECT_THAT(alone.err, HasSubstr("--collective: native is MPI_Allreduce"));
+  EXPECT_THAT(alone.err, HasSubstr("start with mpirun"));
+
+  folder.write("net.json",
+               R"({"name":"net","batch":1,"layers":[
+                   {"name":"a","params":9,"forward_us":1,"backward_us":1}]})");
+  folder.write("network.toml", "hosts = 4\nbandwidth_gbps = 1\n");
+  folder.write("channel.toml", "hosts = 2\n[allreduce]\nstartup_us = 6\nns_per_byte = 250\n");
+  const std::string task = "simulate --preset wfbp --collective native --json --profile net.json";
+  const Outcome network = sluice(task + " --cluster network.toml", folder);
+  EXPECT_EQ(network.code, 2);
+  EXPECT_THAT(network.err, HasSubstr("this cluster has none"));
+  const Outcome channel = sluice(task + " --cluster channel.toml", folder);
+  ASSERT_EQ(channel.code, 0) << channel.err;
+  EXPECT_EQ(json::parse(channel.out).at("mechanism").at("chunks_by_collective"),
+            (json{{"native", 1}}));
+}
+
 TEST(CliTest, TrainMeasuresAndThenMerges) {
   const TemporaryFolder folder;
   const Outcome outcome = sluice(

@@ -190,13 +190,10 @@ TEST_P(PlanTest, CostsWhatTheTableSaysOnPowersOfTwo) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Collectives, PlanTest,
-                         testing::Values(Collective::kRing, Collective::kRecursiveDoubling,
-                                         Collective::kHalvingDoubling, Collective::kBinaryTree));
+INSTANTIATE_TEST_SUITE_P(Collectives, PlanTest, testing::ValuesIn(kPlannedCollectives));
 
 RC_GTEST_PROP(PlanProperty, HoldsForGeneratedGroupsAndRanges, ()) {
-  const auto collective = *rc::gen::element(Collective::kRing, Collective::kRecursiveDoubling,
-                                            Collective::kHalvingDoubling, Collective::kBinaryTree);
+  const auto collective = *rc::gen::elementOf(kPlannedCollectives);
   const auto size = *rc::gen::inRange<std::size_t>(1, 70);
   const auto begin = *rc::gen::inRange<std::int64_t>(0, 1'000'000);
   const auto length = *rc::gen::inRange<std::int64_t>(0, 300);

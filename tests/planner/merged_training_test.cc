@@ -7,7 +7,7 @@
 #include "planner/layer_times.h"
 #include "support/nets.h"
 #include "support/threaded.h"
-#include "support/toy_learner.h"
+#include "support/whole_numbers.h"
 
 namespace sluice {
 namespace {
@@ -85,57 +85,8 @@ TEST(MergePolicy, AdoptsWhatAnotherHasDecided) {
 
 // ---- on threads ---------------------------------------------------------------------------------
 
-// Sums of these are exact in any order, so that a plan must not show in the result.
-class WholeNumbers final : public Learner {
- public:
-  WholeNumbers(const std::vector<std::int64_t>& params, std::size_t rank)
-      : toy_(params, rank), rank_(rank) {}
-
-  const std::vector<Layer>& layers() const override { return toy_.layers(); }
-  std::span<float> parameters() override { return toy_.parameters(); }
-  std::span<float> gradients() override { return toy_.gradients(); }
-  void gradients_into(std::span<float> buffer) override { toy_.gradients_into(buffer); }
-  double step(Iteration iteration, StepHooks& hooks) override {
-    Rounding rounding{*this, hooks, iteration};
-    return toy_.step(iteration, rounding);
-  }
-  std::optional<Evaluation> evaluate() override { return {}; }
-
- private:
-  struct Rounding final : StepHooks {
-    Rounding(WholeNumbers& owner, StepHooks& inner, Iteration iteration)
-        : owner(owner), inner(inner), iteration(iteration) {}
-    bool before_layer(LayerId layer) override { return inner.before_layer(layer); }
-    void forward_done() override { inner.forward_done(); }
-    void gradient_ready(LayerId layer) override {
-      const Range range = owner.layers()[layer.index()].range;
-      for (auto i = range.begin; i < range.end; ++i) {
-        const auto number = (static_cast<std::size_t>(i) * 7 + owner.rank_ * 3 +
-                             static_cast<std::size_t>(iteration)) %
-                            101;
-        owner.gradients()[static_cast<std::size_t>(i)] = static_cast<float>(number);
-      }
-      inner.gradient_ready(layer);
-    }
-    WholeNumbers& owner;
-    StepHooks& inner;
-    Iteration iteration;
-  };
-
-  testing::ToyLearner toy_;
-  std::size_t rank_;
-};
-
 const std::vector<std::int64_t> kLayers{37, 0, 500, 12, 260, 3};
 const UpdateRule kRule{.rate = {.base = 0.05F}, .momentum = 0.9F, .weight_decay = 1e-3F};
-
-std::vector<std::unique_ptr<Learner>> whole_numbers(std::size_t workers) {
-  std::vector<std::unique_ptr<Learner>> learners;
-  for (std::size_t w = 0; w < workers; ++w) {
-    learners.push_back(std::make_unique<WholeNumbers>(kLayers, w));
-  }
-  return learners;
-}
 
 std::vector<std::unique_ptr<Learner>> idle_learners(const std::vector<Layer>& layers,
                                                     std::size_t workers) {
@@ -153,10 +104,10 @@ std::vector<float> parameters_of(Learner& learner) {
 TEST(MergedTrainingThreads, APlanChangesWhenAndNotWhat) {
   constexpr Iteration kIterations = 30;
   const Topology topology(3, 1, 0);
-  const auto by_layer = whole_numbers(3);
+  const auto by_layer = testing::whole_numbers(kLayers, 3);
   testing::run_threaded(by_layer, topology, find_preset("wfbp")->strategy, kRule, kIterations);
 
-  const auto merged = whole_numbers(3);
+  const auto merged = testing::whole_numbers(kLayers, 3);
   const Job job = testing::job_for(merged, topology, find_preset("mg-wfbp")->strategy);
   std::optional<TrainingState> state;
   std::vector<std::size_t> chunks;
@@ -189,7 +140,7 @@ TEST(MergedTrainingThreads, APlanChangesWhenAndNotWhat) {
 }
 
 TEST(MergedTrainingThreads, AShortRunIsNotPlanned) {
-  const auto learners = whole_numbers(2);
+  const auto learners = testing::whole_numbers(kLayers, 2);
   const Job job = testing::job_for(learners, Topology(2, 1, 0), find_preset("mg-wfbp")->strategy);
   std::vector<Iteration> ends;
   const MergeOutcome outcome = train_merged(

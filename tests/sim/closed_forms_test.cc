@@ -128,9 +128,7 @@ TEST_P(TableTwo, IsTheSimulatedTimeForPowersOfTwo) {
   EXPECT_TRUE(holds);
 }
 
-INSTANTIATE_TEST_SUITE_P(Collectives, TableTwo,
-                         ::testing::Values(Collective::kRing, Collective::kRecursiveDoubling,
-                                           Collective::kHalvingDoubling, Collective::kBinaryTree),
+INSTANTIATE_TEST_SUITE_P(Collectives, TableTwo, ::testing::ValuesIn(kPlannedCollectives),
                          [](const auto& of) {
                            std::string name(name_of(kCollectiveNames, of.param));
                            std::erase(name, '-');

@@ -23,7 +23,9 @@ inline Job job_for(const Profile& profile, const Cluster& cluster, const Strateg
   job.strategy = strategy;
   job.server_threads = cluster.server_threads;
   job.link = cluster.link();
-  job.native_allreduce = cluster.allreduce.has_value();
+  if (cluster.allreduce) {
+    job.strategy.collective = Collective::kNative;
+  }
   return job;
 }
 

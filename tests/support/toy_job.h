@@ -1,9 +1,11 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <utility>
 #include <vector>
 
+#include "algorithms/presets.h"
 #include "model/job.h"
 #include "server/update_rule.h"
 
@@ -14,6 +16,19 @@ namespace sluice::testing {
 inline const std::vector<std::int64_t> kToyLayers{1000, 0, 30'000, 500, 70'001, 10};
 inline constexpr std::int64_t kToySlice = 20'000;
 inline const UpdateRule kToyRule{.rate = {.base = 0.05F}, .momentum = 0.9F, .weight_decay = 1e-4F};
+
+// Of the words PRESET or PRESET:PARTITION:COLLECTIVE.
+inline Strategy toy_strategy(const std::string& words) {
+  const std::size_t first = words.find(':');
+  const std::size_t second = words.find(':', first + 1);
+  Strategy strategy = find_preset(words.substr(0, first))->strategy;
+  strategy.slice_params = kToySlice;
+  if (second != std::string::npos) {
+    strategy.partition = *value_of(kPartitionNames, words.substr(first + 1, second - first - 1));
+    strategy.collective = value_of(kCollectiveNames, words.substr(second + 1));
+  }
+  return strategy;
+}
 
 // The job in stretches, with another plan of groups in each where layers are merged.
 struct ToyStretch {

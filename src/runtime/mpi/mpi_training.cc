@@ -34,6 +34,7 @@ Session::Session(HostId self, const Stretch& stretch, const Warn& warn)
     : stretch_(stretch),
       transport_({.topology = stretch.topology,
                   .chunks = stretch.chunks,
+                  .first = stretch.first,
                   .clock = stretch.clock,
                   .mailbox = mailbox_}),
       supervision_({.transport = transport_,

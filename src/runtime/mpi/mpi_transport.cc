@@ -24,7 +24,8 @@ constexpr int kNapsInSilence = 16;
 
 }  // namespace
 
-MpiTransport::MpiTransport(World world) : world_(std::move(world)) {
+MpiTransport::MpiTransport(World world)
+    : world_(std::move(world)), sums_(world_.chunks.size(), world_.first + 1) {
   for (const Chunk& chunk : world_.chunks.all()) {
     if (chunk.range.size() * kFloatBytes > std::numeric_limits<int>::max()) {
       throw std::runtime_error(
@@ -53,6 +54,9 @@ MpiTransport::~MpiTransport() {
 }
 
 void MpiTransport::send(const Message& message, Payload payload) {
+  if (message.kind == MessageKind::kAllReduce) {
+    return sums_.add(message);
+  }
   if (!is_here(message.to)) {
     return send_away(message, std::move(payload));
   }
@@ -101,11 +105,29 @@ void MpiTransport::confirm(const Message& message) {
 // The sender has learnt it from MPI.
 void MpiTransport::accepted(const Message& /*message*/) {}
 
+bool MpiTransport::begin_sums(Landing& landing) {
+  bool begun = false;
+  while (const auto request = sums_.begin()) {
+    const std::span<float> place = landing.place(*request);
+    const auto transfer = transfers_.insert(transfers_.end(), {*request, true, world_.clock.now()});
+    MPI_Request sum = MPI_REQUEST_NULL;
+    MPI_Iallreduce(MPI_IN_PLACE, place.data(), static_cast<int>(place.size()), MPI_FLOAT, MPI_SUM,
+                   comm_, &sum);
+    requests_.add(sum, [this, transfer, place](const MPI_Status&) {
+      sums_.end();
+      world_.mailbox->post(Received{transfer->message, Payload(place, nullptr)});
+      transfers_.erase(transfer);
+    });
+    begun = true;
+  }
+  return begun;
+}
+
 bool MpiTransport::progress(Landing& landing) {
-  if (parting_ && !said_farewell_ && requests_.empty()) {
+  bool moved = begin_sums(landing);
+  if (parting_ && !said_farewell_ && requests_.empty() && sums_.empty()) {
     say_farewell();
   }
-  bool moved = false;
   for (int arrived = 1; arrived != 0;) {
     MPI_Status status{};
     MPI_Test(&incoming_request_, &arrived, &status);

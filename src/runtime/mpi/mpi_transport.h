@@ -13,6 +13,7 @@
 #include "runtime/clock.h"
 #include "runtime/mailbox.h"
 #include "runtime/mpi/mpi_requests.h"
+#include "runtime/mpi/sum_sequence.h"
 #include "runtime/transport.h"
 #include "wire/header.h"
 
@@ -27,15 +28,19 @@ namespace sluice {
 //
 // A payload goes by a synchronous send, which is complete when the receiver has taken it: that
 // gives back the credit and the memory at once. An empty frame says that no further one follows.
+//
+// A worker's request for a native sum becomes an MPI_Iallreduce over all processes, in place where
+// the protocol wants the sum.
 class MpiTransport final : public Transport {
  public:
   struct World {
     const Topology& topology;
     const ChunkMap& chunks;
+    Iteration first;  // that runs
     const Clock& clock;
     std::shared_ptr<Mailbox> mailbox;  // of this host
   };
-  // A message with a payload that is under way.
+  // A message with a payload, or a sum, that is under way.
   struct Transfer {
     Message message;
     bool outgoing;
@@ -53,8 +58,8 @@ class MpiTransport final : public Transport {
   std::optional<Duration> patience() const override;
 
   // Every worker of the job has its final parameters. Nothing new leaves this host (a pipeline may
-  // still be at sums that nobody will use); once all is sent that was begun, it parts from the
-  // others.
+  // still be at sums that nobody will use), but for native sums, which are either all's or
+  // nobody's; once all is sent that was begun, it parts from the others.
   void part() { parting_ = true; }
   // All have parted, and nothing is under way.
   bool parted() const;
@@ -69,6 +74,7 @@ class MpiTransport final : public Transport {
 
   void confirm(const Message& message);
   void send_away(const Message& message, Payload payload);
+  bool begin_sums(Landing& landing);
   void on_frame(const MPI_Status& status, Landing& landing);
   void receive_payload(const Message& message, int source, Landing& landing);
   Message decode(std::span<const std::byte> frame, int source) const;
@@ -83,6 +89,7 @@ class MpiTransport final : public Transport {
   std::array<std::byte, kHeaderBytes + kInlineBytes> incoming_{};
   MPI_Request incoming_request_ = MPI_REQUEST_NULL;
   MpiRequests requests_;
+  SumSequence sums_;
   std::list<Transfer> transfers_;
   Time last_movement_{0};
   std::size_t parted_peers_ = 0;

@@ -78,6 +78,10 @@ class Diagnosis {
     }
     if (oldest) {
       const Underway& out = *vitals_[*oldest].outgoing;
+      if (out.kind == MessageKind::kAllReduce) {
+        return fmt::format("{} has been in the MPI_Allreduce of layer {} for {:.0f} s",
+                           name(*oldest), layer(out.layer), out.seconds);
+      }
       return fmt::format("{} has not got the {} of layer {} through to {} for {:.0f} s",
                          name(*oldest), content_of(out.kind), layer(out.layer), name(out.peer),
                          out.seconds);

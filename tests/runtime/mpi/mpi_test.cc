@@ -14,7 +14,7 @@
 #include "support/mpirun.h"
 #include "support/threaded.h"
 #include "support/toy_job.h"
-#include "support/toy_learner.h"
+#include "support/whole_numbers.h"
 
 namespace sluice {
 namespace {
@@ -53,11 +53,9 @@ std::vector<std::string> lines_of(const std::string& text) {
 }
 
 // The hash of every worker's parameters after the same run on threads.
-std::vector<std::string> hashes_on_threads(const Preset& preset) {
-  Strategy strategy = preset.strategy;
-  strategy.slice_params = testing::kToySlice;
-  const auto learners = testing::toy_learners(testing::kToyLayers, kProcesses);
-  const Job job = testing::job_for(learners, Topology(kProcesses, 1, 0), strategy);
+std::vector<std::string> hashes_on_threads(const std::vector<std::unique_ptr<Learner>>& learners,
+                                           const Strategy& strategy) {
+  const Job job = testing::job_for(learners, Topology(learners.size(), 1, 0), strategy);
   TrainingState state = testing::state_for(learners, assemble(job), testing::kToyRule);
   for (const auto& [part, last] : testing::toy_stretches(job, kIterations)) {
     testing::run_stretch(assemble(part), state, last);
@@ -90,10 +88,63 @@ TEST_P(MpiPresetTest, Trains) {
   const Outcome outcome = toys(fmt::format("{} {}", preset.name, kIterations));
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   if (is_synchronous(preset.strategy)) {
-    EXPECT_EQ(lines_of(outcome.out), hashes_on_threads(preset));
+    const auto learners = testing::toy_learners(testing::kToyLayers, kProcesses);
+    EXPECT_EQ(lines_of(outcome.out),
+              hashes_on_threads(learners, testing::toy_strategy(std::string(preset.name))));
   } else {
     EXPECT_THAT(lines_of(outcome.out), SizeIs(kProcesses));
   }
+}
+
+class MpiNativeTest : public MpiTest, public ::testing::WithParamInterface<int> {};
+INSTANTIATE_TEST_SUITE_P(Processes, MpiNativeTest, ::testing::Values(2, 3, 4));
+
+// Who sums must not show: in other groups, or with sums of several iterations under way.
+TEST_P(MpiNativeTest, EndsWithTheSumsOfAnyOther) {
+  for (const std::string words : {"wfbp:slice:native", "single:whole:native",
+                                  "mg-wfbp:merged:native", "pipe-sgd:layer:native"}) {
+    SCOPED_TRACE(words);
+    const Outcome outcome =
+        mpirun(GetParam(), fmt::format("'" SLUICE_MPI_TOY "' {} {}", words, kIterations), folder_);
+    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    Strategy strategy = testing::toy_strategy(words);
+    strategy.collective.reset();
+    const auto learners =
+        testing::whole_numbers(testing::kToyLayers, static_cast<std::size_t>(GetParam()));
+    EXPECT_EQ(lines_of(outcome.out), hashes_on_threads(learners, strategy));
+  }
+}
+
+TEST_F(MpiTest, TheSummaryTellsThatMpiHasSummed) {
+  folder_.write("net.json", R"({"name": "net", "batch": 1, "layers": [
+      {"name": "a", "params": 3000, "forward_us": 0, "backward_us": 0},
+      {"name": "b", "params": 20000, "forward_us": 0, "backward_us": 0}]})");
+  const std::string task =
+      "train --model replay:net.json --iterations 12 --json --collective native ";
+  const Outcome by_layer = sluice(task + "--preset wfbp --run by-layer");
+  ASSERT_EQ(by_layer.code, 0) << by_layer.err;
+  const auto mechanism = nlohmann::json::parse(by_layer.out).at("mechanism");
+  EXPECT_EQ(mechanism.at("chunks_by_collective"), nlohmann::json({{"native", 2}}));
+  EXPECT_EQ(mechanism.at("messages"), 12 * 2 * kProcesses);
+  EXPECT_EQ(mechanism.at("sent_by_kind"),
+            nlohmann::json(
+                {{"allreduce",
+                  {{"messages", 12 * 2 * kProcesses}, {"bytes", 12 * 23'000 * 4 * kProcesses}}}}));
+  const Outcome merged = sluice(task + "--preset mg-wfbp --run merged");
+  ASSERT_EQ(merged.code, 0) << merged.err;
+  EXPECT_FALSE(nlohmann::json::parse(merged.out).at("merging").at("groups").empty());
+}
+
+TEST_F(MpiTest, WhatMpiCannotSumIsRefused) {
+  const auto refusal = [&](const std::string& settings) {
+    const Outcome outcome = sluice("train --data synthetic --collective native " + settings);
+    EXPECT_EQ(outcome.code, 2);
+    return outcome.err;
+  };
+  EXPECT_THAT(refusal("--preset p3"), HasSubstr("take exchange allreduce"));
+  EXPECT_THAT(refusal("--preset p3-allreduce"), HasSubstr("take order fifo"));
+  EXPECT_THAT(refusal("--preset pipe-sgd+q"), HasSubstr("take codec none"));
+  EXPECT_THAT(refusal("--preset wfbp --local-aggregation"), HasSubstr("leave --local-aggregation"));
 }
 
 TEST_F(MpiTest, AFailureEndsAllAndNamesTheRank) {

@@ -1,8 +1,9 @@
 // Trains toy learners as one process of an MPI job, for mpi_test.cc:
 //
-//   toy_program STRATEGY ITERATIONS [RANK FAULT]     FAULT of that rank: throw, kill, stop,
-//                                                    sleep, babble
+//   toy_program STRATEGY ITERATIONS [RANK FAULT]     STRATEGY as for toy_strategy(); FAULT of that
+//                                                    rank: throw, kill, stop, sleep, babble
 //
+// With native sums, whose order is MPI's own, gradients are whole numbers.
 // Rank 0 prints the hash of every rank's parameters, a line each.
 
 #include <fmt/format.h>
@@ -13,12 +14,11 @@
 #include <thread>
 
 #include "algorithms/assembly.h"
-#include "algorithms/presets.h"
 #include "base/check.h"
 #include "base/hash.h"
 #include "runtime/mpi/mpi_training.h"
 #include "support/toy_job.h"
-#include "support/toy_learner.h"
+#include "support/whole_numbers.h"
 
 namespace sluice::testing {
 namespace {
@@ -90,17 +90,22 @@ class Babbling final : public Protocol, private Effects {
   int pushes_ = 0;
 };
 
-void run(MpiWorld& world, const std::string& preset, Iteration iterations,
+std::unique_ptr<Learner> toy(std::size_t rank, bool exact) {
+  if (exact) {
+    return std::make_unique<WholeNumbers>(kToyLayers, rank);
+  }
+  return std::make_unique<ToyLearner>(kToyLayers, rank);
+}
+
+void run(MpiWorld& world, const Strategy& strategy, Iteration iterations,
          const std::string& fault) {
   std::vector<std::unique_ptr<Learner>> learners;
-  learners.push_back(
-      std::make_unique<Faulty>(std::make_unique<ToyLearner>(kToyLayers, world.rank()), fault));
+  learners.push_back(std::make_unique<Faulty>(toy(world.rank(), strategy.sums_natively()), fault));
   Learner& learner = *learners.front();
   Job job;
   job.layers = learner.layers();
   job.topology = Topology(world.size(), 1, 0);
-  job.strategy = find_preset(preset)->strategy;
-  job.strategy.slice_params = kToySlice;
+  job.strategy = strategy;
   const Clock clock;
   std::optional<TrainingState> state;
   std::size_t steps = 0;
@@ -146,7 +151,8 @@ int main(int argc, char** argv) {
   const auto joined = *std::move(world);
   const bool faulty = argc > 4 && joined->rank() == std::stoul(argv[3]);
   try {
-    sluice::testing::run(*joined, argv[1], std::stol(argv[2]), faulty ? argv[4] : "");
+    sluice::testing::run(*joined, sluice::testing::toy_strategy(argv[1]), std::stol(argv[2]),
+                         faulty ? argv[4] : "");
   } catch (const std::exception& e) {
     std::cerr << "rank " << joined->rank() << ": " << e.what() << std::endl;
     joined->abort(1);

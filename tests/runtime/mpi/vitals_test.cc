@@ -60,6 +60,10 @@ TEST(VitalsTest, NamesWhatIsUnderWay) {
       diagnose(vitals, kLayers, 10),
       Optional(testing::EndsWith("rank 1 on b has not got the gradient of layer fc2 through "
                                  "to rank 0 on a for 12 s")));
+  vitals[1].outgoing = Underway{MessageKind::kAllReduce, LayerId(1), 1, 12};
+  EXPECT_THAT(diagnose(vitals, kLayers, 10),
+              Optional(testing::EndsWith(
+                  "rank 1 on b has been in the MPI_Allreduce of layer fc2 for 12 s")));
   vitals[0].incoming = Underway{MessageKind::kParameters, LayerId(0), 1, 11};
   EXPECT_THAT(diagnose(vitals, kLayers, 10),
               Optional(testing::EndsWith("parameters of layer conv1 under way from "

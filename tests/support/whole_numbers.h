@@ -1,0 +1,66 @@
+#pragma once
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "support/toy_learner.h"
+
+namespace sluice::testing {
+
+// Its gradients are whole numbers, whose sums are exact in any order: how they are summed must not
+// show in the result.
+class WholeNumbers final : public Learner {
+ public:
+  WholeNumbers(const std::vector<std::int64_t>& params, std::size_t rank)
+      : toy_(params, rank), rank_(rank), target_(toy_.gradients()) {}
+
+  const std::vector<Layer>& layers() const override { return toy_.layers(); }
+  std::span<float> parameters() override { return toy_.parameters(); }
+  std::span<float> gradients() override { return toy_.gradients(); }
+  void gradients_into(std::span<float> buffer) override {
+    toy_.gradients_into(buffer);
+    target_ = buffer;
+  }
+  double step(Iteration iteration, StepHooks& hooks) override {
+    Rounding rounding{*this, hooks, iteration};
+    return toy_.step(iteration, rounding);
+  }
+  std::optional<Evaluation> evaluate() override { return {}; }
+
+ private:
+  struct Rounding final : StepHooks {
+    Rounding(WholeNumbers& owner, StepHooks& inner, Iteration iteration)
+        : owner(owner), inner(inner), iteration(iteration) {}
+    bool before_layer(LayerId layer) override { return inner.before_layer(layer); }
+    void forward_done() override { inner.forward_done(); }
+    void gradient_ready(LayerId layer) override {
+      const Range range = owner.layers()[layer.index()].range;
+      for (auto i = range.begin; i < range.end; ++i) {
+        const auto number = (static_cast<std::size_t>(i) * 7 + owner.rank_ * 3 +
+                             static_cast<std::size_t>(iteration)) %
+                            101;
+        owner.target_[static_cast<std::size_t>(i)] = static_cast<float>(number);
+      }
+      inner.gradient_ready(layer);
+    }
+    WholeNumbers& owner;
+    StepHooks& inner;
+    Iteration iteration;
+  };
+
+  ToyLearner toy_;
+  std::size_t rank_;
+  std::span<float> target_;  // where gradients go
+};
+
+inline std::vector<std::unique_ptr<Learner>> whole_numbers(const std::vector<std::int64_t>& params,
+                                                           std::size_t workers) {
+  std::vector<std::unique_ptr<Learner>> learners;
+  for (std::size_t w = 0; w < workers; ++w) {
+    learners.push_back(std::make_unique<WholeNumbers>(params, w));
+  }
+  return learners;
+}
+
+}  // namespace sluice::testing
