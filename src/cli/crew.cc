@@ -97,11 +97,12 @@ Result<void> Crew::dictate_workers(Settings& settings) const {
   if (!is_launched()) {
     return {};
   }
-  const std::size_t size = world_->size();
-  return settings.dictate("workers", static_cast<std::int64_t>(size),
-                          fmt::format("{} processes were started, and each is one worker; leave "
-                                      "--workers out, or start as many as it says",
-                                      size));
+  const auto size = static_cast<std::int64_t>(world_->size());
+  const std::int64_t each = settings.integer("workers-per-host");
+  return settings.dictate("workers", size * each,
+                          fmt::format("{} processes were started with {} worker{} each; leave "
+                                      "--workers out, or start as many as it needs",
+                                      size, each, each == 1 ? "" : "s"));
 }
 
 Result<std::size_t> Crew::check_in(const Settings& settings, const Result<void>& ready) const {

@@ -23,7 +23,7 @@ class Crew {
   bool speaks() const { return rank() == 0; }
   MpiWorld& world() const { return *world_; }
 
-  // As many workers as processes, if a launcher started them.
+  // As many workers as processes, or times those of a process, if a launcher started them.
   Result<void> dictate_workers(Settings& settings) const;
   // All are ready and of the same version and settings, or a reason that names the rank; the same
   // answer for every process. It is the number of processes on each machine, if all have as many

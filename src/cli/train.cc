@@ -64,10 +64,8 @@ struct Prepared {
 Result<void> check_hosts(const Settings& settings, bool launched) {
   const std::int64_t workers = settings.integer("workers");
   const std::int64_t per_host = settings.integer("workers-per-host");
-  if (launched && (per_host != 1 || settings.integer("servers") != 0)) {
-    return Error(
-        "--workers-per-host, --servers: here every process is one worker with a server beside it; "
-        "leave them out");
+  if (launched && settings.integer("servers") != 0) {
+    return Error("--servers: here every process has a server beside its workers; leave it out");
   }
   if (workers % per_host != 0) {
     return Error(
@@ -103,6 +101,11 @@ Result<void> check_native(const Settings& settings, bool launched) {
   }
   if (strategy.local_aggregation) {
     return refuse("which sums over all processes; leave --local-aggregation off");
+  }
+  if (settings.integer("workers-per-host") != 1) {
+    return refuse(
+        "which sums over processes and not over the workers of one; leave "
+        "--workers-per-host out");
   }
   return {};
 }
@@ -295,11 +298,12 @@ int train(const Crew& crew, Settings settings) {
   if (prepared->work.task) {
     prepare_engine(crew, settings, *prepared->work.task);
   }
+  const std::size_t workers = crew.is_launched()
+                                  ? static_cast<std::size_t>(settings.integer("workers-per-host"))
+                                  : prepared->work.extent.workers;
   std::vector<std::unique_ptr<Learner>> learners;  // of this process's workers
-  for (std::size_t w = 0; w < prepared->work.extent.workers; ++w) {
-    if (!crew.is_launched() || w == crew.rank()) {
-      learners.push_back(prepared->work.factory(w));
-    }
+  for (std::size_t w = 0; w < workers; ++w) {
+    learners.push_back(prepared->work.factory(crew.rank() * workers + w));
   }
   Learner& judge = *learners.front();
   const Job job = job_of(settings, *prepared, judge.layers(), *ready);

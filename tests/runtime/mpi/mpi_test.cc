@@ -145,6 +145,7 @@ TEST_F(MpiTest, WhatMpiCannotSumIsRefused) {
   EXPECT_THAT(refusal("--preset p3-allreduce"), HasSubstr("take order fifo"));
   EXPECT_THAT(refusal("--preset pipe-sgd+q"), HasSubstr("take codec none"));
   EXPECT_THAT(refusal("--preset wfbp --local-aggregation"), HasSubstr("leave --local-aggregation"));
+  EXPECT_THAT(refusal("--preset wfbp --workers-per-host 2"), HasSubstr("leave --workers-per-host"));
 }
 
 TEST_F(MpiTest, AFailureEndsAllAndNamesTheRank) {
@@ -226,6 +227,29 @@ TEST_F(MpiTrainTest, EndsWithTheBitsOfThreads) {
     for (const auto& worker : there.at("by_worker")) {
       EXPECT_GT(worker.at("compute_s"), 0);
     }
+  }
+}
+
+// A process as a host of several workers.
+TEST_F(MpiTrainTest, SeveralWorkersShareAProcess) {
+  for (const std::string more :
+       {"--preset p3", "--preset p3 --local-aggregation", "--preset wfbp --local-aggregation"}) {
+    SCOPED_TRACE(more);
+    const std::string arguments = std::string("train --workers-per-host 2 ") + kTask + more;
+    const TemporaryFolder folder;
+    const Outcome threads =
+        run_command("'" SLUICE_BINARY "' " + arguments + " --workers 4 --run threads", folder);
+    const Outcome processes =
+        mpirun(2, "'" SLUICE_BINARY "' " + arguments + " --run processes", folder);
+    ASSERT_EQ(threads.code, 0) << threads.err;
+    ASSERT_EQ(processes.code, 0) << processes.err;
+    const auto here = nlohmann::json::parse(threads.out);
+    const auto there = nlohmann::json::parse(processes.out);
+    EXPECT_EQ(here.at("parameters_hash"), there.at("parameters_hash"));
+    EXPECT_EQ(here.at("loss"), there.at("loss"));
+    EXPECT_EQ(there.at("by_worker").size(), 4U);
+    EXPECT_EQ(here.at("mechanism").at("local_messages"),
+              there.at("mechanism").at("local_messages"));
   }
 }
 
