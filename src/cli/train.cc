@@ -82,7 +82,7 @@ Result<void> check_native(const Settings& settings, bool launched) {
     return {};
   }
   const auto refuse = [](const std::string& why) {
-    return Error("--collective: native is MPI_Allreduce, " + why + ", or another collective");
+    return Error("--collective: native is MPI_Allreduce, " + why + ", or take another collective");
   };
   if (!launched) {
     return refuse("and one process alone has no MPI; start with mpirun");
