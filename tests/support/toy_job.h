@@ -41,9 +41,10 @@ inline std::vector<ToyStretch> toy_stretches(Job job, Iteration iterations) {
   }
   const bool merged = job.strategy.partition == Partition::kMerged;
   std::vector<ToyStretch> stretches;
-  for (const auto& [last, groups] : {std::pair<Iteration, std::vector<LayerGroup>>{3, {}},
-                                     {iterations / 2, {{3, 6}, {0, 3}}},
-                                     {iterations, {{4, 6}, {2, 4}, {0, 2}}}}) {
+  for (const auto& [last, groups] :
+       {std::pair<Iteration, std::vector<LayerGroup>>{iterations / 5, {}},
+        {iterations / 2, {{3, 6}, {0, 3}}},
+        {iterations, {{4, 6}, {2, 4}, {0, 2}}}}) {
     job.groups = merged ? groups : std::vector<LayerGroup>{};
     stretches.push_back({job, last});
     job.first = last;

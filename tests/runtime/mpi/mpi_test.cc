@@ -4,14 +4,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <cctype>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "algorithms/presets.h"
 #include "base/hash.h"
 #include "support/mpirun.h"
+#include "support/short_training.h"
 #include "support/threaded.h"
 #include "support/toy_job.h"
 #include "support/whole_numbers.h"
@@ -71,15 +70,8 @@ bool is_synchronous(const Strategy& strategy) {
   return strategy.algorithm == Algorithm::kBsp || strategy.algorithm == Algorithm::kPipe;
 }
 
-std::string name_of(const ::testing::TestParamInfo<Preset>& info) {
-  std::string name(info.param.name);
-  std::ranges::replace_if(
-      name, [](unsigned char c) { return std::isalnum(c) == 0; }, '_');
-  return name;
-}
-
 class MpiPresetTest : public MpiTest, public ::testing::WithParamInterface<Preset> {};
-INSTANTIATE_TEST_SUITE_P(, MpiPresetTest, ::testing::ValuesIn(presets()), name_of);
+INSTANTIATE_TEST_SUITE_P(, MpiPresetTest, ::testing::ValuesIn(presets()), preset_name);
 
 // Presets whose result does not depend on who is faster end with the same bits as on threads; the
 // others end.
@@ -201,27 +193,33 @@ class MpiTrainTest : public MpiTest {
  protected:
   void SetUp() override {
     MpiTest::SetUp();
-    const Outcome models = run_command("'" SLUICE_BINARY "' models --json", folder_);
-    if (nlohmann::json::parse(models.out).empty()) {
+    if (!has_models(folder_)) {
       GTEST_SKIP() << "built without LibTorch";
     }
   }
 
-  static constexpr const char* kTask =
-      "--data synthetic --batch 8 --iterations 12 --onednn off --json ";
+  static std::string threads(const std::string& arguments) {
+    return "'" SLUICE_BINARY "' " + arguments + " --run threads";
+  }
+  static std::string processes(const std::string& arguments) {
+    return "'" SLUICE_BINARY "' " + arguments + " --run processes";
+  }
+  static nlohmann::json summary_of(const Outcome& outcome) {
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    return nlohmann::json::parse(outcome.out);
+  }
 };
 
 TEST_F(MpiTrainTest, EndsWithTheBitsOfThreads) {
-  for (const std::string preset : {"p3", "kvstore", "slicing"}) {
-    const std::string arguments = std::string("train ") + kTask + "--preset " + preset;
-    const Outcome threads =
-        run_command("'" SLUICE_BINARY "' " + arguments + " --run threads-" + preset, folder_);
-    const Outcome processes = sluice(arguments + " --run processes-" + preset);
-    ASSERT_EQ(threads.code, 0) << threads.err;
-    ASSERT_EQ(processes.code, 0) << processes.err;
-    const auto here = nlohmann::json::parse(threads.out);
-    const auto there = nlohmann::json::parse(processes.out);
-    EXPECT_EQ(here.at("parameters_hash"), there.at("parameters_hash")) << preset;
+  for (const Preset& preset : presets()) {
+    if (!is_as_on_threads(preset)) {
+      continue;
+    }
+    SCOPED_TRACE(preset.name);
+    const TemporaryFolder folder;
+    const auto here = summary_of(run_command(threads(short_training(preset)), folder));
+    const auto there = summary_of(mpirun(kProcesses, processes(short_training(preset)), folder));
+    EXPECT_EQ(here.at("parameters_hash"), there.at("parameters_hash"));
     EXPECT_EQ(here.at("loss"), there.at("loss"));
     EXPECT_EQ(here.at("mechanism").at("sent_by_kind"), there.at("mechanism").at("sent_by_kind"));
     for (const auto& worker : there.at("by_worker")) {
@@ -230,40 +228,37 @@ TEST_F(MpiTrainTest, EndsWithTheBitsOfThreads) {
   }
 }
 
-// A process as a host of several workers.
 TEST_F(MpiTrainTest, SeveralWorkersShareAProcess) {
-  for (const std::string more :
-       {"--preset p3", "--preset p3 --local-aggregation", "--preset wfbp --local-aggregation"}) {
-    SCOPED_TRACE(more);
-    const std::string arguments = std::string("train --workers-per-host 2 ") + kTask + more;
-    const TemporaryFolder folder;
-    const Outcome threads =
-        run_command("'" SLUICE_BINARY "' " + arguments + " --workers 4 --run threads", folder);
-    const Outcome processes =
-        mpirun(2, "'" SLUICE_BINARY "' " + arguments + " --run processes", folder);
-    ASSERT_EQ(threads.code, 0) << threads.err;
-    ASSERT_EQ(processes.code, 0) << processes.err;
-    const auto here = nlohmann::json::parse(threads.out);
-    const auto there = nlohmann::json::parse(processes.out);
-    EXPECT_EQ(here.at("parameters_hash"), there.at("parameters_hash"));
-    EXPECT_EQ(here.at("loss"), there.at("loss"));
-    EXPECT_EQ(there.at("by_worker").size(), 4U);
-    EXPECT_EQ(here.at("mechanism").at("local_messages"),
-              there.at("mechanism").at("local_messages"));
-  }
+  const std::string training = short_training(*find_preset("p3")) + " --workers-per-host 2";
+  const auto here = summary_of(run_command(threads(training), folder_));
+  const auto there = summary_of(mpirun(2, processes(training), folder_));
+  EXPECT_EQ(here.at("parameters_hash"), there.at("parameters_hash"));
+  EXPECT_EQ(here.at("loss"), there.at("loss"));
+  EXPECT_EQ(here.at("mechanism").at("local_messages"), there.at("mechanism").at("local_messages"));
+  EXPECT_EQ(there.at("by_worker").size(), 4U);
+}
+
+// Those of one process and of its neighbours, as if all were threads of one host.
+TEST_F(MpiTrainTest, AllWorkersOfAMachineSumTheirGradientsFirst) {
+  const std::string training = short_training(*find_preset("wfbp")) + " --local-aggregation";
+  const auto here = summary_of(run_command(threads(training + " --workers-per-host 4"), folder_));
+  const auto there = summary_of(mpirun(2, processes(training + " --workers-per-host 2"), folder_));
+  EXPECT_EQ(here.at("parameters_hash"), there.at("parameters_hash"));
+  EXPECT_EQ(here.at("mechanism").at("gradients_summed_locally"),
+            there.at("mechanism").at("gradients_summed_locally"));
 }
 
 class MpiTrainPresetTest : public MpiTrainTest, public ::testing::WithParamInterface<Preset> {};
-INSTANTIATE_TEST_SUITE_P(, MpiTrainPresetTest, ::testing::ValuesIn(presets()), name_of);
+INSTANTIATE_TEST_SUITE_P(, MpiTrainPresetTest, ::testing::ValuesIn(presets()), preset_name);
 
 TEST_P(MpiTrainPresetTest, TrainsAModel) {
-  const Outcome outcome =
-      sluice(fmt::format("train {} --preset {} --run here", kTask, GetParam().name));
-  ASSERT_EQ(outcome.code, 0) << outcome.err;
-  if (GetParam().strategy.partition == Partition::kMerged) {
-    const auto merging = nlohmann::json::parse(outcome.out).at("merging");
-    EXPECT_FALSE(merging.at("groups").empty());
-    EXPECT_GT(merging.at("iteration_us"), 0);
+  const auto summary =
+      summary_of(mpirun(kProcesses, processes(short_training(GetParam())), folder_));
+  const bool merged = GetParam().strategy.partition == Partition::kMerged;
+  ASSERT_EQ(summary.contains("merging"), merged);
+  if (merged) {
+    EXPECT_FALSE(summary.at("merging").at("groups").empty());
+    EXPECT_GT(summary.at("merging").at("iteration_us"), 0);
   }
 }
 

@@ -1,0 +1,49 @@
+// Trains with every preset on four emulated hosts, which needs root; skipped where something is
+// missing.
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <gtest/gtest.h>
+
+#include "lab/lab.h"
+#include "support/short_training.h"
+
+namespace sluice {
+namespace {
+
+class LabTrainPresetTest : public ::testing::TestWithParam<Preset> {
+ protected:
+  void SetUp() override {
+    if (const auto lacks = lab::missing(); !lacks.empty()) {
+      GTEST_SKIP() << "this machine lacks " << fmt::format("{}", fmt::join(lacks, ", and "));
+    }
+    if (!has_models(folder_)) {
+      GTEST_SKIP() << "built without LibTorch";
+    }
+  }
+
+  TemporaryFolder folder_;
+};
+INSTANTIATE_TEST_SUITE_P(, LabTrainPresetTest, ::testing::ValuesIn(presets()), preset_name);
+
+TEST_P(LabTrainPresetTest, TrainsAModel) {
+  const std::string training = short_training(GetParam());
+  const Outcome hosts = run_command("timeout 120 '" SLUICE_BINARY
+                                    "' lab --hosts 4 --rate 1gbit --run lab -- sluice " +
+                                        training + " --run hosts",
+                                    folder_);
+  ASSERT_EQ(hosts.code, 0) << hosts.err;
+  const auto there = nlohmann::json::parse(folder_.read("hosts/summary.json"));
+  EXPECT_EQ(there.at("workers"), 4);
+  EXPECT_EQ(there.contains("merging"), GetParam().strategy.partition == Partition::kMerged);
+  if (is_as_on_threads(GetParam())) {
+    const Outcome threads =
+        run_command("'" SLUICE_BINARY "' " + training + " --run threads", folder_);
+    ASSERT_EQ(threads.code, 0) << threads.err;
+    const auto here = nlohmann::json::parse(folder_.read("threads/summary.json"));
+    EXPECT_EQ(here.at("parameters_hash"), there.at("parameters_hash"));
+  }
+}
+
+}  // namespace
+}  // namespace sluice
