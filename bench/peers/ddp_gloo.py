@@ -7,15 +7,16 @@ first, 25 MiB for the others), scaled like the parameters.
 
     mpirun ... ddp_gloo.py PROFILE TIME_SCALE PARAM_SCALE ITERATIONS
 
-Rank 0 prints the mean time of an iteration in microseconds, without the first half of them.
+Rank 0 prints JSON: the mean time of an iteration in microseconds, without the first half of them.
 """
 import json
-import os
 import sys
 import time
 
 import torch
 import torch.distributed as dist
+
+import gloo
 
 MIB = 1024 * 1024
 
@@ -40,10 +41,7 @@ def sleep_until(moment):
 
 def main():
     path, time_scale, param_scale, iterations = sys.argv[1], float(sys.argv[2]), float(sys.argv[3]), int(sys.argv[4])
-    rank, ranks = int(os.environ["OMPI_COMM_WORLD_RANK"]), int(os.environ["OMPI_COMM_WORLD_SIZE"])
-    os.environ.setdefault("GLOO_SOCKET_IFNAME", "eth0")
-    dist.init_process_group("gloo", init_method="tcp://h0:29500", rank=rank, world_size=ranks)
-    torch.set_num_threads(1)
+    rank, _ = gloo.join()
 
     with open(path) as file:
         layers = json.load(file)["layers"]
@@ -70,7 +68,7 @@ def main():
     elapsed = time.monotonic() - half
     dist.barrier()
     if rank == 0:
-        print(f"{elapsed * 1e6 / (iterations - iterations // 2):.1f}")
+        print(json.dumps({"iteration_us": elapsed * 1e6 / (iterations - iterations // 2)}))
 
 
 main()

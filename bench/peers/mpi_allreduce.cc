@@ -3,7 +3,8 @@
 //
 //   mpirun ... sluice_peer_mpi PROFILE TIME_SCALE PARAM_SCALE ITERATIONS layer|whole
 //
-// Rank 0 prints the mean time of an iteration in microseconds, without the first half of them.
+// Rank 0 prints JSON: the mean time of an iteration in microseconds, without the first half of
+// them.
 
 #include <mpi.h>
 
@@ -103,7 +104,7 @@ int main(int argc, char** argv) {
   int rank = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   if (rank == 0) {
-    std::printf("%.1f\n", second_half.count() / (iterations - iterations / 2));
+    std::printf("{\"iteration_us\": %.1f}\n", second_half.count() / (iterations - iterations / 2));
   }
   MPI_Finalize();
 }

@@ -1,0 +1,162 @@
+// How long an all-reduce takes, by its size: Sluice's own collectives as the MPI driver runs them,
+// or MPI_Allreduce.
+//
+//   mpirun ... sluice_allreduce sluice|mpi BYTES...
+//
+// Rank 0 prints "NAME BYTES MICROSECONDS" for each. Sums follow each other without a pause; the
+// time is the median from the start of one to the start of the next. Training updates the
+// parameters in between, and that arithmetic is subtracted.
+
+#include <fmt/format.h>
+#include <mpi.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "algorithms/assembly.h"
+#include "algorithms/presets.h"
+#include "compute/idle_learner.h"
+#include "runtime/mpi/launch.h"
+#include "runtime/mpi/mpi_training.h"
+
+namespace sluice {
+namespace {
+
+constexpr Iteration kWarmUp = 3;
+
+Iteration repetitions(Bytes bytes) { return std::clamp<Iteration>((64 << 20) / bytes, 5, 200); }
+
+Duration median(std::vector<Duration> times) {
+  const auto middle = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2);
+  std::nth_element(times.begin(), middle, times.end());
+  return *middle;
+}
+
+// Sees when the sums of one worker begin, and how long the updates after them take.
+class SumTimes final : public Observer {
+ public:
+  void computed(NodeId, LayerId, Iteration, Phase phase, Time, Time end) override {
+    if (phase == Phase::kBackward) {
+      starts_.push_back(end);
+    }
+  }
+  void worked(const Work& work, Time begin, Time end) override {
+    if (work.kind == WorkKind::kUpdate) {
+      updates_.push_back(end - begin);
+    }
+  }
+  void waited(NodeId, LayerId, Iteration, Time, Time) override {}
+  void sent(const Message&, Time, Time) override {}
+  void received(const Message&, Time, Time) override {}
+
+  // For when nothing is under way.
+  std::vector<Duration> after_warm_up() const {
+    std::vector<Duration> times;
+    for (std::size_t i = kWarmUp; i + 1 < starts_.size(); ++i) {
+      times.push_back(starts_[i + 1] - starts_[i] - updates_[i]);
+    }
+    return times;
+  }
+
+ private:
+  std::vector<Time> starts_;       // by the worker's thread
+  std::vector<Duration> updates_;  // by the loop's
+};
+
+std::vector<Duration> sum_with_sluice(MpiWorld& world, Bytes bytes,
+                                      std::optional<Collective> collective) {
+  Job job;
+  job.layers = lay_out({"sum"}, {bytes / kFloatBytes});
+  job.topology = Topology(world.size(), 1, 0);
+  job.strategy = find_preset("wfbp")->strategy;
+  job.strategy.collective = collective;
+  const Assembly assembly = assemble(std::move(job));
+  IdleLearner learner(assembly.job.layers);
+  const Clock clock;
+  SumTimes times;
+  train_on_mpi({.world = world,
+                .topology = assembly.job.topology,
+                .chunks = *assembly.chunks,
+                .host = *assembly.protocols[world.rank()],
+                .learner = learner,
+                .rule = {},
+                .strategy = assembly.job.strategy,
+                .iterations = kWarmUp + repetitions(bytes) + 1,
+                .clock = clock,
+                .observer = &times,
+                .on_step = {},
+                .on_boundary = {},
+                .warn = [](const std::string&) {}});
+  return times.after_warm_up();
+}
+
+std::vector<Duration> sum_with_mpi(Bytes bytes) {
+  std::vector<float> values(static_cast<std::size_t>(bytes / kFloatBytes));
+  std::vector<Duration> times;
+  const Clock clock;
+  Time start = clock.now();
+  for (Iteration i = 0; i < kWarmUp + repetitions(bytes); ++i) {
+    MPI_Allreduce(MPI_IN_PLACE, values.data(), static_cast<int>(values.size()), MPI_FLOAT, MPI_SUM,
+                  MPI_COMM_WORLD);
+    const Time end = clock.now();
+    if (i >= kWarmUp) {
+      times.push_back(end - start);
+    }
+    start = end;
+  }
+  return times;
+}
+
+void print(const MpiWorld& world, std::string_view name, Bytes bytes,
+           const std::vector<Duration>& times) {
+  if (world.rank() == 0) {
+    fmt::print("{} {} {:.1f}\n", name, bytes, to_us(median(times)));
+    std::fflush(stdout);
+  }
+}
+
+int measure(MpiWorld& world, const std::string& system, const std::vector<Bytes>& sizes) {
+  for (const Bytes bytes : sizes) {
+    if (system == "mpi") {
+      print(world, "mpi", bytes, sum_with_mpi(bytes));
+      continue;
+    }
+    print(world, "auto", bytes, sum_with_sluice(world, bytes, std::nullopt));
+    for (const auto& [collective, name] : kCollectiveNames) {
+      print(world, name, bytes, sum_with_sluice(world, bytes, collective));
+    }
+  }
+  return 0;
+}
+
+int fail(const std::string& why) {
+  fmt::print(stderr, "sluice_allreduce: {}\n", why);
+  return 2;
+}
+
+}  // namespace
+}  // namespace sluice
+
+int main(int argc, char** argv) {
+  const std::vector<std::string> words(argv + 1, argv + argc);
+  std::vector<sluice::Bytes> sizes;
+  for (std::size_t i = 1; i < words.size(); ++i) {
+    sizes.push_back(std::atoll(words[i].c_str()));
+  }
+  if (sizes.empty() || (words[0] != "sluice" && words[0] != "mpi") ||
+      *std::min_element(sizes.begin(), sizes.end()) < sluice::kFloatBytes) {
+    return sluice::fail("expected sluice or mpi, and numbers of bytes from 4 on");
+  }
+  if (!sluice::find_launch()) {
+    return sluice::fail("is to be started by mpirun");
+  }
+  const auto world = sluice::join_mpi([](const std::string& text) { sluice::fail(text); });
+  if (!world) {
+    return sluice::fail(world.error().message());
+  }
+  return sluice::measure(**world, words[0], sizes);
+}

@@ -1,0 +1,43 @@
+#!/usr/bin/python3
+"""How long Gloo's all-reduce takes, by its size: as allreduce.cc measures MPI_Allreduce.
+
+    mpirun ... gloo_allreduce.py BYTES...
+
+Rank 0 prints "gloo BYTES MICROSECONDS" for each.
+"""
+import statistics
+import sys
+import time
+from pathlib import Path
+
+import torch
+import torch.distributed as dist
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "peers"))
+import gloo
+
+WARM_UP = 3
+
+
+def repetitions(size):
+    return min(max((64 << 20) // size, 5), 200)
+
+
+def median_us(size):
+    values, moments = torch.zeros(size // 4), []
+    for _ in range(WARM_UP + repetitions(size) + 1):
+        moments.append(time.monotonic())
+        dist.all_reduce(values)
+    return statistics.median(end - begin for begin, end in zip(moments[WARM_UP:], moments[WARM_UP + 1:])) * 1e6
+
+
+def main():
+    rank, _ = gloo.join()
+    for size in map(int, sys.argv[1:]):
+        microseconds = median_us(size)
+        if rank == 0:
+            print(f"gloo {size} {microseconds:.1f}", flush=True)
+    dist.barrier()
+
+
+main()
