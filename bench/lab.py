@@ -9,6 +9,7 @@ BENCH = Path(__file__).resolve().parent
 ROOT = BENCH.parent
 # Open MPI's ring, where its own choice would be another.
 RING = ["env", "OMPI_MCA_coll_tuned_use_dynamic_rules=1", "OMPI_MCA_coll_tuned_allreduce_algorithm=4"]
+KVSTORE_SPLIT = 1_000_000  # parameters from which on MXNet splits a layer
 LONGEST_S = 1800
 
 
@@ -25,7 +26,9 @@ def execute(words):
         except (OSError, subprocess.TimeoutExpired) as error:
             raise Failure(f"{words[0]}: {error}") from error
     if done.returncode != 0:
-        raise Failure(f"ended with code {done.returncode}: {done.stderr.strip() or 'without a word'}")
+        # Behind a rule, mpirun says at length that something went wrong.
+        said = done.stderr.split("-----")[0].strip() or done.stderr.strip() or "without a word"
+        raise Failure(f"ended with code {done.returncode}: {said}")
     return done.stdout
 
 
@@ -45,6 +48,10 @@ class Lab:
         lab = [self.build / "sluice", "lab", "--hosts", self.hosts, "--rate", self.rate, "--run", record, "--log-level", "error"]
         return execute([*lab, "--", *command])
 
+    def summary(self, command):
+        """Of a replay. Sluice and the peers alike print JSON with `iteration_us`: the mean, the first half of the run left out."""
+        return json.loads(self.run(command))
+
 
 @dataclasses.dataclass(frozen=True)
 class Loopback:
@@ -58,15 +65,15 @@ class Loopback:
 
 @dataclasses.dataclass(frozen=True)
 class Replay:
-    """A profile with its scales, for so many iterations."""
+    """A profile with its scales, for so many iterations; `settings` are further ones, for Sluice alone."""
     profile: Path
     time_scale: float
     param_scale: float
     iterations: int
+    settings: tuple = ()
 
     def sluice(self, preset):
-        return ["sluice", "train", "--preset", preset, "--model", f"replay:{self.profile}", "--iterations", self.iterations,
-                *self.scales(), "--json", "--log-level", "error"]
+        return ["sluice", "train", "--model", f"replay:{self.profile}", "--iterations", self.iterations, *self._settings(preset)]
 
     def ddp(self):
         return [BENCH / "peers/ddp_gloo.py", *self.words()]
@@ -75,16 +82,12 @@ class Replay:
         """As the peers take them."""
         return [self.profile, self.time_scale, self.param_scale, self.iterations]
 
-    def scales(self):
-        return ["--time-scale", self.time_scale, "--param-scale", self.param_scale]
+    def simulate(self, build, preset, cluster):
+        """The summary of the same in virtual time."""
+        return json.loads(execute([build / "sluice", "simulate", "--profile", self.profile, "--cluster", cluster, *self._settings(preset)]))
 
-
-def iteration_ms(text):
-    """Sluice and the peers alike print JSON with the mean time of an iteration, the first half of the run left out."""
-    return json.loads(text)["iteration_us"] / 1000
-
-
-def simulate(build, preset, replay, cluster):
-    """The summary of `sluice simulate`."""
-    return json.loads(execute([build / "sluice", "simulate", "--preset", preset, "--profile", replay.profile, "--cluster", cluster,
-                               *replay.scales(), "--json", "--log-level", "error"]))
+    def _settings(self, preset):
+        # The same layers are to be split as those of the whole model.
+        split = max(1, round(KVSTORE_SPLIT * self.param_scale))
+        return ["--preset", preset, "--time-scale", self.time_scale, "--param-scale", self.param_scale, "--kvstore-split", split,
+                *self.settings, "--json", "--log-level", "error"]
