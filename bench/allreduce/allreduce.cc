@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -75,22 +76,23 @@ std::vector<Duration> sum_with_sluice(MpiWorld& world, Bytes bytes,
   job.strategy = find_preset("wfbp")->strategy;
   job.strategy.collective = collective;
   const Assembly assembly = assemble(std::move(job));
-  IdleLearner learner(assembly.job.layers);
+  std::vector<std::unique_ptr<Learner>> learners;
+  learners.push_back(std::make_unique<IdleLearner>(assembly.job.layers));
+  TrainingState state(assembly.job.topology, learners, *assembly.chunks, assembly.job.strategy, {},
+                      HostId(world.rank()));
   const Clock clock;
   SumTimes times;
-  train_on_mpi({.world = world,
-                .topology = assembly.job.topology,
+  train_on_mpi(world,
+               {.topology = assembly.job.topology,
                 .chunks = *assembly.chunks,
-                .host = *assembly.protocols[world.rank()],
-                .learner = learner,
-                .rule = {},
-                .strategy = assembly.job.strategy,
-                .iterations = kWarmUp + repetitions(bytes) + 1,
+                .hosts = assembly.protocols,
+                .state = state,
+                .last = kWarmUp + repetitions(bytes) + 1,
                 .clock = clock,
                 .observer = &times,
                 .on_step = {},
-                .on_boundary = {},
-                .warn = [](const std::string&) {}});
+                .on_boundary = {}},
+               [](const std::string&) {});
   return times.after_warm_up();
 }
 

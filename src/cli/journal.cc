@@ -16,15 +16,16 @@ Journal::Journal(const Extent& extent, const Clock& clock, Learner& judge, RunFo
       progress_(std::cerr, isatty(STDERR_FILENO) != 0 ? Progress::Style::kTerminal
                                                       : Progress::Style::kPlain) {}
 
-void Journal::on_step(Iteration iteration, double loss) {
+void Journal::on_step(const StepReport& step) {
+  const Iteration iteration = step.iteration;
   Reports& reports = open_[iteration];
-  reports.loss += loss;
+  reports.loss += step.loss;
   if (++reports.count < extent_.workers) {
     return;
   }
   loss_ = reports.loss / static_cast<double>(extent_.workers);
   open_.erase(iteration);
-  full_time_ = trained();
+  full_time_ = trained_at(step.at);
   if (++done_ == extent_.iterations / 2) {
     half_time_ = full_time_;
   }
@@ -46,9 +47,10 @@ void Journal::on_step(Iteration iteration, double loss) {
 }
 
 void Journal::on_boundary(Iteration iterations) {
-  const Time begin = clock_.now();
+  judged_from_ = clock_.now();
+  judged_before_ = judged_;
   evaluation_ = judge_.evaluate();
-  judging_ += clock_.now() - begin;
+  judged_ += clock_.now() - judged_from_;
   progress_.finish();
   if (evaluation_) {
     append({{"step", iterations},

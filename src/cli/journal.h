@@ -9,6 +9,7 @@
 #include "report/progress.h"
 #include "report/run_folder.h"
 #include "runtime/clock.h"
+#include "runtime/stretch.h"
 
 namespace sluice::cli {
 
@@ -33,15 +34,14 @@ class Journal {
  public:
   Journal(const Extent& extent, const Clock& clock, Learner& judge, RunFolder& folder);
 
-  // One worker has done this iteration.
-  void on_step(Iteration iteration, double loss);
+  void on_step(const StepReport& step);
   // The judge's parameters are complete after so many iterations: evaluate them.
   void on_boundary(Iteration iterations);
 
   double loss() const { return loss_; }  // of the last step, mean over the workers
   // The last one, if the judge can make any.
   const std::optional<Evaluation>& evaluation() const { return evaluation_; }
-  Duration trained() const { return clock_.now() - judging_; }  // without the time of evaluations
+  Duration trained() const { return trained_at(clock_.now()); }  // without evaluations
   // Mean time of an iteration, without the first half of them: they may have to warm up.
   Duration steady_iteration() const;
   const std::optional<Error>& error() const { return error_; }
@@ -52,6 +52,9 @@ class Journal {
     double loss = 0;
   };
 
+  Duration trained_at(Time moment) const {
+    return moment - (moment < judged_from_ ? judged_before_ : judged_);
+  }
   void append(const nlohmann::ordered_json& row);
 
   Extent extent_;
@@ -65,7 +68,10 @@ class Journal {
   Iteration done_ = 0;     // by all workers
   Duration half_time_{0};  // when half of the iterations were done
   Duration full_time_{0};  // when the last of them was
-  Duration judging_{0};
+  // Of evaluations: how long all have taken, when the last one began, and how long those before it.
+  Duration judged_{0};
+  Time judged_from_{0};
+  Duration judged_before_{0};
   std::optional<Error> error_;  // the first failure to write
 };
 

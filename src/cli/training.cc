@@ -109,7 +109,7 @@ void Run::train(Assembly assembly, Iteration last, Observer* also) {
                   .on_boundary = {},
                   .boundary_every = training_.extent.per_epoch};
   if (Journal* journal = training_.journal) {
-    stretch.on_step = [=](std::size_t, Iteration t, double loss) { journal->on_step(t, loss); };
+    stretch.on_step = [=](const StepReport& step) { journal->on_step(step); };
     stretch.on_boundary = [=](Iteration t) { journal->on_boundary(t); };
   }
   drive(stretch);

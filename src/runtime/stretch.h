@@ -12,6 +12,14 @@
 
 namespace sluice {
 
+// A worker has done an iteration.
+struct StepReport {
+  std::size_t rank = 0;
+  Iteration iteration = 0;
+  double loss = 0;
+  Time at{0};  // when the process of worker 0 learnt of it
+};
+
 // A stretch of training: in it chunks and protocols stay as they are. Another one may go on with
 // the same state, and with other protocols.
 struct Stretch {
@@ -23,9 +31,9 @@ struct Stretch {
   Iteration last = 0;    // the first that does not run any more
   const Clock& clock;
   Observer* observer = nullptr;
-  // Called after each step of each worker, in the process of worker 0. Calls of this and of
-  // on_boundary come one at a time, from threads of workers.
-  std::function<void(std::size_t rank, Iteration iteration, double loss)> on_step;
+  // Called after each step of each worker, some time later, in the process of worker 0. Calls of
+  // this and of on_boundary come one at a time, from threads of workers.
+  std::function<void(const StepReport& step)> on_step;
   // Called when worker 0 has all parameters of an iteration that is about to run, from its own
   // thread: of every so many iterations, but not of the first of all.
   std::function<void(Iteration iteration)> on_boundary;

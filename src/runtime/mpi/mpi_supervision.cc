@@ -72,9 +72,9 @@ bool MpiSupervision::progress(Landing& landing) {
   return moved;
 }
 
-void MpiSupervision::stepped(const StepReport& step) {
+void MpiSupervision::stepped(std::size_t rank, Iteration iteration, double loss) {
   const std::lock_guard lock(mutex_);
-  own_.push_back(step);
+  own_.push_back({rank, iteration, loss, now()});
 }
 
 void MpiSupervision::finished() {
@@ -132,6 +132,7 @@ void MpiSupervision::hear(int from, Topic topic, const std::string& text) {
     case Topic::kStep: {
       const std::lock_guard lock(mutex_);
       reports_.push_back(decode_step(text));
+      reports_.back().at = heard_[rank];
       return;
     }
     case Topic::kVital:

@@ -12,14 +12,9 @@
 #include "runtime/mpi/mpi_transport.h"
 #include "runtime/mpi/mpi_world.h"
 #include "runtime/mpi/vitals.h"
+#include "runtime/stretch.h"
 
 namespace sluice {
-
-struct StepReport {
-  std::size_t rank = 0;  // of the worker
-  Iteration iteration = 0;
-  double loss = 0;
-};
 
 // Goes with a transport and keeps the processes of a job informed of each other: they tell rank 0
 // of their steps, that they live and where they stand, and when their workers are done. Rank 0 says
@@ -48,7 +43,7 @@ class MpiSupervision final : public Transport {
   std::optional<Duration> patience() const override { return world_.transport.patience(); }
 
   // These come from the workers' threads.
-  void stepped(const StepReport& step);
+  void stepped(std::size_t rank, Iteration iteration, double loss);
   void finished();                        // one of them
   void failed(std::exception_ptr error);  // progress() throws it
 

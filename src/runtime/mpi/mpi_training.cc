@@ -70,7 +70,7 @@ void Session::train(NodeId worker) {
                              .host = *mailbox_,
                              .speaking = speaking_,
                              .stepped = [&](Iteration t, double loss) {
-                               supervision_.stepped({worker.index(), t, loss});
+                               supervision_.stepped(worker.index(), t, loss);
                                pass_on_reports();
                              }});
   try {
@@ -88,7 +88,7 @@ void Session::pass_on_reports() {
   const std::lock_guard lock(speaking_);
   for (const StepReport& step : supervision_.take_reports()) {
     if (stretch_.on_step) {
-      stretch_.on_step(step.rank, step.iteration, step.loss);
+      stretch_.on_step(step);
     }
   }
 }

@@ -74,7 +74,7 @@ void Session::train(NodeId worker) {
                              .stepped = [&](Iteration t, double loss) {
                                const std::lock_guard lock(mutex_);
                                if (stretch_.on_step) {
-                                 stretch_.on_step(worker.index(), t, loss);
+                                 stretch_.on_step({worker.index(), t, loss, stretch_.clock.now()});
                                }
                              }});
   trainer.run();

@@ -127,6 +127,15 @@ TEST_F(MpiTest, TheSummaryTellsThatMpiHasSummed) {
   EXPECT_FALSE(nlohmann::json::parse(merged.out).at("merging").at("groups").empty());
 }
 
+// Steps are timed when they are done, not when rank 0 comes to hear of them, an iteration later.
+TEST_F(MpiTest, AnIterationLastsAsLongAsItsCompute) {
+  folder_.write("net.json", R"({"name": "net", "batch": 1, "layers": [
+      {"name": "a", "params": 10, "forward_us": 100000, "backward_us": 100000}]})");
+  const Outcome outcome = sluice("train --model replay:net.json --iterations 4 --json --run run");
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_GT(nlohmann::json::parse(outcome.out).at("iteration_us"), 0.75 * 200'000);
+}
+
 TEST_F(MpiTest, WhatMpiCannotSumIsRefused) {
   const auto refusal = [&](const std::string& settings) {
     const Outcome outcome = sluice("train --data synthetic --collective native " + settings);

@@ -126,7 +126,7 @@ void run(MpiWorld& world, const Strategy& strategy, Iteration iterations,
                   .first = part.first,
                   .last = last,
                   .clock = clock,
-                  .on_step = [&](std::size_t, Iteration, double) { ++steps; },
+                  .on_step = [&](const StepReport&) { ++steps; },
                   .on_boundary = {}},
                  [](const std::string& text) { std::cerr << text << std::endl; });
   }
