@@ -50,8 +50,11 @@ class End : private Landing {
       : layers_(lay_out({"slice"}, {strategy.slice_params})),
         chunks_(make_chunks(layers_, 1, strategy)),
         slice_(static_cast<std::size_t>(strategy.slice_params)),
-        transport_(
-            {.topology = kTwoHosts, .chunks = chunks_, .clock = clock_, .mailbox = mailbox_}) {}
+        transport_({.topology = kTwoHosts,
+                    .chunks = chunks_,
+                    .first = 0,
+                    .clock = clock_,
+                    .mailbox = mailbox_}) {}
   virtual ~End() = default;
   End(const End&) = delete;
   End& operator=(const End&) = delete;
