@@ -2,7 +2,7 @@
 // through the egress queue and the MPI transport, and every few milliseconds another thread hands
 // it an urgent one.
 //
-//   sluice lab --hosts 2 --rate 1gbit -- sluice_urgent GBPS [PARAMETERS [CREDIT [SLICES]]]
+//   sluice lab --hosts 2 --rate 1gbit -- sluice_urgent GBPS [PARAMETERS [PEER-CREDIT [SLICES]]]
 //
 // GBPS is the rate of the link. Slices have 50,000 parameters, the credit is 400,000 bytes and the
 // urgent ones are 400, unless given. Rank 0 prints when the urgent slices began to be sent and when
@@ -126,7 +126,7 @@ struct Outcome {
 
 class Sender final : public End, private Effects {
  public:
-  explicit Sender(const Strategy& strategy) : End(strategy), egress_(strategy) {}
+  explicit Sender(const Strategy& strategy) : End(strategy), egress_(strategy, kTwoHosts) {}
 
   // Keeps the link full until so many urgent slices have got through.
   Outcome send(std::size_t urgent_slices) {
@@ -256,7 +256,7 @@ int measure(const MpiWorld& world, const std::vector<double>& numbers) {
     return i < numbers.size() ? numbers[i] : otherwise;
   };
   strategy.slice_params = std::llround(number(1, static_cast<double>(strategy.slice_params)));
-  strategy.credit = std::llround(number(2, static_cast<double>(strategy.credit)));
+  strategy.peer_credit = std::llround(number(2, static_cast<double>(strategy.peer_credit)));
   const auto slices = static_cast<std::size_t>(number(3, 400));
   if (world.size() != 2) {
     return fail("takes two processes");

@@ -103,7 +103,7 @@ Host::Host(const Job& job, std::shared_ptr<const ChunkMap> chunks, HostId self)
     : topology_(job.topology),
       self_(self),
       nodes_(job.topology.nodes()),
-      egress_(job.strategy),
+      egress_(job.strategy, job.topology),
       workbench_(job.strategy.order, job.server_threads) {
   for (const NodeId id : topology_.nodes_on(self)) {
     if (topology_.is_worker(id)) {

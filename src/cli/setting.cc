@@ -63,8 +63,12 @@ void for_each_value(Visit visit) {
       "partition kvstore: parameters from which on a layer is split over all servers",
       [](auto& s) -> auto& { return s.kvstore_split_params; });
   visit(
-      "credit", count, "bytes that a host hands to the network before they are confirmed",
+      "credit", count,
+      "order priority: bytes that a host hands to the network before they are confirmed",
       [](auto& s) -> auto& { return s.credit; });
+  visit(
+      "peer-credit", count, "likewise for each other host, in any order",
+      [](auto& s) -> auto& { return s.peer_credit; });
   visit(
       "segment", count, "parameters from which on an all-reduce sums a piece in segments",
       [](auto& s) -> auto& { return s.segment_params; });

@@ -1,13 +1,15 @@
 #pragma once
 
-#include <algorithm>
+#include <compare>
 #include <cstdint>
-#include <deque>
+#include <limits>
 #include <optional>
 #include <utility>
 #include <vector>
 
 #include "base/check.h"
+#include "base/heap.h"
+#include "base/slots.h"
 #include "model/strategy.h"
 
 namespace sluice {
@@ -17,104 +19,117 @@ namespace sluice {
 // Items wait in the order of (urgency, arrival), or of arrival alone; the least value is the most
 // urgent. An item is admitted while the cost of all admitted items stays within the budget; an item
 // dearer than the whole budget is admitted alone. Costs come back with give_back().
+//
+// The channel may have lanes, each with a budget of its own beside the common one. A full lane
+// holds up what is behind it in the same lane only.
 template <class T>
 class AdmissionQueue {
  public:
-  AdmissionQueue(Order order, std::int64_t budget) : order_(order), budget_(budget) {}
+  static constexpr std::int64_t kUnbounded = std::numeric_limits<std::int64_t>::max();
 
-  void push(std::uint64_t urgency, std::int64_t cost, T item) {
-    bucket_of(order_ == Order::kPriority ? urgency : 0)
-        .entries.push_back({next_sequence_++, cost, std::move(item)});
-    waiting_.push_back(true);
+  AdmissionQueue(Order order, std::int64_t budget, std::size_t lanes = 1,
+                 std::int64_t lane_budget = kUnbounded)
+      : order_(order), common_(budget), lanes_(lanes, Lane(lane_budget)) {}
+
+  void push(std::uint64_t urgency, std::int64_t cost, T item, std::size_t lane = 0) {
+    const Key key{order_ == Order::kPriority ? urgency : 0, next_sequence_++};
+    Lane& its = lanes_[lane];
+    const Waiting entry{items_.put(std::move(item)), its.arrived++, cost};
+    const bool first = its.queue.empty() || key < its.queue.key();
+    its.queue.push(key, entry);
+    ++waiting_;
+    if (first) {
+      stand_for(lane);
+    }
   }
 
-  // The item whose turn it is, if the budget allows it.
+  // The item whose turn it is, if the budgets allow it.
   std::optional<T> take() {
-    if (buckets_.empty()) {
-      return std::nullopt;
+    while (!heads_.empty()) {
+      const std::size_t lane = heads_.value();
+      Lane& its = lanes_[lane];
+      const bool stale = its.queue.empty() || !(its.queue.key() == heads_.key());
+      if (stale || !its.budget.admits(its.queue.value().cost)) {
+        heads_.pop();
+        continue;
+      }
+      if (!common_.admits(its.queue.value().cost)) {
+        return std::nullopt;
+      }
+      heads_.pop();
+      return admit(lane);
     }
-    Bucket& bucket = buckets_.back();
-    Entry& entry = bucket.entries[bucket.head];
-    if (spent_ > 0 && spent_ + entry.cost > budget_) {
-      return std::nullopt;
-    }
-    note_departure(entry.sequence);
-    spent_ += entry.cost;
-    ++admitted_;
-    std::optional<T> item(std::move(entry.item));
-    if (++bucket.head == bucket.entries.size()) {
-      retire_last();
-    }
-    return item;
+    return std::nullopt;
   }
 
-  void give_back(std::int64_t cost) {
-    check(cost <= spent_, "no more budget comes back than was spent");
-    spent_ -= cost;
+  void give_back(std::int64_t cost, std::size_t lane = 0) {
+    common_.give_back(cost);
+    lanes_[lane].budget.give_back(cost);
+    stand_for(lane);
   }
 
-  std::int64_t spent() const { return spent_; }
-  std::size_t waiting() const { return static_cast<std::size_t>(next_sequence_) - admitted_; }
-  // Items that were admitted before one that had come earlier.
+  std::int64_t spent() const { return common_.spent; }
+  std::size_t waiting() const { return waiting_; }
+  // Items that were admitted before it was their turn in their lane by arrival.
   std::int64_t overtakings() const { return overtakings_; }
 
  private:
-  struct Entry {
+  struct Key {
+    std::uint64_t urgency;
     std::uint64_t sequence;
+    auto operator<=>(const Key&) const = default;
+  };
+  struct Waiting {
+    std::uint32_t item;
+    std::uint64_t arrival;  // in its lane
     std::int64_t cost;
-    T item;
   };
-  // Items of equal urgency in the order of arrival; those before head have left.
-  struct Bucket {
-    std::uint64_t urgency = 0;
-    std::size_t head = 0;
-    std::vector<Entry> entries;
+  struct Budget {
+    explicit Budget(std::int64_t limit) : limit(limit) {}
+    bool admits(std::int64_t cost) const { return spent == 0 || cost <= limit - spent; }
+    void give_back(std::int64_t cost) {
+      check(cost <= spent, "no more budget comes back than was spent");
+      spent -= cost;
+    }
+    std::int64_t limit;
+    std::int64_t spent = 0;
+  };
+  struct Lane {
+    explicit Lane(std::int64_t limit) : budget(limit) {}
+    Budget budget;
+    std::uint64_t arrived = 0;
+    std::uint64_t admitted = 0;
+    Heap<Key, Waiting> queue;
   };
 
-  Bucket& bucket_of(std::uint64_t urgency) {
-    const auto place =
-        std::lower_bound(buckets_.begin(), buckets_.end(), urgency,
-                         [](const Bucket& bucket, std::uint64_t u) { return bucket.urgency > u; });
-    if (place != buckets_.end() && place->urgency == urgency) {
-      return *place;
+  // Lets the head of a lane compete. What competes in vain, or twice, is dropped in take().
+  void stand_for(std::size_t lane) {
+    const Lane& its = lanes_[lane];
+    if (!its.queue.empty() && its.budget.admits(its.queue.value().cost)) {
+      heads_.push(its.queue.key(), static_cast<std::uint32_t>(lane));
     }
-    Bucket fresh;
-    if (!spare_.empty()) {
-      fresh = std::move(spare_.back());
-      spare_.pop_back();
-    }
-    fresh.urgency = urgency;
-    return *buckets_.insert(place, std::move(fresh));
   }
 
-  // Keeps the memory of an empty bucket for the next one.
-  void retire_last() {
-    Bucket& bucket = buckets_.back();
-    bucket.head = 0;
-    bucket.entries.clear();
-    spare_.push_back(std::move(bucket));
-    buckets_.pop_back();
-  }
-
-  // waiting_ has a flag for each item from the oldest one that still waits on.
-  void note_departure(std::uint64_t sequence) {
-    const std::uint64_t oldest = next_sequence_ - waiting_.size();
-    overtakings_ += sequence != oldest ? 1 : 0;
-    waiting_[sequence - oldest] = false;
-    while (!waiting_.empty() && !waiting_.front()) {
-      waiting_.pop_front();
-    }
+  T admit(std::size_t lane) {
+    Lane& its = lanes_[lane];
+    const Waiting entry = its.queue.value();
+    its.queue.pop();
+    --waiting_;
+    overtakings_ += entry.arrival > its.admitted++ ? 1 : 0;
+    its.budget.spent += entry.cost;
+    common_.spent += entry.cost;
+    stand_for(lane);
+    return items_.take(entry.item);
   }
 
   Order order_;
-  std::int64_t budget_;
-  std::int64_t spent_ = 0;
+  Budget common_;
+  std::vector<Lane> lanes_;
+  Heap<Key, std::uint32_t> heads_;  // the lanes that may have their turn, by their first items
+  Slots<T> items_;
   std::uint64_t next_sequence_ = 0;
-  std::size_t admitted_ = 0;
+  std::size_t waiting_ = 0;
   std::int64_t overtakings_ = 0;
-  std::vector<Bucket> buckets_;  // none is empty; the most urgent is the last
-  std::vector<Bucket> spare_;
-  std::deque<bool> waiting_;
 };
 
 }  // namespace sluice

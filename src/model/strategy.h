@@ -130,7 +130,8 @@ struct Strategy {
   std::int64_t slice_params = 50'000;             // partition slice: at most so many parameters
   std::int64_t kvstore_split_params = 1'000'000;  // partition kvstore: split from this size on
   Merge merge = Merge::kOptimal;                  // partition merged: how to group the layers
-  Bytes credit = 400'000;          // handed to the network and not yet confirmed, per host
+  Bytes credit = 600'000;  // order priority: handed to the network and not yet confirmed, per host
+  Bytes peer_credit = 200'000;     // likewise to one other host, in any order
   bool local_aggregation = false;  // the workers of a machine sum their gradients first
   bool staggered = true;  // each worker begins a layer with another chunk; false: as P3 does
   std::uint64_t seed = 1;

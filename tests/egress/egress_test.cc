@@ -34,7 +34,7 @@ Message message_of(std::uint32_t priority, Iteration iteration, Bytes bytes) {
 TEST(Egress, AnEarlierIterationGoesBeforeAnEarlierLayer) {
   Strategy strategy;
   strategy.credit = 1;
-  Egress egress(strategy);
+  Egress egress(strategy, Topology(2, 1, 0));
   HeldNetwork network;
   egress.send(message_of(9, 1, 8), {}, network);
   egress.send(message_of(0, 2, 8), {}, network);
@@ -43,11 +43,41 @@ TEST(Egress, AnEarlierIterationGoesBeforeAnEarlierLayer) {
   EXPECT_EQ(network.handed.back(), message_of(7, 1, 8));
 }
 
+TEST(Egress, OnePeerDoesNotHoldUpTheOthers) {
+  Strategy strategy;
+  strategy.peer_credit = 8;
+  Egress egress(strategy, Topology(3, 1, 0));
+  HeldNetwork network;
+  for (const std::size_t to : {1, 1, 2}) {
+    Message message = message_of(0, 1, 8);
+    message.to = NodeId(to);
+    egress.send(message, {}, network);
+  }
+  ASSERT_EQ(network.handed.size(), 2);
+  EXPECT_EQ(network.handed.back().to, NodeId(2));
+}
+
+// Nobody can be urgent in a queue that goes by arrival: only the peers' credit counts.
+TEST(Egress, WithoutPriorityTheCommonCreditDoesNotCount) {
+  Strategy strategy;
+  strategy.order = Order::kFifo;
+  strategy.credit = 1;
+  Egress egress(strategy, Topology(3, 1, 0));
+  HeldNetwork network;
+  for (const std::size_t to : {1, 2}) {
+    Message message = message_of(0, 1, 8);
+    message.to = NodeId(to);
+    egress.send(message, {}, network);
+  }
+  EXPECT_EQ(network.handed.size(), 2);
+}
+
 // With priority, nothing is handed over while something more urgent waits.
 RC_GTEST_PROP(EgressProperties, NothingPassesTheMoreUrgent, ()) {
   Strategy strategy;
   strategy.credit = *rc::gen::inRange<Bytes>(1, 100);
-  Egress egress(strategy);
+  strategy.peer_credit = strategy.credit;
+  Egress egress(strategy, Topology(2, 1, 0));
   HeldNetwork network;
   std::multiset<std::uint64_t> waiting;
   std::size_t seen = 0;

@@ -133,6 +133,11 @@ class JoinedWorld final : public MpiWorld {
   int size_ = 1;
 };
 
+// Open MPI would put a large message into a socket as one piece, and everything else between the
+// two processes would wait behind it, also the permission to send what is urgent. Other MPIs do not
+// know the name; who has set it keeps the value.
+void ask_for_short_pieces() { setenv("OMPI_MCA_btl_tcp_rdma_pipeline_frag_size", "131072", 0); }
+
 }  // namespace
 
 Result<std::unique_ptr<MpiWorld>> join_mpi(Warn warn) {
@@ -145,6 +150,7 @@ Result<std::unique_ptr<MpiWorld>> join_mpi(Warn warn) {
                       "reach the launcher",
                       rank_on_host(launch->rank)));
     });
+    ask_for_short_pieces();
     int provided = MPI_THREAD_SINGLE;
     MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided);
     if (provided < MPI_THREAD_FUNNELED) {
