@@ -74,6 +74,7 @@ RC_GTEST_PROP(PipelineEquations, UnlimitedResourcesAreEquation3, ()) {
   cluster.header_bytes = 0;
   cluster.reduce_ns_per_byte = 0;
   cluster.update_ns_per_byte = 1;
+  cluster.server_threads = 8;  // or a hop would wait for the update of another iteration
   const Profile profile = profile_of({1000}, whole(1, 20), whole(1, 20));
   const Duration update = from_us(4);
   const auto depth = *rc::gen::inRange<Iteration>(1, 5);

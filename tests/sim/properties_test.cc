@@ -130,13 +130,16 @@ RC_GTEST_PROP(SimulationProperties, MoreBandwidthNeverCostsMoreThanTheTripOfASli
 // Watches what a host hands to its driver.
 class CreditWatch final : public Protocol {
  public:
-  CreditWatch(Protocol& inner, const Topology& topology, HostId self, Bytes credit)
-      : inner_(inner), topology_(topology), self_(self), credit_(credit) {}
+  CreditWatch(Protocol& inner, const Topology& topology, HostId self, const Strategy& strategy)
+      : inner_(inner),
+        topology_(topology),
+        self_(self),
+        strategy_(strategy),
+        to_peers_(topology.hosts()) {}
 
   void handle(const Event& event, Effects& effects) override {
     if (const auto* sent = std::get_if<Sent>(&event)) {
-      in_flight_ -= sent->message.payload_bytes;
-      messages_ -= sent->message.payload_bytes > 0 ? 1 : 0;
+      count(sent->message, -1);
     }
     Watch watch(*this, effects);
     inner_.handle(event, watch);
@@ -149,9 +152,10 @@ class CreditWatch final : public Protocol {
     Watch(CreditWatch& owner, Effects& driver) : owner_(owner), driver_(driver) {}
     void send(const Message& message, Payload payload) override {
       if (owner_.topology_.host_of(message.to) != owner_.self_) {
-        owner_.in_flight_ += message.payload_bytes;
-        owner_.messages_ += message.payload_bytes > 0 ? 1 : 0;
-        RC_ASSERT(owner_.in_flight_ <= owner_.credit_ || owner_.messages_ == 1);
+        owner_.count(message, 1);
+        RC_ASSERT(owner_.to_peers_[owner_.peer_of(message)].within(owner_.strategy_.peer_credit));
+        RC_ASSERT(owner_.strategy_.order == Order::kFifo ||
+                  owner_.to_all_.within(owner_.strategy_.credit));
       }
       driver_.send(message, std::move(payload));
     }
@@ -169,12 +173,28 @@ class CreditWatch final : public Protocol {
     Effects& driver_;
   };
 
+  struct InFlight {
+    bool within(Bytes credit) const { return bytes <= credit || messages == 1; }
+    Bytes bytes = 0;
+    int messages = 0;  // with a payload
+  };
+
+  std::size_t peer_of(const Message& message) const {
+    return topology_.host_of(message.to).index();
+  }
+  void count(const Message& message, int sign) {
+    for (InFlight* in_flight : {&to_all_, &to_peers_[peer_of(message)]}) {
+      in_flight->bytes += sign * message.payload_bytes;
+      in_flight->messages += message.payload_bytes > 0 ? sign : 0;
+    }
+  }
+
   Protocol& inner_;
   Topology topology_;
   HostId self_;
-  Bytes credit_;
-  Bytes in_flight_ = 0;
-  int messages_ = 0;  // with a payload
+  Strategy strategy_;
+  InFlight to_all_;
+  std::vector<InFlight> to_peers_;
 };
 
 RC_GTEST_PROP(SimulationProperties, BytesInFlightStayWithinTheCredit, ()) {
@@ -185,7 +205,7 @@ RC_GTEST_PROP(SimulationProperties, BytesInFlightStayWithinTheCredit, ()) {
   std::vector<Protocol*> protocols;
   for (std::size_t h = 0; h < assembly.hosts.size(); ++h) {
     watches.push_back(std::make_unique<CreditWatch>(*assembly.hosts[h], world.cluster.topology,
-                                                    HostId(h), strategy.credit));
+                                                    HostId(h), strategy));
     protocols.push_back(watches.back().get());
   }
   simulate({.profile = world.profile,

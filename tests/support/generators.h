@@ -66,6 +66,7 @@ inline Strategy any_strategy() {
   strategy.slice_params = *between(50, 2000);
   strategy.kvstore_split_params = *between(100, 3000);
   strategy.credit = *between(1, 10'000);
+  strategy.peer_credit = *between(1, 10'000);
   strategy.seed = static_cast<std::uint64_t>(*between(0, 1000));
   return strategy;
 }
