@@ -70,7 +70,8 @@ void for_each_value(Visit visit) {
       "peer-credit", count, "likewise for each other host, in any order",
       [](auto& s) -> auto& { return s.peer_credit; });
   visit(
-      "segment", count, "parameters from which on an all-reduce sums a piece in segments",
+      "segment", count,
+      "parameters of each rank in a segment; an all-reduce sums longer pieces in segments",
       [](auto& s) -> auto& { return s.segment_params; });
   visit(
       "local-aggregation", Form::on_or_off(),

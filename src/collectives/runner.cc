@@ -46,7 +46,8 @@ CollectiveRunner::CollectiveRunner(const Strategy& strategy, std::vector<Collect
 
 std::size_t CollectiveRunner::segments_of(ChunkId chunk) const {
   const std::int64_t params = (*chunks_)[chunk].range.size();
-  const std::int64_t most = strategy_.sparse() ? params : strategy_.segment_params;
+  const auto ranks = static_cast<std::int64_t>(party_.size());
+  const std::int64_t most = strategy_.sparse() ? params : strategy_.segment_params * ranks;
   return static_cast<std::size_t>((params + most - 1) / most);
 }
 

@@ -138,6 +138,8 @@ std::vector<Step> network_steps(const Spec& spec) {
     on_host("ip link set lo up");
     on_host(fmt::format("ip address add {}/24 dev eth0", address_of(h)));
     on_host("ip link set eth0 up");
+    // Cubic is what clusters run, whatever this machine prefers.
+    on_host(fmt::format("ip route replace {} dev eth0 congctl cubic", kSubnet));
     if (spec.rates[h].has_value()) {
       steps.push_back({{}, limit(port, *spec.rates[h])});
       steps.push_back({h, limit("eth0", *spec.rates[h])});
