@@ -14,6 +14,7 @@ int simulate(const Settings& settings);
 int presets(const Settings& settings);
 int models(const Settings& settings);
 int doctor(const Settings& settings);
+int probe(const Settings& settings);
 // The command is what stands behind "--".
 int lab(const Settings& settings, const std::vector<std::string>& command);
 

@@ -12,6 +12,7 @@
 
 #include "cli/commands.h"
 #include "cli/console.h"
+#include "cli/network.h"
 #include "compute/data/idx.h"
 #include "compute/torch/torch_learner.h"
 #include "report/table.h"
@@ -88,6 +89,9 @@ void add_transports(std::vector<Finding>& findings) {
 }  // namespace
 
 int doctor(const Settings& settings) {
+  if (settings.on("net")) {
+    return check_network(settings);
+  }
   std::vector<Finding> findings;
   add_build(findings);
   add_machine(findings);

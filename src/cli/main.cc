@@ -37,8 +37,10 @@ constexpr std::array kCommands{
           alone<simulate>},
     Entry{"presets", "List the known ways to synchronise", Command::kShow, alone<presets>},
     Entry{"models", "List the models that can be trained", Command::kShow, alone<models>},
-    Entry{"doctor", "Show what was built in, what is missing and how to get it", Command::kShow,
-          alone<doctor>},
+    Entry{"doctor", "Show what was built in, what is missing and how to get it; check the network",
+          Command::kDoctor, alone<doctor>},
+    Entry{"probe", "Measure the machines and their network under mpirun, for simulate",
+          Command::kProbe, alone<probe>},
     Entry{"lab", "Run a command on an emulated cluster: lab [SETTINGS] -- COMMAND ...",
           Command::kLab, lab},
 };
@@ -142,7 +144,7 @@ int run(Words words) {
   for (const Entry& command : kCommands) {
     CLI::App* sub = app.add_subcommand(command.name, command.help);
     add_options(*sub, command.takes);
-    if (command.takes != Command::kShow) {
+    if (command.takes != Command::kShow && command.takes != Command::kDoctor) {
       const std::string help = "TOML file with any of these settings; flags win over it";
       sub->add_option("--config", help)->type_name("FILE");
     }

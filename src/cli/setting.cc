@@ -15,6 +15,8 @@ constexpr unsigned kSimulate = static_cast<unsigned>(Command::kSimulate);
 constexpr unsigned kRuns = kTrain | kSimulate;
 constexpr unsigned kShow = static_cast<unsigned>(Command::kShow);
 constexpr unsigned kLab = static_cast<unsigned>(Command::kLab);
+constexpr unsigned kDoctor = static_cast<unsigned>(Command::kDoctor);
+constexpr unsigned kProbe = static_cast<unsigned>(Command::kProbe);
 
 constexpr std::int64_t kMost = 1'000'000'000'000;
 
@@ -27,9 +29,10 @@ std::vector<std::string> words_of(const NameTable& names) {
   return words;
 }
 
-std::vector<std::string> collective_words() {
+// The collectives, and a word for none of them.
+std::vector<std::string> collectives_or(const std::string& other) {
   std::vector<std::string> words = words_of(kCollectiveNames);
-  words.insert(words.begin(), "auto");
+  words.insert(words.begin(), other);
   return words;
 }
 
@@ -152,7 +155,7 @@ std::vector<Setting> all_settings() {
        "partition merged: the best groups of layers, or those of MG-WFBP's greedy rule"},
       {"deal", kRuns, Form::word({"staggered", "round-robin"}), "staggered",
        "whether each worker begins a layer with another piece"},
-      {"collective", kRuns, Form::word(collective_words()), "auto",
+      {"collective", kRuns, Form::word(collectives_or("auto")), "auto",
        "how an all-reduce is done; auto: the cheapest for each piece; native: MPI_Allreduce"},
 
       {"model", kTrain, Form::text(), "lenet",
@@ -196,14 +199,22 @@ std::vector<Setting> all_settings() {
       {"rate-of", kLab, Form::text(), "",
        "hosts with another rate, counted from 0, for instance 2=500mbit,3=none"},
 
+      {"net", kDoctor, Form::on_or_off(), false,
+       "measure the links between all processes instead; start it with mpirun"},
+
+      {"out", kProbe, Form::text(), nullptr, "TOML file to write, for simulate --cluster"},
+      {"allreduce", kProbe, Form::word(collectives_or("none")), "none",
+       "the collective whose a + b*M is to replace the network in that file"},
+
       {"seed", kRuns, Form::integer(0, INT64_MAX), 1,
        "fixes the first parameters, the order of the samples and all chances"},
       {"run", kRuns | kLab, Form::text(), "",
        "folder for the record of the run; must be new or empty"},
       {"trace", kRuns, Form::text(), "",
        "write a Chrome trace to this file; without a name: trace.json in the run's folder", "auto"},
-      {"json", kRuns | kShow, Form::on_or_off(), false, "print the result as JSON"},
-      {"log-level", kRuns | kShow | kLab,
+      {"json", kRuns | kShow | kDoctor | kProbe, Form::on_or_off(), false,
+       "print the result as JSON"},
+      {"log-level", kRuns | kShow | kLab | kDoctor | kProbe,
        Form::word({"trace", "debug", "info", "warn", "error", "off"}), "info",
        "what to say on standard error"},
   };

@@ -10,7 +10,14 @@
 namespace sluice::cli {
 
 // Commands that take the same settings; values are bits of a set.
-enum class Command : std::uint8_t { kTrain = 1, kSimulate = 2, kShow = 4, kLab = 8 };
+enum class Command : std::uint8_t {
+  kTrain = 1,
+  kSimulate = 2,
+  kShow = 4,
+  kLab = 8,
+  kDoctor = 16,
+  kProbe = 32,
+};
 
 // One thing that a user can set: the flag --KEY, and KEY in a configuration file.
 struct Setting {

@@ -84,4 +84,26 @@ Result<Cluster> read_cluster(const std::string& path) {
   return text ? parse_cluster(*text, path) : text.error();
 }
 
+std::string to_toml(const AllReduceCost& cost) {
+  return fmt::format("[allreduce]\nstartup_us = {}\nns_per_byte = {}\n", to_us(cost.startup),
+                     cost.ns_per_byte);
+}
+
+std::string to_toml(const Cluster& cluster) {
+  const Topology& topology = cluster.topology;
+  const bool apart = topology.hosts() > topology.worker_hosts();
+  std::string toml = fmt::format("hosts = {}\nworkers_per_host = {}\nservers = {}\n",
+                                 topology.worker_hosts(), topology.workers_per_host(),
+                                 apart ? fmt::format("{}", topology.servers()) : "\"per-host\"");
+  if (cluster.bandwidth_gbps > 0) {
+    toml += fmt::format("bandwidth_gbps = {}\n", cluster.bandwidth_gbps);
+  }
+  toml += fmt::format(
+      "latency_us = {}\nreduce_ns_per_byte = {}\nupdate_ns_per_byte = {}\ncode_ns_per_byte = {}\n"
+      "server_threads = {}\nheader_bytes = {}\nsync_us = {}\n",
+      to_us(cluster.latency), cluster.reduce_ns_per_byte, cluster.update_ns_per_byte,
+      cluster.code_ns_per_byte, cluster.server_threads, cluster.header_bytes, to_us(cluster.sync));
+  return toml + (cluster.allreduce ? to_toml(*cluster.allreduce) : "");
+}
+
 }  // namespace sluice

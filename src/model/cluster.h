@@ -40,5 +40,8 @@ struct Cluster {
 // Reads the TOML cluster format; errors name the file and the key.
 Result<Cluster> read_cluster(const std::string& path);
 Result<Cluster> parse_cluster(const std::string& text, const std::string& source);
+// The same cluster in that format.
+std::string to_toml(const Cluster& cluster);
+std::string to_toml(const AllReduceCost& cost);  // the table [allreduce] alone
 
 }  // namespace sluice

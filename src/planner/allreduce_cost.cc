@@ -42,20 +42,23 @@ Duration network_time(const Job& job, const Cluster& cluster, std::int64_t param
 // Enough to fill what is to be filled: beyond it the time is proportional to the size.
 constexpr std::int64_t kMostMeasured = 4'000'000;
 constexpr Iteration kIterations = 8;
+// Small sums are short and vary most: more of them.
+constexpr std::int64_t kManyParams = 1 << 16;
+constexpr Iteration kShortIterations = 24;
 
 }  // namespace
 
 // With y = a + b*x and weights w = 1/y^2, the normal equations are
 //   a*sum(w) + b*sum(w*x) = sum(w*y),   a*sum(w*x) + b*sum(w*x^2) = sum(w*x*y).
-AllReduceCost fit_allreduce(std::span<const AllReduceSample> samples) {
+AllReduceCost fit_allreduce(std::span<const Timing> timings) {
   double s = 0;
   double sx = 0;
   double sxx = 0;
   double sy = 0;
   double sxy = 0;
-  for (const AllReduceSample& sample : samples) {
-    const auto x = static_cast<double>(sample.bytes);
-    const double y = std::max(to_us(sample.time), 1e-6) * 1e3;
+  for (const Timing& timing : timings) {
+    const auto x = static_cast<double>(timing.bytes);
+    const double y = std::max(to_us(timing.median), 1e-6) * 1e3;
     const double w = 1 / (y * y);
     s += w;
     sx += w * x;
@@ -73,11 +76,15 @@ AllReduceCost fit_allreduce(std::span<const AllReduceSample> samples) {
   return b < 0 ? AllReduceCost{from_ns(sy / s), 0} : AllReduceCost{from_ns(a), b};
 }
 
+double relative_error(const AllReduceCost& cost, const Timing& timing) {
+  return to_us(cost.time(timing.bytes)) / to_us(timing.median) - 1;
+}
+
 AllReduceCost simulated_allreduce(const Job& job, const Cluster& cluster) {
   if (cluster.allreduce.has_value() && !job.strategy.coded()) {
     return {cluster.allreduce->startup + cluster.sync, cluster.allreduce->ns_per_byte};
   }
-  std::vector<AllReduceSample> samples;
+  std::vector<Timing> samples;
   for (const std::int64_t params : sizes_for(job.layers, total_params(job.layers))) {
     const Bytes sent = coded_size(job.strategy, params, 1);
     const Bytes bytes = params * kFloatBytes;
@@ -88,19 +95,24 @@ AllReduceCost simulated_allreduce(const Job& job, const Cluster& cluster) {
   return fit_allreduce(samples);
 }
 
-AllReduceCost measured_allreduce(const Job& job, const TrainAside& train) {
-  std::vector<AllReduceSample> samples;
-  for (const std::int64_t params : sizes_for(job.layers, kMostMeasured)) {
+std::vector<Timing> allreduce_timings(const Job& job, std::span<const std::int64_t> sizes,
+                                      const TrainAside& train) {
+  std::vector<Timing> timings;
+  for (const std::int64_t params : sizes) {
     Job alone = job;
     alone.layers = lay_out({"sum"}, {params});
     alone.strategy.partition = Partition::kWhole;
     alone.groups = {};
     alone.first = 0;
     LayerTimes times(job.topology.workers(), 1);
-    train(assemble(std::move(alone)), kIterations, times);
-    samples.push_back({params * kFloatBytes, times.iteration()});
+    train(assemble(std::move(alone)), params > kManyParams ? kIterations : kShortIterations, times);
+    timings.push_back(timing_of(params * kFloatBytes, times.iterations()));
   }
-  return fit_allreduce(samples);
+  return timings;
+}
+
+AllReduceCost measured_allreduce(const Job& job, const TrainAside& train) {
+  return fit_allreduce(allreduce_timings(job, sizes_for(job.layers, kMostMeasured), train));
 }
 
 }  // namespace sluice

@@ -6,20 +6,19 @@
 
 #include "algorithms/assembly.h"
 #include "model/cluster.h"
+#include "model/timing.h"
 #include "protocol/observer.h"
 
 namespace sluice {
 
 // What it takes to synchronise M bytes of gradients over all workers, update included: a + b*M.
 
-struct AllReduceSample {
-  Bytes bytes = 0;
-  Duration time{0};
-};
+// The line with the least sum of squared relative errors of the medians, so that small sizes settle
+// a and large ones b. Neither is negative. Needs two sizes.
+AllReduceCost fit_allreduce(std::span<const Timing> timings);
 
-// The line with the least sum of squared relative errors, so that small sizes settle a and large
-// ones b. Neither is negative. Needs two sizes.
-AllReduceCost fit_allreduce(std::span<const AllReduceSample> samples);
+// How far a line is from what was measured: (a + b*M) / median - 1.
+double relative_error(const AllReduceCost& cost, const Timing& timing);
 
 // As the simulator charges it for M bytes of gradients before they are packed: by the cluster's
 // [allreduce] table, or fitted to the job's collective (the cheapest for each size, if it names
@@ -31,7 +30,10 @@ using TrainAside =
     std::function<void(const Assembly& assembly, Iteration last, Observer& observer)>;
 
 // As it is: sums of several sizes go through the engine itself, with the job's workers and
-// strategy.
+// strategy, and the first worker of this process takes the times.
+std::vector<Timing> allreduce_timings(const Job& job, std::span<const std::int64_t> sizes,
+                                      const TrainAside& train);
+// The line for sums as large as the job's layers.
 AllReduceCost measured_allreduce(const Job& job, const TrainAside& train);
 
 }  // namespace sluice

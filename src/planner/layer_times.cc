@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/median.h"
+
 namespace sluice {
 
 void LayerTimes::computed(NodeId worker, LayerId layer, Iteration iteration, Phase phase,
@@ -38,18 +40,19 @@ Duration LayerTimes::mean(std::size_t layer, std::vector<Sum> Seen::*pass) const
   return all.count > 0 ? all.time / all.count : Duration{0};
 }
 
-Duration LayerTimes::iteration() const {
-  const std::vector<Time>& starts = workers_.front().starts;
+std::vector<Duration> LayerTimes::iterations() const {
+  const auto seen =
+      std::ranges::find_if(workers_, [](const Seen& worker) { return !worker.starts.empty(); });
   std::vector<Duration> lengths;
-  for (std::size_t i = 2; i < starts.size(); ++i) {
-    lengths.push_back(starts[i] - starts[i - 1]);
+  for (std::size_t i = 2; seen != workers_.end() && i < seen->starts.size(); ++i) {
+    lengths.push_back(seen->starts[i] - seen->starts[i - 1]);
   }
-  if (lengths.empty()) {
-    return Duration{0};
-  }
-  const auto middle = lengths.begin() + static_cast<std::ptrdiff_t>(lengths.size() / 2);
-  std::nth_element(lengths.begin(), middle, lengths.end());
-  return *middle;
+  return lengths;
+}
+
+Duration LayerTimes::iteration() const {
+  const std::vector<Duration> lengths = iterations();
+  return lengths.empty() ? Duration{0} : median_of(lengths);
 }
 
 }  // namespace sluice

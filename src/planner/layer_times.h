@@ -21,11 +21,13 @@ class LayerTimes final : public Observer {
   void received(const Message&, Time, Time) override {}
   void worked(const Work&, Time, Time) override {}
 
-  // Both are for when nothing is under way, and zero where fewer than three iterations were seen.
+  // All are for when nothing is under way, and zero or empty where fewer than three iterations were
+  // seen.
 
   // Forward and backward of each layer, mean over workers and iterations.
   Profile profile(const std::vector<Layer>& layers) const;
-  // Start of forward to start of forward on the first worker, median over the iterations.
+  // Start of forward to start of forward on the first worker that was seen, and the median of it.
+  std::vector<Duration> iterations() const;
   Duration iteration() const;
 
  private:

@@ -133,5 +133,42 @@ RC_GTEST_PROP(ClusterProperty, AnyChangeOfAByteGivesAClusterOrOneLine, (char byt
   RC_ASSERT(complaint(text).find('\n') == std::string::npos);
 }
 
+RC_GTEST_PROP(ClusterTest, ComesBackFromItsToml, ()) {
+  const auto number = [](int most) { return *rc::gen::inRange(1, most) / 1024.0; };
+  const auto count = [](std::size_t least) { return *rc::gen::inRange<std::size_t>(least, 9); };
+  Cluster cluster;
+  cluster.topology = Topology(count(1), count(1), count(0));
+  cluster.bandwidth_gbps = number(100'000);
+  cluster.latency = from_us(number(1'000'000));
+  cluster.reduce_ns_per_byte = number(5000);
+  cluster.update_ns_per_byte = number(5000);
+  cluster.code_ns_per_byte = 1e-7 * number(5000);
+  cluster.server_threads = static_cast<int>(count(1));
+  cluster.header_bytes = *rc::gen::inRange(0, 1000);
+  cluster.sync = from_us(number(5000));
+  if (*rc::gen::arbitrary<bool>()) {
+    cluster.allreduce = AllReduceCost{from_us(number(50'000)), number(5000)};
+    cluster.bandwidth_gbps *= *rc::gen::inRange(0, 2);
+  }
+  const auto read = parse_cluster(to_toml(cluster), "written");
+  RC_ASSERT(read);
+  RC_ASSERT(read->topology.worker_hosts() == cluster.topology.worker_hosts());
+  RC_ASSERT(read->topology.workers_per_host() == cluster.topology.workers_per_host());
+  RC_ASSERT(read->topology.hosts() == cluster.topology.hosts());
+  RC_ASSERT(read->bandwidth_gbps == cluster.bandwidth_gbps);
+  RC_ASSERT(read->latency == cluster.latency);
+  RC_ASSERT(read->reduce_ns_per_byte == cluster.reduce_ns_per_byte);
+  RC_ASSERT(read->update_ns_per_byte == cluster.update_ns_per_byte);
+  RC_ASSERT(read->code_ns_per_byte == cluster.code_ns_per_byte);
+  RC_ASSERT(read->server_threads == cluster.server_threads);
+  RC_ASSERT(read->header_bytes == cluster.header_bytes);
+  RC_ASSERT(read->sync == cluster.sync);
+  RC_ASSERT(read->allreduce.has_value() == cluster.allreduce.has_value());
+  if (read->allreduce) {
+    RC_ASSERT(read->allreduce->startup == cluster.allreduce->startup);
+    RC_ASSERT(read->allreduce->ns_per_byte == cluster.allreduce->ns_per_byte);
+  }
+}
+
 }  // namespace
 }  // namespace sluice

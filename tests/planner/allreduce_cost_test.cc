@@ -15,9 +15,8 @@ using testing::any_net;
 using testing::anywhere;
 using testing::job_for;
 
-std::vector<AllReduceSample> line(double startup_us, double ns_per_byte,
-                                  const std::vector<Bytes>& sizes) {
-  std::vector<AllReduceSample> samples;
+std::vector<Timing> line(double startup_us, double ns_per_byte, const std::vector<Bytes>& sizes) {
+  std::vector<Timing> samples;
   for (const Bytes bytes : sizes) {
     samples.push_back(
         {bytes, from_us(startup_us) + from_ns(static_cast<double>(bytes) * ns_per_byte)});
@@ -36,19 +35,26 @@ RC_GTEST_PROP(AllReduceFit, RecoversTheLineBehindMadeSamples, ()) {
 // A plain least-squares line through these would miss the small size by far.
 TEST(AllReduceFit, TakesTheStartUpFromSmallSizesAndTheSlopeFromLargeOnes) {
   auto samples = line(100, 1, {100, 1000, 10'000'000, 40'000'000});
-  samples.back().time += from_us(2000);  // 5 % off
+  samples.back().median += from_us(2000);  // 5 % off
   const AllReduceCost fit = fit_allreduce(samples);
   EXPECT_NEAR(to_us(fit.startup), 100, 3);
   EXPECT_NEAR(fit.ns_per_byte, 1, 0.06);
 }
 
 TEST(AllReduceFit, IsNeverNegative) {
-  const std::vector<AllReduceSample> steep{{100, from_us(1)}, {200, from_us(5)}};
+  const std::vector<Timing> steep{{100, from_us(1)}, {200, from_us(5)}};
   EXPECT_EQ(fit_allreduce(steep).startup, Duration{0});
   EXPECT_GT(fit_allreduce(steep).ns_per_byte, 0);
-  const std::vector<AllReduceSample> falling{{100, from_us(5)}, {200, from_us(1)}};
+  const std::vector<Timing> falling{{100, from_us(5)}, {200, from_us(1)}};
   EXPECT_GT(fit_allreduce(falling).startup, Duration{0});
   EXPECT_EQ(fit_allreduce(falling).ns_per_byte, 0);
+}
+
+TEST(AllReduceFit, TellsHowFarItIsFromWhatWasMeasured) {
+  const AllReduceCost cost{from_us(10), 1};
+  EXPECT_NEAR(relative_error(cost, {10'000, from_us(20)}), 0, 1e-12);
+  EXPECT_NEAR(relative_error(cost, {10'000, from_us(25)}), -0.2, 1e-12);
+  EXPECT_NEAR(relative_error(cost, {0, from_us(5)}), 1, 1e-12);
 }
 
 TEST(AllReduceFit, OneSizeIsNoLine) {

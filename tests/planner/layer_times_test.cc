@@ -57,5 +57,15 @@ TEST(LayerTimes, OneLongIterationDoesNotCount) {
   EXPECT_EQ(times.iteration(), from_us(10));
 }
 
+// A process of several sees its own worker only.
+TEST(LayerTimes, TellTheIterationsOfTheFirstWorkerThatWasSeen) {
+  LayerTimes times(3, 1);
+  for (const Iteration t : {0, 1, 2, 3}) {
+    see(times, 1, t, static_cast<double>(t * t), 0.5);
+  }
+  EXPECT_EQ(times.iterations(), (std::vector{from_us(3), from_us(5)}));
+  EXPECT_EQ(LayerTimes(3, 1).iterations(), std::vector<Duration>{});
+}
+
 }  // namespace
 }  // namespace sluice

@@ -1,4 +1,5 @@
 #include "base/check.h"
+#include "runtime/mpi/mpi_survey.h"
 #include "runtime/mpi/mpi_training.h"
 #include "runtime/mpi/mpi_world.h"
 
@@ -16,6 +17,10 @@ Result<std::unique_ptr<MpiWorld>> join_mpi(Warn /*warn*/) { return Error(kHowToG
 MpiInfo mpi_info() { return {.library = "", .advice = kHowToGet}; }
 
 void train_on_mpi(MpiWorld& /*world*/, const Stretch& /*stretch*/, const Warn& /*warn*/) {
+  fail_check("nobody joins an absent MPI");
+}
+
+std::optional<Survey> survey_links(const MpiWorld& /*world*/, const SurveySpec& /*spec*/) {
   fail_check("nobody joins an absent MPI");
 }
 

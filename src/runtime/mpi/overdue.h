@@ -6,14 +6,18 @@
 #include <mutex>
 #include <thread>
 
+#include "base/units.h"
+
 namespace sluice {
 
 // After so long a silence somebody says what is being waited for, and again after as long.
 inline constexpr std::chrono::seconds kOverdue{10};
 
+// Between two looks at something that need not be seen at once.
+inline constexpr std::chrono::microseconds kNap{200};
+
 // Polls until `done`, sleeping in between; calls `overdue` whenever another kOverdue has passed.
 inline void poll_until(const std::function<bool()>& done, const std::function<void()>& overdue) {
-  constexpr std::chrono::microseconds kNap{200};
   auto due = std::chrono::steady_clock::now() + kOverdue;
   while (!done()) {
     if (std::chrono::steady_clock::now() >= due) {
@@ -22,6 +26,24 @@ inline void poll_until(const std::function<bool()>& done, const std::function<vo
     }
     std::this_thread::sleep_for(kNap);
   }
+}
+
+// Polls until `done`, without a pause if `nap` is zero; false if the limit passes before.
+inline bool poll_within(Duration limit, std::chrono::microseconds nap,
+                        const std::function<bool()>& done) {
+  const auto end = std::chrono::steady_clock::now() +
+                   std::chrono::duration_cast<std::chrono::steady_clock::duration>(limit);
+  while (!done()) {
+    if (std::chrono::steady_clock::now() >= end) {
+      return false;
+    }
+    if (nap.count() > 0) {
+      std::this_thread::sleep_for(nap);
+    } else {
+      std::this_thread::yield();
+    }
+  }
+  return true;
 }
 
 // Calls `overdue` every kOverdue from a thread of its own, for as long as it lives: for calls that

@@ -1,0 +1,153 @@
+#include "cli/network.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+
+#include "cli/console.h"
+#include "report/table.h"
+
+namespace sluice::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr SurveySpec kQuickLook{.enough = std::chrono::milliseconds(20), .repetitions = 3};
+
+std::string interfaces_of(const Member& member) {
+  std::vector<std::string> texts;
+  for (const Interface& interface : member.interfaces) {
+    texts.push_back(
+        fmt::format("{} {}/{}{}", interface.name, interface.address, interface.prefix,
+                    interface.gbps ? fmt::format(" ({:g} Gb/s)", *interface.gbps) : std::string()));
+  }
+  return texts.empty() ? "none but loopback" : fmt::format("{}", fmt::join(texts, ", "));
+}
+
+std::string render_members(const Survey& survey) {
+  Table table({{"rank", Table::Align::kRight}, {"host"}, {"interfaces"}});
+  for (std::size_t r = 0; r < survey.members.size(); ++r) {
+    const auto& member = survey.members[r];
+    table.add_row({fmt::format("{}", r), member ? member->host : "?",
+                   member ? interfaces_of(*member) : "does not hear rank 0, or is not heard"});
+  }
+  return table.render();
+}
+
+std::string render_pairs(const Survey& survey, const std::vector<Link>& links) {
+  const auto find = [&](std::size_t from, std::size_t to) {
+    return std::ranges::find_if(
+        links, [&](const Link& link) { return link.from == from && link.to == to; });
+  };
+  Table table({{"pair"},
+               {"latency", Table::Align::kRight},
+               {"there", Table::Align::kRight},
+               {"back", Table::Align::kRight},
+               {"spread", Table::Align::kRight}});
+  for (std::size_t a = 0; a < survey.members.size(); ++a) {
+    for (std::size_t b = a + 1; b < survey.members.size(); ++b) {
+      const std::string pair = fmt::format("{} - {}", a, b);
+      const auto there = find(a, b);
+      const auto back = find(b, a);
+      if (there != links.end() && back != links.end()) {
+        table.add_row({pair, fmt::format("{:.1f} us", to_us(there->latency)),
+                       fmt::format("{:.3g} Gb/s", there->gbps),
+                       fmt::format("{:.3g} Gb/s", back->gbps),
+                       fmt::format("{:.0f} %", 100 * std::max(there->spread, back->spread))});
+      } else {
+        const bool silent = std::ranges::count(survey.silent, RankPair(a, b)) > 0;
+        table.add_row({pair, silent ? "no answer" : "not measured", "", "", ""});
+      }
+    }
+  }
+  return table.render();
+}
+
+Json summarise(const Survey& survey, const std::vector<Link>& links,
+               const std::vector<Finding>& findings) {
+  Json ranks = Json::array();
+  for (const auto& member : survey.members) {
+    ranks.push_back(member ? Json(sluice::to_json(*member)) : Json());
+  }
+  Json measured = Json::array();
+  std::ranges::transform(links, std::back_inserter(measured),
+                         [](const Link& link) { return to_json(link); });
+  Json found = Json::array();
+  for (const Finding& finding : findings) {
+    found.push_back({{"kind", name_of(kFindingNames, finding.kind)},
+                     {"ranks", finding.ranks},
+                     {"factor", finding.factor},
+                     {"text", finding.text}});
+  }
+  return {{"ranks", ranks}, {"links", measured}, {"silent", survey.silent}, {"findings", found}};
+}
+
+void report(const Survey& survey, bool as_json) {
+  const std::vector<Link> links = links_of(survey);
+  const std::vector<Finding> findings = findings_of(survey, links);
+  if (as_json) {
+    print(summarise(survey, links, findings));
+    return;
+  }
+  std::string text = render_members(survey) + "\n" + render_pairs(survey, links);
+  text += findings.empty() ? "\nnothing is wrong with these links\n" : "\nwhat to look at\n";
+  for (const Finding& finding : findings) {
+    text += finding.text + "\n";
+  }
+  print(text);
+}
+
+int check_network(const Crew& crew, const Settings& settings) {
+  spdlog::info("measuring the links between {} processes", crew.world().size());
+  const auto survey = survey_links(crew.world(), kQuickLook);
+  if (!survey) {
+    return kOk;
+  }
+  report(*survey, settings.on("json"));
+  if (!survey->silent.empty()) {
+    give_up(crew);
+  }
+  return kOk;
+}
+
+}  // namespace
+
+Result<Crew> muster_network(const std::string& command) {
+  auto crew = Crew::muster();
+  if (crew && (!crew->is_launched() || crew->world().size() < 2)) {
+    return Error(
+        fmt::format("{}: measures the network between processes, and there is only one; start two "
+                    "or more, such as: mpirun -np 4 --hostfile hosts sluice {}",
+                    command, command));
+  }
+  return crew;
+}
+
+void give_up(const Crew& crew) {
+  std::fflush(stdout);
+  crew.world().abort(kFailed);
+  std::abort();
+}
+
+Json to_json(const Link& link) {
+  return {{"from", link.from},
+          {"to", link.to},
+          {"latency_us", to_us(link.latency)},
+          {"gbps", link.gbps},
+          {"spread", link.spread}};
+}
+
+int check_network(const Settings& settings) {
+  const auto crew = muster_network("doctor --net");
+  if (!crew) {
+    return bad_input(crew.error());
+  }
+  return crew->run([&] { return check_network(*crew, settings); });
+}
+
+}  // namespace sluice::cli

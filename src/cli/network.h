@@ -1,0 +1,25 @@
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+
+#include "cli/crew.h"
+#include "model/survey.h"
+#include "planner/link.h"
+#include "planner/network_findings.h"
+#include "runtime/mpi/mpi_survey.h"
+
+namespace sluice::cli {
+
+// The processes that `command` measures the network between: several, started by a launcher.
+Result<Crew> muster_network(const std::string& command);
+
+// Ends the job with the code of a failure, and with all that was printed; does not return.
+[[noreturn]] void give_up(const Crew& crew);
+
+nlohmann::ordered_json to_json(const Link& link);
+
+// The command doctor --net.
+int check_network(const Settings& settings);
+
+}  // namespace sluice::cli

@@ -1,0 +1,335 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <spdlog/spdlog.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "algorithms/presets.h"
+#include "base/file.h"
+#include "base/median.h"
+#include "cli/commands.h"
+#include "cli/console.h"
+#include "cli/network.h"
+#include "collectives/cost.h"
+#include "compute/idle_learner.h"
+#include "compute/training_state.h"
+#include "planner/allreduce_cost.h"
+#include "planner/arithmetic_cost.h"
+#include "planner/network_fit.h"
+#include "report/table.h"
+#include "runtime/mpi/mpi_training.h"
+
+namespace sluice::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr SurveySpec kCloseLook{.enough = std::chrono::milliseconds(100), .repetitions = 5};
+
+struct CollectiveFit {
+  Collective collective;
+  std::vector<Timing> points;
+  AllReduceCost line = {};
+  std::optional<AllReduceCost> theory = {};  // the closed form of alpha, beta and gamma
+
+  std::string name() const { return std::string(name_of(kCollectiveNames, collective)); }
+  double mean_error() const;
+  double worst_error() const;
+};
+
+struct Measured {
+  std::vector<std::string> hosts;
+  NetworkFit network;
+  std::vector<CollectiveFit> collectives;
+  Cluster cluster;
+};
+
+double CollectiveFit::mean_error() const {
+  double sum = 0;
+  for (const Timing& point : points) {
+    sum += std::abs(relative_error(line, point));
+  }
+  return sum / static_cast<double>(points.size());
+}
+
+double CollectiveFit::worst_error() const {
+  double worst = 0;
+  for (const Timing& point : points) {
+    worst = std::max(worst, std::abs(relative_error(line, point)));
+  }
+  return worst;
+}
+
+// What would only show after all has been measured.
+Result<void> check_writable(const std::string& out) {
+  namespace fs = std::filesystem;
+  std::error_code ignored;
+  if (fs::is_directory(out, ignored)) {
+    return Error(fmt::format("--out: {} is a folder; name a file in it", out));
+  }
+  const fs::path folder = fs::absolute(out).parent_path();
+  if (!fs::is_directory(folder, ignored)) {
+    return Error(fmt::format("--out: there is no folder {}; make it first", folder.string()));
+  }
+  if (access(folder.c_str(), W_OK) != 0) {
+    return Error(fmt::format("--out: nothing can be written to {}", folder.string()));
+  }
+  return {};
+}
+
+// Every process measures its own; for the first one the median of all.
+ArithmeticCost arithmetic_of(const Crew& crew, const Clock& clock) {
+  const ArithmeticCost own = measured_arithmetic([&] { return clock.now(); });
+  const Json self{own.reduce_ns_per_byte, own.update_ns_per_byte, own.code_ns_per_byte};
+  std::vector<double> reduce;
+  std::vector<double> update;
+  std::vector<double> code;
+  for (const std::string& text : crew.to_first(self.dump(), "the time of its arithmetic")) {
+    const Json costs = Json::parse(text);
+    reduce.push_back(costs.at(0));
+    update.push_back(costs.at(1));
+    code.push_back(costs.at(2));
+  }
+  return crew.speaks() ? ArithmeticCost{median_of(reduce), median_of(update), median_of(code)}
+                       : own;
+}
+
+// Sums of 1 KB and more, each four times the one before, as long as the network moves one in 50 ms.
+std::vector<std::int64_t> sizes_for(double gbps) {
+  constexpr std::int64_t kLeast = 64 << 10;
+  constexpr std::int64_t kMost = 4 << 20;
+  const auto most =
+      std::clamp(static_cast<std::int64_t>(gbps * 50e6 / 8 / kFloatBytes), kLeast, kMost);
+  std::vector<std::int64_t> sizes;
+  for (std::int64_t params = 256; params <= most; params *= 4) {
+    sizes.push_back(params);
+  }
+  return sizes;
+}
+
+// With every process a host, as train has it.
+std::vector<Timing> timings_of(const Crew& crew, const Clock& clock, Collective collective,
+                               std::span<const std::int64_t> sizes, std::size_t per_machine) {
+  Job job;
+  job.topology = Topology(crew.world().size(), 1, 0, per_machine);
+  job.strategy = find_preset("single")->strategy;
+  job.strategy.collective = collective;
+  const auto train = [&](const Assembly& assembly, Iteration last, Observer& observer) {
+    std::vector<std::unique_ptr<Learner>> learners;
+    learners.push_back(std::make_unique<IdleLearner>(assembly.job.layers));
+    TrainingState state(assembly.job.topology, learners, *assembly.chunks, assembly.job.strategy,
+                        {}, HostId(crew.rank()));
+    train_on_mpi(crew.world(),
+                 {.topology = assembly.job.topology,
+                  .chunks = *assembly.chunks,
+                  .hosts = assembly.protocols,
+                  .state = state,
+                  .last = last,
+                  .clock = clock,
+                  .observer = &observer,
+                  .on_step = {},
+                  .on_boundary = {}},
+                 warn);
+  };
+  return allreduce_timings(job, sizes, train);
+}
+
+// Processes that share a machine are its workers, unless there is no other machine.
+Topology topology_of(std::size_t processes, std::size_t per_machine) {
+  return per_machine == processes ? Topology(processes, 1, 0)
+                                  : Topology(processes / per_machine, per_machine, 0);
+}
+
+// What only the first process knows, the others do without.
+Measured measure(const Crew& crew, const std::optional<Survey>& survey, std::size_t per_machine) {
+  const Clock clock;
+  Measured measured;
+  Cluster& cluster = measured.cluster;
+  cluster.topology = topology_of(crew.world().size(), per_machine);
+  if (survey) {
+    measured.network = fit_network(*survey);
+    cluster.latency = measured.network.latency;
+    cluster.bandwidth_gbps = measured.network.gbps;
+    for (const auto& member : survey->members) {
+      measured.hosts.push_back(member->host);
+    }
+  }
+  const ArithmeticCost arithmetic = arithmetic_of(crew, clock);
+  cluster.reduce_ns_per_byte = arithmetic.reduce_ns_per_byte;
+  cluster.update_ns_per_byte = arithmetic.update_ns_per_byte;
+  cluster.code_ns_per_byte = arithmetic.code_ns_per_byte;
+  const Json sizes = Json::parse(
+      crew.from_first(Json(sizes_for(cluster.bandwidth_gbps)).dump(), "the sizes of the sums"));
+  for (const auto& [collective, name] : kCollectiveNames) {
+    spdlog::info("measuring all-reduces: {}", name);
+    CollectiveFit fit{.collective = collective,
+                      .points = timings_of(crew, clock, collective,
+                                           sizes.get<std::vector<std::int64_t>>(), per_machine)};
+    fit.line = fit_allreduce(fit.points);
+    if (survey && collective != Collective::kNative) {
+      fit.theory = collective_cost(collective, crew.world().size(), cluster.link());
+    }
+    measured.collectives.push_back(std::move(fit));
+  }
+  return measured;
+}
+
+Json points_beside(const AllReduceCost& line, const std::vector<Timing>& points) {
+  Json rows = Json::array();
+  for (const Timing& point : points) {
+    rows.push_back({{"bytes", point.bytes},
+                    {"median_us", to_us(point.median)},
+                    {"least_us", to_us(point.least)},
+                    {"most_us", to_us(point.most)},
+                    {"fitted_us", to_us(line.time(point.bytes))},
+                    {"error", relative_error(line, point)}});
+  }
+  return rows;
+}
+
+Json summarise(const Measured& measured, const std::string& out) {
+  const Cluster& cluster = measured.cluster;
+  Json links = Json::array();
+  for (const Link& link : measured.network.links) {
+    links.push_back(to_json(link));
+  }
+  Json collectives = Json::array();
+  for (const CollectiveFit& fit : measured.collectives) {
+    const auto& theory = fit.theory;
+    collectives.push_back({{"collective", fit.name()},
+                           {"startup_us", to_us(fit.line.startup)},
+                           {"ns_per_byte", fit.line.ns_per_byte},
+                           {"mean_error", fit.mean_error()},
+                           {"worst_error", fit.worst_error()},
+                           {"theory_startup_us", theory ? Json(to_us(theory->startup)) : Json()},
+                           {"theory_ns_per_byte", theory ? Json(theory->ns_per_byte) : Json()},
+                           {"points", points_beside(fit.line, fit.points)}});
+  }
+  return {{"hosts", measured.hosts},
+          {"latency_us", to_us(cluster.latency)},
+          {"bandwidth_gbps", cluster.bandwidth_gbps},
+          {"reduce_ns_per_byte", cluster.reduce_ns_per_byte},
+          {"update_ns_per_byte", cluster.update_ns_per_byte},
+          {"code_ns_per_byte", cluster.code_ns_per_byte},
+          {"links", links},
+          {"points", points_beside(measured.network.line(), measured.network.points)},
+          {"collectives", collectives},
+          {"out", out}};
+}
+
+void add_points(Table& table, const std::string& what, const Json& points) {
+  for (const Json& point : points) {
+    const auto us = [&](const char* key) {
+      return fmt::format("{:.1f}", point[key].get<double>());
+    };
+    table.add_row({what, fmt::format("{}", point["bytes"].get<Bytes>()), us("median_us"),
+                   us("least_us"), us("most_us"), us("fitted_us"),
+                   fmt::format("{:+.0f} %", 100 * point["error"].get<double>())});
+  }
+}
+
+void print_tables(const Json& summary) {
+  constexpr auto kRight = Table::Align::kRight;
+  Table points({{""},
+                {"bytes", kRight},
+                {"median us", kRight},
+                {"least", kRight},
+                {"most", kRight},
+                {"fitted", kRight},
+                {"error", kRight}});
+  add_points(points, "message and answer", summary["points"]);
+  Table lines({{"all-reduce"},
+               {"a us", kRight},
+               {"b ns/B", kRight},
+               {"mean error", kRight},
+               {"worst", kRight},
+               {"a by alpha", kRight},
+               {"b by beta, gamma", kRight}});
+  for (const Json& fit : summary["collectives"]) {
+    const auto number = [&](const char* key) {
+      return fit[key].is_null() ? "" : fmt::format("{:.4g}", fit[key].get<double>());
+    };
+    const auto percent = [&](const char* key) {
+      return fmt::format("{:.0f} %", 100 * fit[key].get<double>());
+    };
+    add_points(points, fit["collective"], fit["points"]);
+    lines.add_row({fit["collective"], number("startup_us"), number("ns_per_byte"),
+                   percent("mean_error"), percent("worst_error"), number("theory_startup_us"),
+                   number("theory_ns_per_byte")});
+  }
+  Table machine({{""}, {"", kRight}});
+  for (const auto& [key, unit] :
+       {std::pair{"latency_us", "us"}, std::pair{"bandwidth_gbps", "Gb/s"},
+        std::pair{"reduce_ns_per_byte", "ns/B"}, std::pair{"update_ns_per_byte", "ns/B"},
+        std::pair{"code_ns_per_byte", "ns/B"}}) {
+    machine.add_row({key, fmt::format("{:.4g} {}", summary[key].get<double>(), unit)});
+  }
+  print(points.render() + "\n" + lines.render() + "\n" + machine.render());
+  print(fmt::format("cluster in {}\n", summary["out"].get<std::string>()));
+}
+
+std::string file_of(const Measured& measured, const std::string& replacement) {
+  const std::set<std::string> hosts(measured.hosts.begin(), measured.hosts.end());
+  Cluster cluster = measured.cluster;
+  std::string comments;
+  for (const CollectiveFit& fit : measured.collectives) {
+    if (fit.name() == replacement) {
+      cluster.allreduce = fit.line;
+    }
+    comments += fmt::format("#   {}: startup_us = {:.6g}, ns_per_byte = {:.6g}\n", fit.name(),
+                            to_us(fit.line.startup), fit.line.ns_per_byte);
+  }
+  return fmt::format(
+      "# Measured by sluice probe with {} processes on {}.\n"
+      "# All-reduces took, by collective, as [allreduce] would have it in place of the network:\n"
+      "{}{}",
+      measured.hosts.size(), fmt::join(hosts, ", "), comments, to_toml(cluster));
+}
+
+int probe(const Crew& crew, const Settings& settings) {
+  spdlog::info("measuring the links between {} processes", crew.world().size());
+  const auto survey = survey_links(crew.world(), kCloseLook);
+  if (survey && !survey->silent.empty()) {
+    const auto [a, b] = survey->silent.front();
+    failed(
+        Error(fmt::format("{} and {} do not hear each other; sluice doctor --net, started the "
+                          "same way, says more",
+                          survey->name(a), survey->name(b))));
+    give_up(crew);
+  }
+  const std::string out = settings.text("out");
+  const auto ready = crew.check_in(settings, crew.speaks() ? check_writable(out) : Result<void>());
+  if (!ready) {
+    return crew.speaks() ? bad_input(ready.error()) : kBadInput;
+  }
+  const Measured measured = measure(crew, survey, *ready);
+  int code = kOk;
+  if (crew.speaks()) {
+    const Json summary = summarise(measured, out);
+    const auto written = write_file(out, file_of(measured, settings.text("allreduce")));
+    if (settings.on("json")) {
+      print(summary);
+    } else {
+      print_tables(summary);
+    }
+    code = written ? kOk : failed(written.error());
+  }
+  return std::stoi(crew.from_first(std::to_string(code), "the end of the probe"));
+}
+
+}  // namespace
+
+int probe(const Settings& settings) {
+  const auto crew = muster_network("probe --out cluster.toml");
+  if (!crew) {
+    return bad_input(crew.error());
+  }
+  return crew->run([&] { return probe(*crew, settings); });
+}
+
+}  // namespace sluice::cli

@@ -1,0 +1,16 @@
+#include "model/timing.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+#include "base/median.h"
+
+namespace sluice {
+
+Timing timing_of(Bytes bytes, std::vector<Duration> times) {
+  check(!times.empty(), "a timing has at least one repetition");
+  const auto [least, most] = std::ranges::minmax(times);
+  return {bytes, median_of(std::move(times)), least, most};
+}
+
+}  // namespace sluice

@@ -1,0 +1,34 @@
+#include "model/timing.h"
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <algorithm>
+
+#include "base/check.h"
+
+namespace sluice {
+namespace {
+
+RC_GTEST_PROP(Timing, HalfOfTheTimesLieOnEitherSideOfTheMedian, ()) {
+  const auto counts = *rc::gen::nonEmpty<std::vector<std::int64_t>>();
+  std::vector<Duration> times;
+  for (const std::int64_t count : counts) {
+    times.emplace_back(count);
+  }
+  const Timing timing = timing_of(5, times);
+  const auto below = std::ranges::count_if(times, [&](Duration t) { return t < timing.median; });
+  const auto above = std::ranges::count_if(times, [&](Duration t) { return t > timing.median; });
+  RC_ASSERT(2 * static_cast<std::size_t>(below) <= times.size());
+  RC_ASSERT(2 * static_cast<std::size_t>(above) <= times.size());
+  RC_ASSERT(std::ranges::count(times, timing.median) > 0);
+  for (const Duration time : times) {
+    RC_ASSERT(timing.least <= time && time <= timing.most);
+  }
+  RC_ASSERT(timing.bytes == 5);
+}
+
+TEST(Timing, OfNothingIsADefect) { EXPECT_THROW(timing_of(1, {}), InvariantError); }
+
+}  // namespace
+}  // namespace sluice
