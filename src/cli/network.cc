@@ -138,6 +138,7 @@ Json to_json(const Link& link) {
   return {{"from", link.from},
           {"to", link.to},
           {"latency_us", to_us(link.latency)},
+          {"least_latency_us", to_us(link.least)},
           {"gbps", link.gbps},
           {"spread", link.spread}};
 }

@@ -12,7 +12,10 @@ Link link_of(const LinkTimings& timings) {
   const Timing& round_trip = timings.timings.front();
   const Timing& longest = timings.timings.back();
   const Duration moving = std::max(longest.median - round_trip.median, Duration{1});
-  return {timings.from, timings.to, round_trip.median / 2,
+  return {timings.from,
+          timings.to,
+          round_trip.median / 2,
+          round_trip.least / 2,
           static_cast<double>(longest.bytes) * 8 / (to_us(moving) * 1e3),
           to_us(longest.most - longest.least) / to_us(longest.median)};
 }

@@ -154,18 +154,19 @@ void Diagnosis::add_slow() {
 }
 
 void Diagnosis::add_late() {
-  const auto latency_us = [](const Link& link) { return to_us(link.latency); };
+  const auto latency_us = [](const Link& link) { return to_us(link.least); };
   const double usual_us = usual(latency_us);
-  for_each_bad(latency_us, std::max(kLateFactor * usual_us, usual_us + to_us(kLateBy)),
-               [&](const Ranks& ranks, const std::string& who, const Link& link) {
-                 const double factor = to_us(link.latency) / usual_us;
-                 findings_.push_back(
-                     {Finding::Kind::kLate, ranks, factor,
-                      fmt::format("{}: an empty message takes {:.0f} us where {:.0f} is usual, "
-                                  "{:.1f} times longer; check the route and whether MPI takes the "
-                                  "right interface ({})",
-                                  who, to_us(link.latency), usual_us, factor, advice_)});
-               });
+  for_each_bad(
+      latency_us, std::max(kLateFactor * usual_us, usual_us + to_us(kLateBy)),
+      [&](const Ranks& ranks, const std::string& who, const Link& link) {
+        const double factor = to_us(link.least) / usual_us;
+        findings_.push_back(
+            {Finding::Kind::kLate, ranks, factor,
+             fmt::format("{}: an empty message takes at least {:.0f} us where {:.0f} is usual, "
+                         "{:.1f} times longer; check the route and whether MPI takes the "
+                         "right interface ({})",
+                         who, to_us(link.least), usual_us, factor, advice_)});
+      });
 }
 
 // A machine whose best link is far below what its fastest interface can do.

@@ -31,7 +31,8 @@ std::vector<Link> made_links(std::size_t ranks, double gbps) {
     for (std::size_t b = 0; b < ranks; ++b) {
       const double wobble = static_cast<double>((a * 7 + b * 3) % 5) / 50;
       if (a != b) {
-        links.push_back({a, b, from_us(50 * (1 + wobble)), gbps * (1 - wobble), 0.01});
+        links.push_back(
+            {a, b, from_us(800), from_us(50 * (1 + wobble)), gbps * (1 - wobble), 0.01});
       }
     }
   }
@@ -79,7 +80,7 @@ RC_GTEST_PROP(NetworkFindings, AHostFarAwayIsNamed, ()) {
   const std::size_t far = *rc::gen::inRange<std::size_t>(0, ranks);
   auto links = made_links(ranks, 10);
   for (Link& link : links) {
-    link.latency *= link.from == far || link.to == far ? 20 : 1;
+    link.least *= link.from == far || link.to == far ? 20 : 1;
   }
   const auto findings = findings_of(made_survey(ranks), links);
   RC_ASSERT(findings.size() == 1U);
@@ -91,9 +92,9 @@ RC_GTEST_PROP(NetworkFindings, AHostFarAwayIsNamed, ()) {
 TEST(NetworkFindings, AShortLatencyIsNotSaidToBeLong) {
   auto links = made_links(3, 10);
   for (Link& link : links) {
-    link.latency /= 50;
+    link.least /= 50;
   }
-  links.front().latency *= 10;
+  links.front().least *= 10;
   EXPECT_THAT(findings_of(made_survey(3), links), IsEmpty());
 }
 

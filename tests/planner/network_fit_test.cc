@@ -37,6 +37,7 @@ RC_GTEST_PROP(Link, IsWhatItsTimesWereMadeFrom, ()) {
   const Link link = link_of(made_link(3, 1, latency, gbps));
   RC_ASSERT(link.from == 3U && link.to == 1U);
   RC_ASSERT(close(to_us(link.latency), latency));
+  RC_ASSERT(close(to_us(link.least), 0.9 * latency));
   RC_ASSERT(close(link.gbps, gbps));
   RC_ASSERT(close(link.spread, 0.3));
 }
