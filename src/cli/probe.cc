@@ -15,14 +15,12 @@
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/network.h"
+#include "cli/training.h"
 #include "collectives/cost.h"
-#include "compute/idle_learner.h"
-#include "compute/training_state.h"
 #include "planner/allreduce_cost.h"
 #include "planner/arithmetic_cost.h"
 #include "planner/network_fit.h"
 #include "report/table.h"
-#include "runtime/mpi/mpi_training.h"
 
 namespace sluice::cli {
 namespace {
@@ -119,24 +117,10 @@ std::vector<Timing> timings_of(const Crew& crew, const Clock& clock, Collective 
   job.topology = Topology(crew.world().size(), 1, 0, per_machine);
   job.strategy = find_preset("single")->strategy;
   job.strategy.collective = collective;
-  const auto train = [&](const Assembly& assembly, Iteration last, Observer& observer) {
-    std::vector<std::unique_ptr<Learner>> learners;
-    learners.push_back(std::make_unique<IdleLearner>(assembly.job.layers));
-    TrainingState state(assembly.job.topology, learners, *assembly.chunks, assembly.job.strategy,
-                        {}, HostId(crew.rank()));
-    train_on_mpi(crew.world(),
-                 {.topology = assembly.job.topology,
-                  .chunks = *assembly.chunks,
-                  .hosts = assembly.protocols,
-                  .state = state,
-                  .last = last,
-                  .clock = clock,
-                  .observer = &observer,
-                  .on_step = {},
-                  .on_boundary = {}},
-                 warn);
-  };
-  return allreduce_timings(job, sizes, train);
+  return allreduce_timings(
+      job, sizes, [&](const Assembly& assembly, Iteration last, Observer& observer) {
+        train_idle({.crew = crew, .workers = 1, .clock = clock}, assembly, last, observer);
+      });
 }
 
 // Processes that share a machine are its workers, unless there is no other machine.

@@ -35,6 +35,24 @@ MergePolicy::Decision decode_decision(const std::string& text) {
   return decision;
 }
 
+TrainingState state_of(const Crew& crew, const Assembly& assembly,
+                       std::span<const std::unique_ptr<Learner>> learners, const UpdateRule& rule) {
+  return {assembly.job.topology,
+          learners,
+          *assembly.chunks,
+          assembly.job.strategy,
+          rule,
+          crew.is_launched() ? std::optional(HostId(crew.rank())) : std::nullopt};
+}
+
+void drive(const Crew& crew, const Stretch& stretch) {
+  if (crew.is_launched()) {
+    train_on_mpi(crew.world(), stretch, warn);
+  } else {
+    train_on_threads(stretch);
+  }
+}
+
 class Run {
  public:
   Run(const Job& job, const Training& training) : job_(job), training_(training) {}
@@ -45,10 +63,6 @@ class Run {
   MergeOutcome train_merged();
   // Goes on from the job's first iteration up to `last`.
   void train(Assembly assembly, Iteration last, Observer* also);
-  void train_aside(const Assembly& assembly, Iteration last, Observer& observer) const;
-  void drive(const Stretch& stretch) const;
-  TrainingState state_of(const Assembly& assembly,
-                         std::span<const std::unique_ptr<Learner>> learners) const;
   Merging merging_of(const MergeOutcome& outcome) const;
 
   const Job& job_;
@@ -78,8 +92,13 @@ MergeOutcome Run::train_merged() {
        .iterations = training_.extent.iterations,
        .train = [this](Assembly assembly, Iteration last,
                        Observer& times) { train(std::move(assembly), last, &times); },
-       .train_aside = [this](const Assembly& assembly, Iteration last,
-                             Observer& times) { train_aside(assembly, last, times); },
+       .train_aside =
+           [this](const Assembly& assembly, Iteration last, Observer& times) {
+             train_idle({.crew = training_.crew,
+                         .workers = training_.learners.size(),
+                         .clock = training_.clock},
+                        assembly, last, times);
+           },
        .agree =
            [this](const MergePolicy::Decision& own) {
              return decode_decision(training_.crew.from_first(encode(own), "the groups of layers"));
@@ -89,7 +108,7 @@ MergeOutcome Run::train_merged() {
 void Run::train(Assembly assembly, Iteration last, Observer* also) {
   const Job& job = assembly.job;
   if (!state_) {
-    state_.emplace(state_of(assembly, training_.learners));
+    state_.emplace(state_of(training_.crew, assembly, training_.learners, training_.rule));
   }
   training_.record.watch(assembly);
   std::vector<Observer*> observers{training_.record.observer()};
@@ -112,45 +131,9 @@ void Run::train(Assembly assembly, Iteration last, Observer* also) {
     stretch.on_step = [=](const StepReport& step) { journal->on_step(step); };
     stretch.on_boundary = [=](Iteration t) { journal->on_boundary(t); };
   }
-  drive(stretch);
+  drive(training_.crew, stretch);
   trained_.counters += assembly.counters();
   trained_.assembly = std::move(assembly);
-}
-
-void Run::train_aside(const Assembly& assembly, Iteration last, Observer& observer) const {
-  std::vector<std::unique_ptr<Learner>> learners;
-  for (std::size_t w = 0; w < training_.learners.size(); ++w) {
-    learners.push_back(std::make_unique<IdleLearner>(assembly.job.layers));
-  }
-  TrainingState state = state_of(assembly, learners);
-  drive({.topology = assembly.job.topology,
-         .chunks = *assembly.chunks,
-         .hosts = assembly.protocols,
-         .state = state,
-         .last = last,
-         .clock = training_.clock,
-         .observer = &observer,
-         .on_step = {},
-         .on_boundary = {}});
-}
-
-void Run::drive(const Stretch& stretch) const {
-  if (training_.crew.is_launched()) {
-    train_on_mpi(training_.crew.world(), stretch, warn);
-  } else {
-    train_on_threads(stretch);
-  }
-}
-
-TrainingState Run::state_of(const Assembly& assembly,
-                            std::span<const std::unique_ptr<Learner>> learners) const {
-  const Crew& crew = training_.crew;
-  return {assembly.job.topology,
-          learners,
-          *assembly.chunks,
-          assembly.job.strategy,
-          training_.rule,
-          crew.is_launched() ? std::optional(HostId(crew.rank())) : std::nullopt};
 }
 
 Merging Run::merging_of(const MergeOutcome& outcome) const {
@@ -162,6 +145,24 @@ Merging Run::merging_of(const MergeOutcome& outcome) const {
 }
 
 }  // namespace
+
+void train_idle(const IdleTraining& training, const Assembly& assembly, Iteration last,
+                Observer& observer) {
+  std::vector<std::unique_ptr<Learner>> learners;
+  for (std::size_t w = 0; w < training.workers; ++w) {
+    learners.push_back(std::make_unique<IdleLearner>(assembly.job.layers));
+  }
+  TrainingState state = state_of(training.crew, assembly, learners, {});
+  drive(training.crew, {.topology = assembly.job.topology,
+                        .chunks = *assembly.chunks,
+                        .hosts = assembly.protocols,
+                        .state = state,
+                        .last = last,
+                        .clock = training.clock,
+                        .observer = &observer,
+                        .on_step = {},
+                        .on_boundary = {}});
+}
 
 Trained run_training(const Job& job, const Training& training) { return Run(job, training).run(); }
 

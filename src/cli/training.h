@@ -34,4 +34,15 @@ struct Trained {
 // in several if gradients are to be merged.
 Trained run_training(const Job& job, const Training& training);
 
+// Who trains beside a run, or without one, only to see how long synchronisation takes.
+struct IdleTraining {
+  const Crew& crew;
+  std::size_t workers;  // of this process
+  const Clock& clock;
+};
+
+// With learners that compute nothing, by the driver of the crew.
+void train_idle(const IdleTraining& training, const Assembly& assembly, Iteration last,
+                Observer& observer);
+
 }  // namespace sluice::cli
