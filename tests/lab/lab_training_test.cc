@@ -5,7 +5,10 @@
 #include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
+
 #include "lab/lab.h"
+#include "support/command.h"
 #include "support/short_training.h"
 
 namespace sluice {
@@ -17,7 +20,7 @@ class LabTrainPresetTest : public ::testing::TestWithParam<Preset> {
     if (const auto lacks = lab::missing(); !lacks.empty()) {
       GTEST_SKIP() << "this machine lacks " << fmt::format("{}", fmt::join(lacks, ", and "));
     }
-    if (!has_models(folder_)) {
+    if (!kHasModels) {
       GTEST_SKIP() << "built without LibTorch";
     }
   }

@@ -5,11 +5,9 @@
 
 #include <algorithm>
 #include <cctype>
-#include <nlohmann/json.hpp>
 #include <string>
 
 #include "algorithms/presets.h"
-#include "support/command.h"
 
 namespace sluice {
 
@@ -20,11 +18,8 @@ inline std::string short_training(const Preset& preset) {
       preset.name, preset.strategy.partition == Partition::kMerged ? 12 : 4);
 }
 
-// What is needed for it.
-inline bool has_models(const TemporaryFolder& folder) {
-  const Outcome models = run_command("'" SLUICE_BINARY "' models --json", folder);
-  return !nlohmann::json::parse(models.out).empty();
-}
+// Whether there is anything to train: LibTorch is built in.
+inline constexpr bool kHasModels = SLUICE_HAS_MODELS != 0;
 
 // In the name of a test.
 inline std::string preset_name(const ::testing::TestParamInfo<Preset>& info) {

@@ -202,7 +202,7 @@ class MpiTrainTest : public MpiTest {
  protected:
   void SetUp() override {
     MpiTest::SetUp();
-    if (!has_models(folder_)) {
+    if (!kHasModels) {
       GTEST_SKIP() << "built without LibTorch";
     }
   }
