@@ -6,6 +6,19 @@
 
 namespace sluice {
 
+void DataSet::load(std::span<const std::int64_t> indices, Batch& batch) const {
+  batch.shape = sample_shape;
+  batch.shape.insert(batch.shape.begin(), static_cast<std::int64_t>(indices.size()));
+  batch.features.clear();
+  batch.words.clear();
+  batch.answers.clear();
+  for (const std::int64_t index : indices) {
+    const std::span<const float> values = sample(index);
+    batch.features.insert(batch.features.end(), values.begin(), values.end());
+    batch.answers.push_back(labels[static_cast<std::size_t>(index)]);
+  }
+}
+
 std::int64_t DataSet::sample_size() const {
   return std::accumulate(sample_shape.begin(), sample_shape.end(), std::int64_t{1},
                          std::multiplies<>());

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -36,6 +38,28 @@ TEST(SyntheticTest, HasTheShapeAskedFor) {
   for (const std::int64_t label : split.test.labels) {
     EXPECT_TRUE(label >= 0 && label < 6);
   }
+}
+
+TEST(SyntheticTest, LoadsABatch) {
+  const DataSet data = make_synthetic(small_spec()).train;
+  Batch batch;
+  batch.words = {1};  // of another batch
+  data.load(std::array<std::int64_t, 3>{5, 0, 8}, batch);
+  EXPECT_EQ(batch.shape, (std::vector<std::int64_t>{3, 2, 5, 7}));
+  EXPECT_TRUE(batch.words.empty());
+  EXPECT_EQ(batch.answers,
+            (std::vector<std::int64_t>{data.labels[5], data.labels[0], data.labels[8]}));
+  ASSERT_EQ(batch.features.size(), 210U);
+  EXPECT_TRUE(std::ranges::equal(data.sample(8), std::span(batch.features).subspan(140)));
+}
+
+// Some sets are too small to show all classes.
+TEST(SyntheticTest, FewSamplesBeginLikeMany) {
+  SyntheticSpec spec = small_spec();
+  const DataSet many = make_synthetic(spec).train;
+  spec.train_samples = 4;
+  const DataSet few = make_synthetic(spec).train;
+  EXPECT_TRUE(std::equal(few.features.begin(), few.features.end(), many.features.begin()));
 }
 
 TEST(SyntheticTest, IsFixedByItsSeed) {

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "compute/data/dataset.h"
+
+namespace sluice {
+
+using Sentence = std::vector<std::int32_t>;  // words from kFirstWord on
+
+// Numbers that are no words.
+inline constexpr std::int64_t kPadding = 0;
+inline constexpr std::int64_t kBegin = 1;
+inline constexpr std::int64_t kEnd = 2;
+inline constexpr std::int64_t kFirstWord = 3;
+
+// Sentences with their translations, for a network that foretells each word of a translation from
+// the sentence and the words before it. A batch is as wide as its longest sentence with an end
+// mark, and has for every pair two rows:
+//
+//   source   w1 w2 w3 end padding ...
+//   target   begin v1 v2  padding ...      to be answered by: v1 v2 end kNoAnswer ...
+struct TextSet final : Samples {
+  std::int64_t longest = 0;  // words of a sentence and its end mark, at most
+  std::int64_t source_words = 0;
+  std::int64_t target_words = 0;
+  std::vector<Sentence> source;
+  std::vector<Sentence> target;  // as many
+
+  SampleForm form() const override { return {{2, longest}, target_words, source_words}; }
+  std::int64_t size() const override { return static_cast<std::int64_t>(source.size()); }
+  void load(std::span<const std::int64_t> indices, Batch& batch) const override;
+};
+
+struct TextSplit {
+  TextSet train;
+  TextSet test;
+};
+
+}  // namespace sluice
