@@ -1,7 +1,8 @@
 # sluice_torch: learners on LibTorch, or the file that says there are none.
 if(SLUICE_TORCH)
   find_package(Torch REQUIRED)
-  file(GLOB SLUICE_TORCH_SOURCES CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/compute/torch/*.cc)
+  file(GLOB_RECURSE SLUICE_TORCH_SOURCES CONFIGURE_DEPENDS
+    ${PROJECT_SOURCE_DIR}/src/compute/torch/*.cc)
   list(FILTER SLUICE_TORCH_SOURCES EXCLUDE REGEX "no_torch")
   add_library(sluice_torch STATIC ${SLUICE_TORCH_SOURCES})
   target_include_directories(sluice_torch SYSTEM PRIVATE ${TORCH_INCLUDE_DIRS})

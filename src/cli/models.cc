@@ -13,14 +13,22 @@ namespace sluice::cli {
 int models(const Settings& settings) {
   using enum Table::Align;
   auto list = nlohmann::ordered_json::array();
-  Table table({{"model"}, {"parameters", kRight}, {"layers", kRight}, {"input"}, {"what it is"}});
+  Table table({{"model"},
+               {"parameters", kRight},
+               {"layers", kRight},
+               {"forward GFLOP", kRight},
+               {"input"},
+               {"what it is"}});
   for (const ModelInfo& model : torch_models()) {
     table.add_row({model.name, fmt::format("{}", model.parameters), fmt::format("{}", model.layers),
-                   fmt::format("{}", fmt::join(model.input_shape, " x ")), model.description});
+                   fmt::format("{:.3f}", static_cast<double>(model.forward_flops) / 1e9),
+                   fmt::format("{}", fmt::join(model.form.shape, " x ")), model.description});
     list.push_back({{"name", model.name},
                     {"parameters", model.parameters},
                     {"layers", model.layers},
-                    {"input_shape", model.input_shape},
+                    {"forward_flops", model.forward_flops},
+                    {"input_shape", model.form.shape},
+                    {"classes", model.form.classes},
                     {"description", model.description}});
   }
   if (settings.on("json")) {

@@ -2,6 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <functional>
+#include <numeric>
+
+#include "compute/data/cifar.h"
 #include "compute/data/idx.h"
 #include "compute/data/sharding.h"
 #include "compute/data/synthetic.h"
@@ -14,27 +19,80 @@ namespace {
 constexpr const char* kReplay = "replay:";
 constexpr Iteration kReplayIterations = 20;
 
+template <class Split>
+void give(Split split, TorchTask& task) {
+  task.train = std::make_shared<const decltype(split.train)>(std::move(split.train));
+  task.test = std::make_shared<const decltype(split.test)>(std::move(split.test));
+}
+
+// How many samples to make up, by default.
+std::int64_t synthetic_samples(const SampleForm& form) {
+  constexpr std::int64_t kMost = 10'000;
+  constexpr std::int64_t kMostFloats = std::int64_t{1} << 27U;
+  const std::int64_t size =
+      std::accumulate(form.shape.begin(), form.shape.end(), std::int64_t{1}, std::multiplies<>());
+  return std::clamp<std::int64_t>(kMostFloats / size, 1, kMost);
+}
+
+Result<void> make_up_data(const Settings& settings, TorchTask& task) {
+  const auto form = model_form(task.model, settings.integer("input-size"));
+  if (!form) {
+    return form.error();
+  }
+  const std::int64_t asked = settings.integer("samples");
+  const std::int64_t samples = asked > 0 ? asked : synthetic_samples(*form);
+  const std::int64_t tests = std::max<std::int64_t>(samples / 10, 1);
+  if (form->words > 0) {
+    give(make_synthetic_text({.longest = form->shape.back(),
+                              .source_words = form->words,
+                              .target_words = form->classes,
+                              .train_samples = samples,
+                              .test_samples = tests,
+                              .seed = task.seed}),
+         task);
+  } else {
+    give(make_synthetic({.sample_shape = form->shape,
+                         .classes = form->classes,
+                         .train_samples = samples,
+                         .test_samples = tests,
+                         .seed = task.seed}),
+         task);
+  }
+  return {};
+}
+
+Result<DataSplit> read_split(const Settings& settings) {
+  const std::string data = settings.text("data");
+  const std::string folder = settings.text("data-dir");
+  if (data == "fashion-mnist") {
+    return read_idx_folder(folder);
+  }
+  if (settings.origin("data-dir").kind == Origin::Kind::kDefault) {
+    return Error("--data-dir: is missing; " + data + " needs the folder of its binary files");
+  }
+  return read_cifar_folder(folder, data == "cifar10" ? Cifar::k10 : Cifar::k100);
+}
+
+Result<void> read_data(const Settings& settings, TorchTask& task) {
+  auto split = read_split(settings);
+  if (!split) {
+    return split.error();
+  }
+  give(*std::move(split), task);
+  return {};
+}
+
 Result<TorchTask> task_of(const Settings& settings) {
   TorchTask task;
   task.model = settings.text("model");
   task.batch = settings.integer("batch");
   task.workers = static_cast<std::size_t>(settings.integer("workers"));
   task.seed = static_cast<std::uint64_t>(settings.integer("seed"));
-  DataSplit split;
-  if (settings.text("data") == "synthetic") {
-    SyntheticSpec spec;
-    spec.seed = task.seed;
-    spec.sample_shape = {1, 28, 28};
-    split = make_synthetic(spec);
-  } else {
-    auto read = read_idx_folder(settings.text("data-dir"));
-    if (!read) {
-      return read.error();
-    }
-    split = *std::move(read);
+  const auto given = settings.text("data") == "synthetic" ? make_up_data(settings, task)
+                                                          : read_data(settings, task);
+  if (!given) {
+    return given.error();
   }
-  task.train = std::make_shared<const DataSet>(std::move(split.train));
-  task.test = std::make_shared<const DataSet>(std::move(split.test));
   return task;
 }
 
@@ -72,6 +130,12 @@ Result<Workload> training(const Settings& settings) {
       !plain) {
     return plain.error();
   }
+  const bool synthetic = settings.text("data") == "synthetic";
+  if (const auto plain =
+          refuse_flags(settings, {"samples", "input-size"}, "is for --data synthetic only");
+      !synthetic && !plain) {
+    return plain.error();
+  }
   auto task = task_of(settings);
   if (!task) {
     return task.error();
@@ -89,7 +153,7 @@ Result<Workload> training(const Settings& settings) {
 
 Result<Workload> replay(const Settings& settings, const std::string& path) {
   if (const auto plain =
-          refuse_flags(settings, {"data", "data-dir", "batch", "epochs"},
+          refuse_flags(settings, {"data", "data-dir", "samples", "input-size", "batch", "epochs"},
                        "a replay has no data; its batch is the profile's, its length --iterations");
       !plain) {
     return plain.error();

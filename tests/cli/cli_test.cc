@@ -290,7 +290,38 @@ TEST(CliTest, PresetsAreATableOrJson) {
   EXPECT_EQ(list.at(0).at("exchange"), "ps-pull");
 }
 
-TEST(CliTest, ModelsAreJson) { EXPECT_TRUE(json::parse(sluice("models --json").out).is_array()); }
+TEST(CliTest, ModelsAreJson) {
+  const json models = json::parse(sluice("models --json").out);
+  ASSERT_TRUE(models.is_array());
+  for (const json& model : models) {
+    EXPECT_FALSE(model.at("name").get<std::string>().empty());
+    EXPECT_GT(model.at("parameters"), 0);
+    EXPECT_GT(model.at("layers"), 0);
+    EXPECT_GT(model.at("forward_flops"), 0);
+  }
+}
+
+TEST(CliThreadsTest, SyntheticDataFitTheModel) {
+  const TemporaryFolder folder;
+  const auto train = [&](const std::string& more) {
+    return sluice("train --workers 2 --batch 2 --iterations 3 --onednn off --json " + more, folder);
+  };
+  const Outcome outcome =
+      train("--data synthetic --model resnet110 --input-size 8 --samples 24 --run run");
+  if (outcome.code == 2 && outcome.err.find("LibTorch") != std::string::npos) {
+    GTEST_SKIP() << outcome.err;
+  }
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(json::parse(outcome.out).at("parameters"), 1'727'962);
+  EXPECT_THAT(folder.read("run/config.toml"), HasSubstr("input-size = 8  # from flag"));
+  const Outcome text = train("--data synthetic --model sockeye --input-size 4 --samples 20");
+  ASSERT_EQ(text.code, 0) << text.err;
+  EXPECT_TRUE(json::parse(text.out).contains("test_accuracy"));
+  expect_refused(train("--data synthetic --model vgg16 --input-size 31"),
+                 "model vgg16: expected samples of shape 3x224x224 or another size from 32 on");
+  expect_refused(train("--data synthetic --model lenet --input-size 32"), "found 1x32x32");
+  expect_refused(train("--samples 100"), "--samples: is for --data synthetic only");
+}
 
 TEST(CliTest, TheDoctorTellsWhatIsMissing) {
   const json report = json::parse(sluice("doctor --json").out);

@@ -1,10 +1,8 @@
 #include "compute/torch/forward_gate.h"
 
-#include <ATen/record_function.h>
-
 #include <exception>
-#include <memory>
-#include <utility>
+
+#include "compute/torch/operator_watch.h"
 
 namespace sluice {
 namespace {
@@ -54,35 +52,6 @@ class Watch {
   std::exception_ptr failure_;
 };
 
-// LibTorch takes a bare function as observer, so the run it belongs to is found by its thread.
-thread_local Watch* current_watch = nullptr;
-
-std::unique_ptr<at::ObserverContext> see_inputs(const at::RecordFunction& call) {
-  for (const c10::IValue& input : call.inputs()) {
-    current_watch->see(input);
-  }
-  return nullptr;
-}
-
-class Observation {
- public:
-  explicit Observation(Watch& watch) : outer_(std::exchange(current_watch, &watch)) {
-    handle_ = at::addThreadLocalCallback(at::RecordFunctionCallback(see_inputs)
-                                             .needsInputs(true)
-                                             .scopes({at::RecordScope::FUNCTION}));
-  }
-  ~Observation() {
-    at::removeCallback(handle_);
-    current_watch = outer_;
-  }
-  Observation(const Observation&) = delete;
-  Observation& operator=(const Observation&) = delete;
-
- private:
-  Watch* outer_;
-  at::CallbackHandle handle_;
-};
-
 }  // namespace
 
 ForwardGate::ForwardGate(const std::vector<at::Tensor>& parameters) {
@@ -95,10 +64,12 @@ at::Tensor ForwardGate::run(const std::function<at::Tensor()>& forward,
                             const BeforeRead& before_read) const {
   Watch watch(places_, before_read);
   at::Tensor result;
-  {
-    const Observation observation(watch);
-    result = forward();
-  }
+  watch_operators([&] { result = forward(); },
+                  [&](const at::RecordFunction& call) {
+                    for (const c10::IValue& input : call.inputs()) {
+                      watch.see(input);
+                    }
+                  });
   watch.rethrow();
   return result;
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <ATen/ops/cross_entropy_loss.h>
 #include <torch/nn/module.h>
 
 #include <memory>
@@ -7,11 +8,14 @@
 #include <utility>
 #include <vector>
 
+#include "base/random.h"
+#include "compute/torch/dropout.h"
 #include "compute/torch/network.h"
 
 namespace sluice {
 
-// Any torch::nn module that maps a tensor to a tensor, as it is.
+// Any torch::nn module that maps samples to scores, as it is. The loss is the cross entropy, unless
+// the module has a loss() of its own.
 template <class Module>
 class ModuleNetwork final : public Network {
  public:
@@ -29,8 +33,36 @@ class ModuleNetwork final : public Network {
     return parameters;
   }
 
-  at::Tensor forward(const at::Tensor& features) override { return module_->forward(features); }
+  std::vector<at::Tensor> state() const override {
+    std::vector<at::Tensor> state = module_->buffers();
+    for (const at::Tensor& parameter : module_->parameters()) {
+      if (!parameter.requires_grad()) {
+        state.push_back(parameter);
+      }
+    }
+    return state;
+  }
+
+  at::Tensor forward(const at::Tensor& samples) override { return module_->forward(samples); }
+
+  at::Tensor loss(const at::Tensor& samples, const at::Tensor& answers) override {
+    if constexpr (requires { module_->loss(samples, answers); }) {
+      return module_->loss(samples, answers);
+    } else {
+      return at::cross_entropy_loss(module_->forward(samples), answers);
+    }
+  }
+
   void set_training(bool on) override { module_->train(on); }
+
+  void reseed(std::uint64_t seed) override {
+    Random random(seed);
+    for (const auto& part : module_->modules()) {
+      if (auto* dropout = part->template as<DropoutImpl>()) {
+        dropout->reseed(random.next());
+      }
+    }
+  }
 
  private:
   std::shared_ptr<Module> module_;

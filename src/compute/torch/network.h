@@ -2,6 +2,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -21,10 +22,19 @@ class Network {
 
   // Those that are trained, each tensor once, in the order of registration.
   virtual std::vector<NamedTensor> parameters() const = 0;
-  // From a batch of samples to a batch of class scores. It must not draw random numbers: LibTorch
-  // has one generator for all threads, and workers would disturb each other.
-  virtual at::Tensor forward(const at::Tensor& features) = 0;
+  // All else that its results depend on: frozen parameters, and what it has gathered on the way,
+  // such as the running statistics of a batch normalisation.
+  virtual std::vector<at::Tensor> state() const = 0;
+
+  // From a batch of samples to the scores of the classes, one row for every answer.
+  virtual at::Tensor forward(const at::Tensor& samples) = 0;
+  // The mean loss of a batch, which is to be made small; auxiliary heads have their part in it.
+  virtual at::Tensor loss(const at::Tensor& samples, const at::Tensor& answers) = 0;
+
   virtual void set_training(bool on) = 0;
+  // All that is random in the passes to come is a function of this seed. LibTorch's own generator
+  // serves all threads, where workers would disturb each other: a network must not draw from it.
+  virtual void reseed(std::uint64_t seed) = 0;
 };
 
 using NetworkFactory = std::function<std::unique_ptr<Network>()>;

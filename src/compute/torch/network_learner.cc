@@ -3,13 +3,14 @@
 #include <ATen/Context.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/cross_entropy_loss.h>
-#include <ATen/ops/empty.h>
 #include <ATen/ops/from_blob.h>
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "base/check.h"
+#include "base/random.h"
 #include "compute/data/sharding.h"
 #include "compute/torch/flat_parameters.h"
 #include "compute/torch/forward_gate.h"
@@ -20,21 +21,14 @@
 namespace sluice {
 namespace {
 
-constexpr std::int64_t kEvaluationBatch = 500;
-
 // What all learners of a run share.
 struct Blueprint {
   NetworkFactory make_network;
   TorchTask task;
   Layout layout;
-  std::vector<float> initial;  // in the order of the layout
+  std::vector<float> initial;     // in the order of the layout
+  std::vector<at::Tensor> state;  // of a network at the start
 };
-
-std::vector<std::int64_t> batch_shape(std::int64_t batch, const DataSet& data) {
-  std::vector<std::int64_t> shape{batch};
-  shape.insert(shape.end(), data.sample_shape.begin(), data.sample_shape.end());
-  return shape;
-}
 
 std::vector<at::Tensor> in_order(const std::vector<NamedTensor>& parameters,
                                  const std::vector<std::size_t>& order) {
@@ -45,15 +39,20 @@ std::vector<at::Tensor> in_order(const std::vector<NamedTensor>& parameters,
   return tensors;
 }
 
-// The samples begin ... end-1, not to be written to.
-at::Tensor features_of(const DataSet& data, std::int64_t begin, std::int64_t end) {
-  return at::from_blob(const_cast<float*>(data.sample(begin).data()),
-                       batch_shape(end - begin, data), at::kFloat);
+// Views of a batch.
+at::Tensor samples_of(Batch& batch) {
+  return batch.words.empty() ? at::from_blob(batch.features.data(), batch.shape, at::kFloat)
+                             : at::from_blob(batch.words.data(), batch.shape, at::kLong);
+}
+at::Tensor answers_of(Batch& batch) {
+  return at::from_blob(batch.answers.data(), {static_cast<std::int64_t>(batch.answers.size())},
+                       at::kLong);
 }
 
-at::Tensor labels_of(const DataSet& data, std::int64_t begin, std::int64_t end) {
-  return at::from_blob(const_cast<std::int64_t*>(data.labels.data() + begin), {end - begin},
-                       at::kLong);
+void load_run(const Samples& samples, std::int64_t begin, std::int64_t end, Batch& batch) {
+  std::vector<std::int64_t> indices(static_cast<std::size_t>(end - begin));
+  std::iota(indices.begin(), indices.end(), begin);
+  samples.load(indices, batch);
 }
 
 Layout record_layout(Network& network, const TorchTask& task) {
@@ -64,8 +63,10 @@ Layout record_layout(Network& network, const TorchTask& task) {
     tensors.push_back(parameter.tensor);
   }
   const at::NoGradGuard no_grad;
+  Batch batch;
+  load_run(*task.train, 0, task.batch, batch);
   std::vector<std::size_t> reads;
-  ForwardGate(tensors).run([&] { return network.forward(features_of(*task.train, 0, task.batch)); },
+  ForwardGate(tensors).run([&] { return network.loss(samples_of(batch), answers_of(batch)); },
                            [&](std::size_t parameter) { reads.push_back(parameter); });
   return make_layout(sizes, reads);
 }
@@ -73,7 +74,11 @@ Layout record_layout(Network& network, const TorchTask& task) {
 Blueprint draw_blueprint(const NetworkFactory& make_network, const TorchTask& task) {
   at::manual_seed(task.seed);
   const std::unique_ptr<Network> network = make_network();
-  Blueprint blueprint{make_network, task, record_layout(*network, task), {}};
+  std::vector<at::Tensor> state;
+  for (const at::Tensor& tensor : network->state()) {
+    state.push_back(tensor.clone());
+  }
+  Blueprint blueprint{make_network, task, record_layout(*network, task), {}, std::move(state)};
   FlatParameters flat(in_order(network->parameters(), blueprint.layout.order));
   blueprint.initial.assign(flat.values().begin(), flat.values().end());
   return blueprint;
@@ -89,11 +94,14 @@ class NetworkLearner final : public Learner {
         tensors_(in_order(network_->parameters(), blueprint_->layout.order)),
         flat_(tensors_),
         gate_(tensors_),
-        gradient_hooks_(tensors_),
-        features_(at::empty(batch_shape(task().batch, *task().train), at::kFloat)),
-        labels_(at::empty({task().batch}, at::kLong)) {
+        gradient_hooks_(tensors_) {
     check(flat_.values().size() == blueprint_->initial.size(), "all networks of a run are alike");
     std::copy(blueprint_->initial.begin(), blueprint_->initial.end(), flat_.values().begin());
+    const at::NoGradGuard no_grad;
+    const std::vector<at::Tensor> state = network_->state();
+    for (std::size_t i = 0; i < state.size(); ++i) {
+      state[i].copy_(blueprint_->state[i]);
+    }
   }
 
   const std::vector<Layer>& layers() const override { return blueprint_->layout.layers; }
@@ -102,10 +110,11 @@ class NetworkLearner final : public Learner {
   void gradients_into(std::span<float> buffer) override { flat_.gradients_into(buffer); }
 
   double step(Iteration iteration, StepHooks& hooks) override {
-    load_batch(iteration);
+    task().train->load(sharding_.batch_of(rank_, iteration), batch_);
+    network_->reseed(chance_of(iteration));
     LayerCalls calls(blueprint_->layout, hooks);
     const at::Tensor loss =
-        gate_.run([&] { return at::cross_entropy_loss(network_->forward(features_), labels_); },
+        gate_.run([&] { return network_->loss(samples_of(batch_), answers_of(batch_)); },
                   [&](std::size_t parameter) { calls.before_read(parameter); });
     calls.forward_done();
     // Every layer has been announced, so all gradients of the last step have been consumed.
@@ -117,34 +126,32 @@ class NetworkLearner final : public Learner {
 
   std::optional<Evaluation> evaluate() override {
     const at::NoGradGuard no_grad;
-    const DataSet& data = *task().test;
+    const Samples& data = *task().test;
     network_->set_training(false);
     double loss = 0;
     std::int64_t right = 0;
-    for (std::int64_t begin = 0; begin < data.size(); begin += kEvaluationBatch) {
-      const std::int64_t end = std::min(begin + kEvaluationBatch, data.size());
-      const at::Tensor labels = labels_of(data, begin, end);
-      const at::Tensor scores = network_->forward(features_of(data, begin, end));
-      loss += at::cross_entropy_loss(scores, labels, {}, at::Reduction::Sum).item().toDouble();
-      right += scores.argmax(1).eq(labels).sum().item().toLong();
+    std::int64_t asked = 0;
+    Batch batch;
+    for (std::int64_t begin = 0; begin < data.size(); begin += task().batch) {
+      load_run(data, begin, std::min(begin + task().batch, data.size()), batch);
+      const at::Tensor answers = answers_of(batch);
+      const at::Tensor scores = network_->forward(samples_of(batch));
+      loss += at::cross_entropy_loss(scores, answers, {}, at::Reduction::Sum).item().toDouble();
+      right += scores.argmax(1).eq(answers).sum().item().toLong();
+      asked += answers.ne(kNoAnswer).sum().item().toLong();
     }
     network_->set_training(true);
-    const auto samples = static_cast<double>(data.size());
-    return Evaluation{loss / samples, static_cast<double>(right) / samples};
+    const auto count = static_cast<double>(asked);
+    return Evaluation{loss / count, static_cast<double>(right) / count};
   }
 
  private:
   const TorchTask& task() const { return blueprint_->task; }
 
-  void load_batch(Iteration iteration) {
-    const DataSet& data = *task().train;
-    auto* features = features_.data_ptr<float>();
-    auto* labels = labels_.data_ptr<std::int64_t>();
-    for (const std::int64_t index : sharding_.batch_of(rank_, iteration)) {
-      const std::span<const float> sample = data.sample(index);
-      features = std::copy(sample.begin(), sample.end(), features);
-      *labels++ = data.labels[static_cast<std::size_t>(index)];
-    }
+  // Every step of every worker has a seed of its own.
+  std::uint64_t chance_of(Iteration iteration) const {
+    const std::uint64_t step = static_cast<std::uint64_t>(iteration) * task().workers + rank_;
+    return Random(mix(task().seed), step).next();
   }
 
   std::shared_ptr<const Blueprint> blueprint_;
@@ -155,8 +162,7 @@ class NetworkLearner final : public Learner {
   FlatParameters flat_;
   ForwardGate gate_;
   GradientHooks gradient_hooks_;
-  at::Tensor features_;
-  at::Tensor labels_;
+  Batch batch_;
 };
 
 }  // namespace

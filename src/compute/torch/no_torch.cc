@@ -14,6 +14,10 @@ Result<LearnerFactory> make_torch_learners(const TorchTask& task) {
   return Error("model " + task.model + ": " + kHowToGet);
 }
 
+Result<SampleForm> model_form(const std::string& model, std::int64_t /*input_size*/) {
+  return Error("model " + model + ": " + kHowToGet);
+}
+
 std::vector<ModelInfo> torch_models() { return {}; }
 
 EngineInfo torch_engine() {

@@ -17,8 +17,8 @@ namespace sluice {
 
 struct TorchTask {
   std::string model;  // one of torch_models()
-  std::shared_ptr<const DataSet> train;
-  std::shared_ptr<const DataSet> test;
+  std::shared_ptr<const Samples> train;
+  std::shared_ptr<const Samples> test;
   std::int64_t batch = 64;  // of each worker
   std::size_t workers = 1;
   std::uint64_t seed = 1;  // fixes the first parameters and the order of the samples
@@ -27,13 +27,19 @@ struct TorchTask {
 // The factory may be called from any thread, also by several at once.
 Result<LearnerFactory> make_torch_learners(const TorchTask& task);
 
+// The samples that a model was made for, with this side of an image or longest sentence instead of
+// its own unless it is 0. An error if the model cannot do with it.
+Result<SampleForm> model_form(const std::string& model, std::int64_t input_size);
+
 struct ModelInfo {
   std::string name;
   std::string description;
-  std::vector<std::int64_t> input_shape;
-  std::int64_t parameters = 0;  // with ten classes
-  std::size_t layers = 0;
+  SampleForm form;
+  std::int64_t parameters = 0;     // that are trained
+  std::size_t layers = 0;          // that have any
+  std::int64_t forward_flops = 0;  // of one sample without auxiliary heads, see count_flops()
 };
+// Builds every model and has it look at a sample, which takes seconds and up to a gigabyte.
 std::vector<ModelInfo> torch_models();
 
 // What `sluice doctor` reports.

@@ -4,6 +4,7 @@
 #include <torch/nn/modules/linear.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <condition_variable>
 #include <limits>
@@ -14,7 +15,7 @@
 
 #include "compute/data/sharding.h"
 #include "compute/data/synthetic.h"
-#include "compute/torch/models.h"
+#include "compute/torch/models/table.h"
 #include "compute/torch/module_network.h"
 #include "compute/torch/recorded_hooks.h"
 
@@ -76,9 +77,38 @@ TorchTask task_with(std::vector<std::int64_t> shape, std::int64_t classes) {
 
 LearnerFactory crooked_learners() { return make_network_learners(make_crooked, task_with({6}, 3)); }
 
-LearnerFactory lenet_learners() {
-  const auto make = [] { return model_table().front().make(10); };
-  return make_network_learners(make, task_with({1, 28, 28}, 10));
+LearnerFactory learners_of(const std::string& model, const TorchTask& task) {
+  const std::vector<ModelEntry> table = model_table();
+  const auto entry = std::ranges::find(table, model, &ModelEntry::name);
+  return make_network_learners(
+      [make = entry->make, form = task.train->form()] { return make(form); }, task);
+}
+
+LearnerFactory lenet_learners() { return learners_of("lenet", task_with({1, 28, 28}, 10)); }
+
+// Branches, auxiliary heads, batch normalisation and dropout.
+LearnerFactory googlenet_learners() {
+  TorchTask task = task_with({3, 32, 32}, 4);
+  task.batch = 2;
+  return learners_of("googlenet", task);
+}
+
+LearnerFactory sockeye_learners() {
+  const TextSplit split = make_synthetic_text({.longest = 6,
+                                               .source_words = 30,
+                                               .target_words = 20,
+                                               .train_samples = 64,
+                                               .test_samples = 16});
+  TorchTask task;
+  task.train = std::make_shared<TextSet>(split.train);
+  task.test = std::make_shared<TextSet>(split.test);
+  task.batch = 3;
+  task.workers = 2;
+  return learners_of("sockeye", task);
+}
+
+std::vector<LearnerFactory> all_kinds() {
+  return {crooked_learners(), lenet_learners(), googlenet_learners(), sockeye_learners()};
 }
 
 Floats copy_of(std::span<const float> values) { return {values.begin(), values.end()}; }
@@ -143,7 +173,7 @@ class Reveal final : public StepHooks {
 };
 
 TEST(NetworkLearnerTest, NoParameterIsReadBeforeItsLayerIsIn) {
-  for (const LearnerFactory& make : {crooked_learners(), lenet_learners()}) {
+  for (const LearnerFactory& make : all_kinds()) {
     const auto plain = make(0);
     RecordedHooks ignored;
     const double loss = plain->step(2, ignored);
@@ -184,9 +214,10 @@ std::map<std::string, Floats> plain_gradients(Crooked& module, const TorchTask& 
   std::vector<at::Tensor> features;
   std::vector<std::int64_t> labels;
   for (const std::int64_t index : batch) {
-    const Floats sample = copy_of(task.train->sample(index));
-    features.push_back(at::tensor(at::ArrayRef<float>(sample)));
-    labels.push_back(task.train->labels[static_cast<std::size_t>(index)]);
+    Batch one;
+    task.train->load(std::array{index}, one);
+    features.push_back(at::tensor(at::ArrayRef<float>(one.features)));
+    labels.push_back(one.answers.front());
   }
   const at::Tensor scores = module.forward(at::stack(features));
   at::cross_entropy_loss(scores, at::tensor(at::ArrayRef<std::int64_t>(labels))).backward();
@@ -251,7 +282,7 @@ class Busy final : public StepHooks {
 };
 
 TEST(NetworkLearnerTest, KeepsItsPromisesToTheProtocol) {
-  for (const LearnerFactory& make : {crooked_learners(), lenet_learners()}) {
+  for (const LearnerFactory& make : all_kinds()) {
     const auto plain = make(0);
     const auto busy = make(0);
     Busy hooks(*busy);
@@ -330,6 +361,43 @@ TEST(NetworkLearnerTest, HooksMayBreakAStepOff) {
   }
 }
 
+TEST(NetworkLearnerTest, FrozenParametersAreEqualOnAllWorkers) {
+  const LearnerFactory make = learners_of("cifar100-convex", task_with({3, 32, 32}, 10));
+  const auto first = make(0);
+  const auto second = make(1);
+  EXPECT_EQ(first->parameters().size(), 650U);
+  EXPECT_EQ(first->evaluate()->loss, second->evaluate()->loss);
+}
+
+// Running statistics are each worker's own and change nothing but its evaluations.
+TEST(NetworkLearnerTest, StepsGatherStatisticsForEvaluations) {
+  const auto learner = googlenet_learners()(0);
+  const double before = learner->evaluate()->loss;
+  RecordedHooks ignored;
+  const double loss = learner->step(0, ignored);
+  EXPECT_NE(learner->evaluate()->loss, before);
+  EXPECT_EQ(learner->step(0, ignored), loss);
+}
+
+// Chance is a function of iteration and worker: no two steps drop out the same.
+TEST(NetworkLearnerTest, WorkersDropOutDifferentUnits) {
+  TorchTask task = task_with({3, 63, 63}, 3);
+  task.batch = 1;
+  const auto same = std::make_shared<DataSet>(*std::static_pointer_cast<const DataSet>(task.train));
+  for (std::int64_t i = 1; i < same->size(); ++i) {
+    std::ranges::copy(same->sample(0), same->features.begin() + i * same->sample_size());
+    same->labels[static_cast<std::size_t>(i)] = same->labels[0];
+  }
+  task.train = same;
+  const LearnerFactory make = learners_of("alexnet", task);
+  const auto learner = make(0);
+  RecordedHooks ignored;
+  const double loss = learner->step(0, ignored);
+  EXPECT_NE(learner->step(1, ignored), loss);
+  EXPECT_NE(make(1)->step(0, ignored), loss);
+  EXPECT_EQ(learner->step(0, ignored), loss);
+}
+
 TEST(NetworkLearnerTest, EvaluatesWithTheParametersAsTheyAre) {
   const auto learner = crooked_learners()(0);
   std::ranges::fill(learner->parameters(), 0.0F);
@@ -339,8 +407,10 @@ TEST(NetworkLearnerTest, EvaluatesWithTheParametersAsTheyAre) {
   part(learner->parameters(), exit).back() = 100;  // the bias of class 2
   std::int64_t twos = 0;
   const TorchTask task = task_with({6}, 3);
-  for (const std::int64_t label : task.test->labels) {
-    twos += label == 2 ? 1 : 0;
+  for (std::int64_t i = 0; i < task.test->size(); ++i) {
+    Batch one;
+    task.test->load(std::array{i}, one);
+    twos += one.answers.front() == 2 ? 1 : 0;
   }
   EXPECT_DOUBLE_EQ(learner->evaluate()->accuracy,
                    static_cast<double>(twos) / static_cast<double>(task.test->size()));

@@ -1,8 +1,7 @@
-#include "compute/torch/models.h"
-
 #include <torch/nn/modules/conv.h>
 #include <torch/nn/modules/linear.h>
 
+#include "compute/torch/models/families.h"
 #include "compute/torch/module_network.h"
 
 namespace sluice {
@@ -49,21 +48,14 @@ class Mlp final : public torch::nn::Module {
   torch::nn::Linear fc3_;
 };
 
-template <class Module>
-std::unique_ptr<Network> make(std::int64_t classes) {
-  return network_of(std::make_shared<Module>(classes));
-}
-
 }  // namespace
 
-std::vector<ModelEntry> model_table() {
-  return {
-      {"lenet",
-       "LeNet with 20 and 50 filters of 5x5 and 500 hidden units",
-       {1, 28, 28},
-       make<LeNet>},
-      {"mlp", "two hidden layers of 500 units", {1, 28, 28}, make<Mlp>},
-  };
+std::unique_ptr<Network> make_lenet(const SampleForm& form) {
+  return network_of(std::make_shared<LeNet>(form.classes));
+}
+
+std::unique_ptr<Network> make_mlp(const SampleForm& form) {
+  return network_of(std::make_shared<Mlp>(form.classes));
 }
 
 }  // namespace sluice

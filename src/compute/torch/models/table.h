@@ -3,9 +3,11 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "compute/data/dataset.h"
 #include "compute/torch/network.h"
 
 namespace sluice {
@@ -13,8 +15,11 @@ namespace sluice {
 struct ModelEntry {
   std::string name;
   std::string description;
-  std::vector<std::int64_t> input_shape;  // of one sample
-  std::function<std::unique_ptr<Network>(std::int64_t classes)> make;
+  SampleForm form;  // of the samples that it was made for
+  // The shortest side of an image, or the shortest sentence, that it can do with; none: it takes
+  // the shape above and no other.
+  std::optional<std::int64_t> smallest;
+  std::function<std::unique_ptr<Network>(const SampleForm&)> make;
 };
 
 // All built-in models; a model in a file of its own gets a line here.

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <ATen/core/Generator.h>
+#include <torch/nn/module.h>
+#include <torch/nn/pimpl.h>
+
+#include <cstdint>
+
+namespace sluice {
+
+// Zeroes a share of its input at random while training and scales up the rest. Unlike LibTorch's
+// module it draws from a generator of its own, so that threads do not disturb each other.
+class DropoutImpl final : public torch::nn::Module {
+ public:
+  explicit DropoutImpl(double share);
+
+  at::Tensor forward(const at::Tensor& x);
+  void reseed(std::uint64_t seed);
+
+ private:
+  double share_;
+  at::Generator random_;
+};
+TORCH_MODULE(Dropout);
+
+}  // namespace sluice

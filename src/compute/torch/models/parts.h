@@ -1,0 +1,66 @@
+#pragma once
+
+#include <torch/nn/modules/batchnorm.h>
+#include <torch/nn/modules/conv.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+// What several families are built of.
+namespace sluice {
+
+// Modules of one kind in a row, under numbers as names.
+template <class Part>
+class Row final : public torch::nn::Module {
+ public:
+  // Numbers from `first` on.
+  explicit Row(std::size_t first = 0) : first_(first) {}
+
+  void add(std::shared_ptr<Part> part) {
+    const std::string name = std::to_string(first_ + parts_.size());
+    parts_.push_back(register_module(name, std::move(part)));
+  }
+
+  at::Tensor forward(at::Tensor x) {
+    for (const auto& part : parts_) {
+      x = part->forward(x);
+    }
+    return x;
+  }
+
+ private:
+  std::size_t first_;
+  std::vector<std::shared_ptr<Part>> parts_;
+};
+
+struct ConvShape {
+  std::int64_t in;
+  std::int64_t out;
+  torch::ExpandingArray<2> kernel;
+  torch::ExpandingArray<2> stride = 1;
+  torch::ExpandingArray<2> padding = 0;
+};
+
+// Without a bias, for a batch normalisation follows.
+torch::nn::Conv2d make_convolution(const ConvShape& shape);
+
+// A convolution, a batch normalisation and a rectifier, as Inception nets have them.
+class ConvNorm final : public torch::nn::Module {
+ public:
+  explicit ConvNorm(const ConvShape& shape);
+
+  at::Tensor forward(const at::Tensor& x);
+
+ private:
+  torch::nn::Conv2d conv_;
+  torch::nn::BatchNorm2d bn_;
+};
+
+// Draws the weights of all convolutions as He et al. found it good for rectifiers: without it the
+// signal dies away in a deep net that has no batch normalisation. Biases become zero.
+void initialise_for_rectifiers(torch::nn::Module& module);
+
+}  // namespace sluice
