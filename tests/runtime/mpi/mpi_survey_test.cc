@@ -6,7 +6,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "lab/lab.h"
@@ -18,7 +17,6 @@ namespace {
 
 using nlohmann::json;
 using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 
 class SurveyTest : public ::testing::Test {
  protected:
@@ -42,7 +40,7 @@ TEST_F(SurveyTest, EveryPairIsMeasuredBothWays) {
     const json report = json::parse(outcome.out);
     EXPECT_EQ(report.at("ranks").size(), processes);
     EXPECT_EQ(report.at("links").size(), processes * (processes - 1));
-    EXPECT_THAT(report.at("silent"), IsEmpty());
+    EXPECT_TRUE(report.at("silent").empty());
     for (const json& link : report.at("links")) {
       EXPECT_GT(link.at("latency_us"), 0);
       EXPECT_GT(link.at("gbps"), 0);
@@ -132,11 +130,13 @@ TEST_F(LabSurveyTest, ASlowHostIsNamed) {
   const json report = json::parse(outcome.out);
   EXPECT_EQ(report.at("ranks").at(2), json::parse(R"({"host": "h2", "interfaces": [
       {"name": "eth0", "address": "10.77.0.3", "prefix": 24, "gbps": null}]})"));
-  const auto names_rank_2 = [](const json& finding) {
-    return finding.at("kind") == "slow" && finding.at("ranks") == json{2} &&
-           finding.at("text").get<std::string>().starts_with("rank 2 on h2");
-  };
-  EXPECT_EQ(std::ranges::count_if(report.at("findings"), names_rank_2), 1) << report;
+  std::size_t named = 0;
+  for (const json& finding : report.at("findings")) {
+    const bool slow = finding.at("kind") == "slow" && finding.at("ranks") == json::array({2});
+    named += slow ? 1U : 0U;
+    EXPECT_TRUE(!slow || finding.at("text").get<std::string>().starts_with("rank 2 on h2"));
+  }
+  EXPECT_EQ(named, 1U) << report;
 }
 
 // What h1 sends to h3 goes to nobody's address, as a firewall drops it.
