@@ -216,6 +216,7 @@ double bytes_an_iteration(const Strategy& strategy) {
 TEST(CodecRuns, PackedHopsCarryWhatTheCodecSays) {
   Strategy strategy = find_preset("wfbp")->strategy;
   strategy.collective = Collective::kRing;
+  strategy.segment_params = 150'000;  // a segment for each layer
   const double plain = bytes_an_iteration(strategy);
   EXPECT_EQ(plain, 4.0 * 2 * 3 * 1e6);  // 2 (n - 1) M
   strategy.codec = Codec::kTruncate16;

@@ -319,7 +319,8 @@ TEST(CliThreadsTest, SyntheticDataFitTheModel) {
   EXPECT_TRUE(json::parse(text.out).contains("test_accuracy"));
   expect_refused(train("--data synthetic --model vgg16 --input-size 31"),
                  "model vgg16: expected samples of shape 3x224x224 or another size from 32 on");
-  expect_refused(train("--data synthetic --model lenet --input-size 32"), "found 1x32x32");
+  expect_refused(train("--data synthetic --model lenet --input-size 32"),
+                 "model lenet: expected samples of shape 1x28x28, found 1x32x32");
   expect_refused(train("--samples 100"), "--samples: is for --data synthetic only");
 }
 
