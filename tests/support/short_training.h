@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <ostream>
 #include <string>
 
 #include "algorithms/presets.h"
@@ -20,6 +21,11 @@ inline std::string short_training(const Preset& preset) {
 
 // Whether there is anything to train: LibTorch is built in.
 inline constexpr bool kHasModels = SLUICE_HAS_MODELS != 0;
+
+// In the list of tests.
+inline std::ostream& operator<<(std::ostream& out, const Preset& preset) {
+  return out << preset.name;
+}
 
 // In the name of a test.
 inline std::string preset_name(const ::testing::TestParamInfo<Preset>& info) {
