@@ -4,10 +4,10 @@
 //
 //   sluice lab --hosts 2 --rate 1gbit -- sluice_urgent GBPS [PARAMETERS [PEER-CREDIT [SLICES]]]
 //
-// GBPS is the rate of the link. Slices have 50,000 parameters, the peer has a credit of 200,000 bytes and the
-// urgent ones are 400, unless given. Rank 0 prints when the urgent slices began to be sent and when
-// the receiver had taken them, in milliseconds from the hand-over; the wait is that less the time
-// of the slice itself on the wire; and how much of the rate all slices together took.
+// GBPS is the rate of the link. Slices have 50,000 parameters, the peer has a credit of 200,000
+// bytes and the urgent ones are 400, unless given. Rank 0 prints when the urgent slices began to be
+// sent and when the receiver had taken them, in milliseconds from the hand-over; the wait is that
+// less the time of the slice itself on the wire; and how much of the rate all slices together took.
 
 #include <fmt/format.h>
 #include <mpi.h>
