@@ -20,6 +20,7 @@
 
 #include "algorithms/assembly.h"
 #include "algorithms/presets.h"
+#include "base/median.h"
 #include "compute/idle_learner.h"
 #include "runtime/mpi/launch.h"
 #include "runtime/mpi/mpi_training.h"
@@ -30,12 +31,6 @@ namespace {
 constexpr Iteration kWarmUp = 3;
 
 Iteration repetitions(Bytes bytes) { return std::clamp<Iteration>((64 << 20) / bytes, 5, 200); }
-
-Duration median(std::vector<Duration> times) {
-  const auto middle = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2);
-  std::nth_element(times.begin(), middle, times.end());
-  return *middle;
-}
 
 // Sees when the sums of one worker begin, and how long the updates after them take.
 class SumTimes final : public Observer {
@@ -116,7 +111,7 @@ std::vector<Duration> sum_with_mpi(Bytes bytes) {
 void print(const MpiWorld& world, std::string_view name, Bytes bytes,
            const std::vector<Duration>& times) {
   if (world.rank() == 0) {
-    fmt::print("{} {} {:.1f}\n", name, bytes, to_us(median(times)));
+    fmt::print("{} {} {:.1f}\n", name, bytes, to_us(median_of(times)));
     std::fflush(stdout);
   }
 }

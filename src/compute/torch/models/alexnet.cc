@@ -4,6 +4,7 @@
 #include <torch/nn/modules/linear.h>
 
 #include "compute/torch/models/families.h"
+#include "compute/torch/models/parts.h"
 #include "compute/torch/module_network.h"
 
 namespace sluice {
@@ -64,26 +65,10 @@ class Classifier final : public torch::nn::Module {
   torch::nn::Linear fc3_;
 };
 
-class AlexNet final : public torch::nn::Module {
- public:
-  explicit AlexNet(std::int64_t classes)
-      : features_(register_module("features", std::make_shared<Features>())),
-        classifier_(register_module("classifier", std::make_shared<Classifier>(classes))) {}
-
-  at::Tensor forward(const at::Tensor& images) {
-    const at::Tensor x = at::adaptive_avg_pool2d(features_->forward(images), {kSide, kSide});
-    return classifier_->forward(x.flatten(1));
-  }
-
- private:
-  std::shared_ptr<Features> features_;
-  std::shared_ptr<Classifier> classifier_;
-};
-
 }  // namespace
 
 std::unique_ptr<Network> make_alexnet(const SampleForm& form) {
-  return network_of(std::make_shared<AlexNet>(form.classes));
+  return network_of(std::make_shared<PooledNet<Features, Classifier>>(kSide, form.classes));
 }
 
 }  // namespace sluice

@@ -36,6 +36,27 @@ class Row final : public torch::nn::Module {
   std::vector<std::shared_ptr<Part>> parts_;
 };
 
+// Features of an image, pooled to a square of this side, and full layers that tell its class. The
+// features are made first: both draw their weights from one source.
+template <class Features, class Classifier>
+class PooledNet final : public torch::nn::Module {
+ public:
+  PooledNet(std::int64_t side, std::int64_t classes, const auto&... of_features)
+      : features_(register_module("features", std::make_shared<Features>(of_features...))),
+        side_(side),
+        classifier_(register_module("classifier", std::make_shared<Classifier>(classes))) {}
+
+  at::Tensor forward(const at::Tensor& images) {
+    const at::Tensor x = at::adaptive_avg_pool2d(features_->forward(images), {side_, side_});
+    return classifier_->forward(x.flatten(1));
+  }
+
+ private:
+  std::shared_ptr<Features> features_;
+  std::int64_t side_;
+  std::shared_ptr<Classifier> classifier_;
+};
+
 struct ConvShape {
   std::int64_t in;
   std::int64_t out;

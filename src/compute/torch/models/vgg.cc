@@ -67,32 +67,20 @@ class Classifier final : public torch::nn::Module {
   torch::nn::Linear fc3_;
 };
 
-class Vgg final : public torch::nn::Module {
- public:
-  Vgg(const Depths& depths, std::int64_t classes)
-      : features_(register_module("features", std::make_shared<Features>(depths))),
-        classifier_(register_module("classifier", std::make_shared<Classifier>(classes))) {
-    initialise_for_rectifiers(*this);
-  }
-
-  at::Tensor forward(const at::Tensor& images) {
-    const at::Tensor x = at::adaptive_avg_pool2d(features_->forward(images), {kSide, kSide});
-    return classifier_->forward(x.flatten(1));
-  }
-
- private:
-  std::shared_ptr<Features> features_;
-  std::shared_ptr<Classifier> classifier_;
-};
+std::unique_ptr<Network> make_vgg(const Depths& depths, const SampleForm& form) {
+  auto net = std::make_shared<PooledNet<Features, Classifier>>(kSide, form.classes, depths);
+  initialise_for_rectifiers(*net);
+  return network_of(std::move(net));
+}
 
 }  // namespace
 
 std::unique_ptr<Network> make_vgg16(const SampleForm& form) {
-  return network_of(std::make_shared<Vgg>(Depths{2, 2, 3, 3, 3}, form.classes));
+  return make_vgg({2, 2, 3, 3, 3}, form);
 }
 
 std::unique_ptr<Network> make_vgg19(const SampleForm& form) {
-  return network_of(std::make_shared<Vgg>(Depths{2, 2, 4, 4, 4}, form.classes));
+  return make_vgg({2, 2, 4, 4, 4}, form);
 }
 
 }  // namespace sluice
