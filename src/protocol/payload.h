@@ -21,6 +21,9 @@ class Payload {
         size_(static_cast<Bytes>(values.size_bytes())),
         hold_(std::move(hold)) {}
 
+  Payload(std::span<const std::byte> bytes, std::shared_ptr<const void> hold)
+      : data_(bytes.data()), size_(static_cast<Bytes>(bytes.size())), hold_(std::move(hold)) {}
+
   static Payload owning(std::vector<float> values) {
     auto kept = std::make_shared<const std::vector<float>>(std::move(values));
     const std::span<const float> view(*kept);
@@ -28,11 +31,8 @@ class Payload {
   }
   static Payload owning(std::vector<std::byte> bytes) {
     auto kept = std::make_shared<const std::vector<std::byte>>(std::move(bytes));
-    Payload payload;
-    payload.data_ = kept->data();
-    payload.size_ = static_cast<Bytes>(kept->size());
-    payload.hold_ = std::move(kept);
-    return payload;
+    const std::span<const std::byte> view(*kept);
+    return {view, std::move(kept)};
   }
 
   Bytes size() const { return size_; }

@@ -19,6 +19,9 @@ HostLoop::HostLoop(const Stretch& stretch, HostId host, const World& world)
     }
     nodes_.emplace(node, Node{stretch.state.workspace(node), gate});
   }
+  if (world_.works_aside) {
+    aside_.emplace([this](Work work) { world_.mailbox.post(execute(std::move(work))); });
+  }
 }
 
 void HostLoop::run() {
@@ -32,6 +35,9 @@ void HostLoop::run() {
     const bool worked = !works_.empty();
     if (worked) {
       do_work();
+    }
+    if (aside_) {
+      aside_->rethrow();
     }
     const bool moved = world_.transport.progress(*this);
     if (!worked && !moved && !world_.mailbox.wait(events_, world_.transport.patience())) {
@@ -87,13 +93,18 @@ void HostLoop::observe_received(const Message& message, Time begin) {
 void HostLoop::do_work() {
   Work work = std::move(works_.front());
   works_.pop_front();
+  events_.push_back(execute(std::move(work)));
+}
+
+Finished HostLoop::execute(Work work) {
   const Time begin = clock_.now();
   Payload output = nodes_.at(work.node).workspace.execute(work);
   if (observer_ != nullptr) {
+    const std::lock_guard lock(observing_work_);
     observer_->worked(work, begin, clock_.now());
   }
   work.sources.clear();
-  events_.push_back(Finished{std::move(work), std::move(output)});
+  return {std::move(work), std::move(output)};
 }
 
 void HostLoop::send(const Message& message, Payload payload) {
@@ -120,7 +131,20 @@ std::optional<Time> HostLoop::take(Flights& flights, const Message& message) {
   return begin;
 }
 
-void HostLoop::start(Work work) { works_.push_back(std::move(work)); }
+void HostLoop::start(Work work) {
+  if (aside_ && is_long(work)) {
+    aside_->start(std::move(work));
+  } else {
+    works_.push_back(std::move(work));
+  }
+}
+
+// Updates with plain gradients, which touch nothing but their range, if they take longer than to
+// hand them over twice.
+bool HostLoop::is_long(const Work& work) {
+  constexpr std::int64_t kShortest = 16'384;
+  return work.kind == WorkKind::kUpdate && !work.coded && work.range.size() >= kShortest;
+}
 
 void HostLoop::release(NodeId worker, LayerId layer, Iteration iteration) {
   nodes_.at(worker).gate->release(layer, iteration);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <deque>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <unordered_map>
@@ -11,17 +12,20 @@
 #include "runtime/mailbox.h"
 #include "runtime/stretch.h"
 #include "runtime/transport.h"
+#include "runtime/work_thread.h"
 
 namespace sluice {
 
 // Runs the protocol of one host in real time, on the thread that calls run(). It first handles all
-// that has happened, then does one piece of arithmetic, and sleeps when there is neither.
+// that has happened, then does one piece of arithmetic, and sleeps when there is neither. Where the
+// transport needs the thread, long arithmetic is done beside it.
 class HostLoop final : private Effects, private Landing {
  public:
   struct World {
     Mailbox& mailbox;
     Transport& transport;
     Gates& gates;  // those of the host's workers join them
+    bool works_aside = false;
   };
 
   HostLoop(const Stretch& stretch, HostId host, const World& world);
@@ -46,6 +50,9 @@ class HostLoop final : private Effects, private Landing {
   void handle(const Event& event);
   void receive(const Received& event);
   void do_work();
+  // Any thread may do it, one piece of a range at a time.
+  Finished execute(Work work);
+  static bool is_long(const Work& work);
   void observe_sent(const Message& message);
   void observe_received(const Message& message, Time begin);
   // When this message began its flight, which is over now; none if it had none.
@@ -61,6 +68,8 @@ class HostLoop final : private Effects, private Landing {
   // Only kept for the observer.
   Flights in_flight_;
   Flights arriving_;
+  std::mutex observing_work_;
+  std::optional<WorkThread> aside_;  // ends before all that it works on
 };
 
 }  // namespace sluice

@@ -33,7 +33,7 @@ bool Trainer::before_layer(LayerId layer) {
   const Time begin = stretch_.clock.now();
   const bool at_once = world_.gate.wait(layer, iteration_);
   since_ = stretch_.clock.now();
-  if (!at_once && stretch_.observer != nullptr) {
+  if (!at_once && stretch_.observer != nullptr && !learner_.times_itself()) {
     stretch_.observer->waited(world_.worker, layer, iteration_, begin, since_);
   }
   in_forward_ = layer;
@@ -43,25 +43,52 @@ bool Trainer::before_layer(LayerId layer) {
 void Trainer::forward_done() { end_forward_span(); }
 
 void Trainer::gradient_ready(LayerId layer) {
-  const Time now = stretch_.clock.now();
-  if (stretch_.observer != nullptr) {
-    stretch_.observer->computed(world_.worker, layer, iteration_, Phase::kBackward, since_, now);
-  }
-  since_ = now;
+  computed(layer, Phase::kBackward, stretch_.clock.now());
   world_.host.post(GradientReady{world_.worker, layer, iteration_});
 }
 
-void Trainer::end_forward_span() {
-  if (!in_forward_.has_value()) {
+void Trainer::device_done(std::span<const DeviceSpan> spans) {
+  if (stretch_.observer == nullptr) {
     return;
   }
+  Observer& observer = *stretch_.observer;
+  const NodeId worker = world_.worker;
   const Time now = stretch_.clock.now();
-  if (stretch_.observer != nullptr) {
-    stretch_.observer->computed(world_.worker, *in_forward_, iteration_, Phase::kForward, since_,
-                                now);
+  for (const DeviceSpan& span : spans) {
+    const Time begin = now - span.begin_ago;
+    const Time end = now - span.end_ago;
+    switch (span.task) {
+      case DeviceSpan::Task::kForward:
+        observer.computed(worker, span.layer, iteration_, Phase::kForward, begin, end);
+        break;
+      case DeviceSpan::Task::kBackward:
+        observer.computed(worker, span.layer, iteration_, Phase::kBackward, begin, end);
+        break;
+      case DeviceSpan::Task::kWait:
+        observer.waited(worker, span.layer, iteration_, begin, end);
+        break;
+      case DeviceSpan::Task::kCopyIn:
+        observer.copied(worker, span.layer, iteration_, Passage::kToDevice, begin, end);
+        break;
+      case DeviceSpan::Task::kCopyOut:
+        observer.copied(worker, span.layer, iteration_, Passage::kFromDevice, begin, end);
+        break;
+    }
   }
-  since_ = now;
-  in_forward_.reset();
+}
+
+void Trainer::end_forward_span() {
+  if (in_forward_.has_value()) {
+    computed(*in_forward_, Phase::kForward, stretch_.clock.now());
+    in_forward_.reset();
+  }
+}
+
+void Trainer::computed(LayerId layer, Phase phase, Time end) {
+  if (stretch_.observer != nullptr && !learner_.times_itself()) {
+    stretch_.observer->computed(world_.worker, layer, iteration_, phase, since_, end);
+  }
+  since_ = end;
 }
 
 }  // namespace sluice

@@ -35,9 +35,12 @@ class Trainer final : private StepHooks {
   bool before_layer(LayerId layer) override;
   void forward_done() override;
   void gradient_ready(LayerId layer) override;
+  void device_done(std::span<const DeviceSpan> spans) override;
   void meet_boundary();
   double step();
   void end_forward_span();
+  // Nothing of a learner that times itself, which does so later.
+  void computed(LayerId layer, Phase phase, Time end);
 
   const Stretch& stretch_;
   World world_;

@@ -3,11 +3,15 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
 
 #include "algorithms/presets.h"
 #include "report/tally.h"
 #include "runtime/gate.h"
 #include "runtime/mailbox.h"
+#include "runtime/work_thread.h"
 #include "support/threaded.h"
 #include "support/toy_learner.h"
 
@@ -148,6 +152,89 @@ TEST(Threads, AGateReleasesInOrderOnly) {
   EXPECT_THROW(gate.release(LayerId(1), 1), InvariantError);
   gate.cancel();
   EXPECT_THROW(gate.wait(LayerId(1), 0), Cancelled);
+}
+
+// Computes nothing here; tells afterwards what an accelerator did.
+class DeviceLearner final : public Learner {
+ public:
+  explicit DeviceLearner(std::unique_ptr<Learner> inner) : inner_(std::move(inner)) {}
+  const std::vector<Layer>& layers() const override { return inner_->layers(); }
+  std::span<float> parameters() override { return inner_->parameters(); }
+  std::span<float> gradients() override { return inner_->gradients(); }
+  void gradients_into(std::span<float> buffer) override { inner_->gradients_into(buffer); }
+  double step(Iteration iteration, StepHooks& hooks) override {
+    const double loss = inner_->step(iteration, hooks);
+    using Task = DeviceSpan::Task;
+    const auto span = [](Task task, int begin_ago, int end_ago) {
+      return DeviceSpan{LayerId(0), task, Duration(begin_ago), Duration(end_ago)};
+    };
+    const std::vector<DeviceSpan> spans{span(Task::kCopyIn, 90, 80), span(Task::kWait, 90, 79),
+                                        span(Task::kForward, 79, 50), span(Task::kBackward, 50, 9),
+                                        span(Task::kCopyOut, 20, 5)};
+    hooks.device_done(spans);
+    return loss;
+  }
+  std::optional<Evaluation> evaluate() override { return inner_->evaluate(); }
+  bool times_itself() const override { return true; }
+
+ private:
+  std::unique_ptr<Learner> inner_;
+};
+
+TEST(Threads, WhatAnAcceleratorTellsStandsForTheTimeBetweenHooks) {
+  const Topology topology(2, 1, 0);
+  Tally tally(topology);
+  auto learners = toy_learners({100, 50}, 2);
+  learners[1] = std::make_unique<DeviceLearner>(std::move(learners[1]));
+  run_threaded(learners, topology, find_preset("p3")->strategy, {}, 4, &tally);
+  EXPECT_EQ(tally.worker(1).compute, Duration(4 * 70));
+  EXPECT_EQ(tally.worker(1).waited, Duration(4 * 11));
+  EXPECT_EQ(tally.host(HostId(1)).copies, Duration(4 * 25));
+  EXPECT_EQ(tally.host(HostId(1)).copies_hidden, Duration(4 * 11));
+  EXPECT_EQ(tally.host(HostId(0)).copies, Duration(0));
+}
+
+Work work_on(std::size_t chunk) {
+  Work work;
+  work.chunk = ChunkId(chunk);
+  return work;
+}
+
+TEST(Threads, WorkAsideIsDoneInOrder) {
+  std::vector<std::size_t> done;
+  std::mutex mutex;
+  std::condition_variable changed;
+  WorkThread aside([&](Work work) {
+    const std::lock_guard lock(mutex);
+    done.push_back(work.chunk.index());
+    changed.notify_one();
+  });
+  std::vector<std::size_t> all;
+  for (std::size_t c = 0; c < 100; ++c) {
+    aside.start(work_on(c));
+    all.push_back(c);
+  }
+  std::unique_lock lock(mutex);
+  changed.wait(lock, [&] { return done.size() == all.size(); });
+  EXPECT_EQ(done, all);
+  aside.rethrow();
+}
+
+TEST(Threads, WhatWorkAsideThrowsComesOut) {
+  WorkThread aside([](const Work& work) {
+    if (work.chunk == ChunkId(1)) {
+      throw std::runtime_error("no sum");
+    }
+  });
+  aside.start(work_on(0));
+  aside.start(work_on(1));
+  const auto comes_out = [&] {
+    for (;;) {
+      aside.rethrow();
+      std::this_thread::yield();
+    }
+  };
+  EXPECT_THROW(comes_out(), std::runtime_error);
 }
 
 }  // namespace

@@ -1,5 +1,8 @@
 #include "runtime/mpi/mpi_training.h"
 
+#include <malloc.h>
+#include <sys/prctl.h>
+
 #include <thread>
 #include <vector>
 
@@ -30,13 +33,22 @@ class Session {
   std::mutex speaking_;  // held while callbacks run
 };
 
+// For each process of this machine one to compute, one for arithmetic, one for MPI, and one for the
+// kernel's part of the network.
+bool has_idle_cores(const Topology& topology) {
+  constexpr std::size_t kBusy = 4;
+  const std::size_t processes = topology.workers_per_machine() / topology.workers_per_host();
+  return std::thread::hardware_concurrency() >= kBusy * processes;
+}
+
 Session::Session(HostId self, const Stretch& stretch, const Warn& warn)
     : stretch_(stretch),
       transport_({.topology = stretch.topology,
                   .chunks = stretch.chunks,
                   .first = stretch.first,
                   .clock = stretch.clock,
-                  .mailbox = mailbox_}),
+                  .mailbox = mailbox_,
+                  .spins = has_idle_cores(stretch.topology)}),
       supervision_({.transport = transport_,
                     .gates = gates_,
                     .chunks = stretch.chunks,
@@ -44,7 +56,7 @@ Session::Session(HostId self, const Stretch& stretch, const Warn& warn)
                     .clock = stretch.clock,
                     .mailbox = *mailbox_,
                     .warn = warn}),
-      loop_(stretch, self, {*mailbox_, supervision_, gates_}) {}
+      loop_(stretch, self, {*mailbox_, supervision_, gates_, true}) {}
 
 void Session::run() {
   {
@@ -93,9 +105,20 @@ void Session::pass_on_reports() {
   }
 }
 
+// Linux rounds naps up by 50 microseconds unless told otherwise, and glibc gives large buffers back
+// to the system when they are freed, so that the next one costs a page fault every 4 KB.
+void tune_process() {
+  constexpr int kSlackNs = 1'000;
+  constexpr int kKeptBytes = 32 << 20;
+  prctl(PR_SET_TIMERSLACK, kSlackNs);
+  mallopt(M_MMAP_THRESHOLD, kKeptBytes);
+  mallopt(M_TRIM_THRESHOLD, 16 * kKeptBytes);
+}
+
 }  // namespace
 
 void train_on_mpi(MpiWorld& world, const Stretch& stretch, const Warn& warn) {
+  tune_process();
   Session(HostId(world.rank()), stretch, warn).run();
 }
 

@@ -146,7 +146,7 @@ bool MpiTransport::progress(Landing& landing) {
 
 std::optional<Duration> MpiTransport::patience() const {
   if (!requests_.empty()) {
-    return kShortNap;
+    return world_.spins ? Duration(0) : kShortNap;
   }
   return std::clamp((world_.clock.now() - last_movement_) / kNapsInSilence, kShortNap, kLongNap);
 }
@@ -198,16 +198,20 @@ void MpiTransport::receive_payload(const Message& message, int source, Landing& 
     throw std::runtime_error(
         fmt::format("rank {} sent {} bytes where {} belong", source, size, place.size_bytes()));
   }
-  auto fresh = std::make_shared<Frame>(place.empty() ? size : 0);
-  void* into = place.empty() ? static_cast<void*>(fresh->data()) : place.data();
+  std::shared_ptr<std::byte[]> fresh;
+  if (place.empty()) {
+    fresh = std::make_shared_for_overwrite<std::byte[]>(size);
+  }
+  void* into = place.empty() ? static_cast<void*>(fresh.get()) : place.data();
   const auto transfer = transfers_.insert(transfers_.end(), {message, false, world_.clock.now()});
   MPI_Request request = MPI_REQUEST_NULL;
   MPI_Irecv(into, static_cast<int>(size), MPI_BYTE, source, kPayloadTag, comm_, &request);
-  requests_.add(request, [this, transfer, place, fresh](const MPI_Status&) {
+  const Payload payload =
+      place.empty() ? Payload(std::span(fresh.get(), size), fresh) : Payload(place, nullptr);
+  requests_.add(request, [this, transfer, payload](const MPI_Status&) {
     const Message message = transfer->message;
     transfers_.erase(transfer);
-    world_.mailbox->post(Received{
-        message, place.empty() ? Payload::owning(std::move(*fresh)) : Payload(place, nullptr)});
+    world_.mailbox->post(Received{message, payload});
   });
 }
 

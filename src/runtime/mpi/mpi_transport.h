@@ -39,6 +39,7 @@ class MpiTransport final : public Transport {
     Iteration first;  // that runs
     const Clock& clock;
     std::shared_ptr<Mailbox> mailbox;  // of this host
+    bool spins = false;                // while anything is under way, since there is a core for it
   };
   // A message with a payload, or a sum, that is under way.
   struct Transfer {
