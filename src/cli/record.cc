@@ -136,6 +136,20 @@ nlohmann::ordered_json breakdown_of(const Record& record, const Topology& topolo
           {"communication_hidden_us", to_us(hidden / (hosts * iterations))}};
 }
 
+nlohmann::ordered_json device_copies_of(const Record& record, const Topology& topology,
+                                        Iteration iterations) {
+  Duration copies{0};
+  Duration hidden{0};
+  for (std::size_t h = 0; h < topology.worker_hosts(); ++h) {
+    const HostTally host = record.tally().host(HostId(h));
+    copies += host.copies;
+    hidden += host.copies_hidden;
+  }
+  const auto hosts = static_cast<std::int64_t>(topology.worker_hosts());
+  return {{"busy_us", to_us(copies / (hosts * iterations))},
+          {"hidden_share", copies == Duration(0) ? 1 : to_seconds(hidden) / to_seconds(copies)}};
+}
+
 std::vector<std::string> groups_of(const Assembly& assembly) {
   const ChunkNames name = chunk_names(assembly.job.layers, *assembly.chunks);
   std::vector<std::string> groups;

@@ -64,6 +64,11 @@ nlohmann::ordered_json mechanism_of(const Assembly& assembly, const Counters& co
 nlohmann::ordered_json breakdown_of(const Record& record, const Topology& topology,
                                     Iteration iterations);
 
+// How long each host copied to and from accelerators in an iteration, and how much of that its
+// workers' compute hid.
+nlohmann::ordered_json device_copies_of(const Record& record, const Topology& topology,
+                                        Iteration iterations);
+
 // The plan of a run with partition merged, and what came of it.
 struct Merging {
   std::vector<std::string> groups;  // in the order of sending

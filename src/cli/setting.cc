@@ -190,6 +190,8 @@ std::vector<Setting> all_settings() {
        "epochs after which the learning rate falls to a tenth, for instance 30,60,80"},
       {"momentum", kTrain, Form::number(0, 1), 0.9, "share of the last step that is kept"},
       {"weight-decay", kTrain, Form::number(0, 1), 0.0, "pull of the parameters towards zero"},
+      {"device", kTrain, Form::text(), "auto",
+       "where to compute: cpu, cuda (all GPUs by turns), cuda:N; auto: cuda where there is one"},
       {"onednn", kTrain, Form::word({"auto", "on", "off"}), "auto",
        "whether LibTorch computes with oneDNN; auto: what is faster here"},
 

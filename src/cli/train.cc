@@ -141,7 +141,9 @@ bool choose_engine(const Settings& settings, const TorchTask& task, const Clock&
     spdlog::warn("{}", choice.error().message());
     return false;
   }
-  if (asked == "auto") {
+  if (task.device != "cpu") {
+    spdlog::info("computes on {} with TF32", task.device);
+  } else if (asked == "auto") {
     spdlog::info("oneDNN {}: a step takes {:.1f} ms with it and {:.1f} ms without",
                  choice->onednn ? "on" : "off", choice->seconds_with_onednn * 1e3,
                  choice->seconds_without_onednn * 1e3);
@@ -202,6 +204,7 @@ Json summarise(const Settings& settings, const Prepared& prepared, const Trained
                {"iteration_us", iteration * 1e6}};
   if (prepared.work.task) {
     summary["data"] = settings.text("data");
+    summary["device"] = prepared.work.task->device;
     summary["loss"] = journal.loss();
   }
   if (const auto& evaluation = journal.evaluation()) {
@@ -211,6 +214,10 @@ Json summarise(const Settings& settings, const Prepared& prepared, const Trained
   summary["parameters_hash"] = fmt::format("{:016x}", hash_of(std::as_bytes(parameters)));
   summary["breakdown"] = breakdown_of(record, trained.assembly.job.topology, extent.iterations);
   summary["mechanism"] = mechanism_of(trained.assembly, trained.counters, record.tally());
+  if (prepared.work.task && prepared.work.task->device != "cpu") {
+    summary["device_copies"] =
+        device_copies_of(record, trained.assembly.job.topology, extent.iterations);
+  }
   summary["by_worker"] = workers;
   if (trained.merging) {
     summary["merging"] = to_json(*trained.merging);

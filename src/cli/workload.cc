@@ -88,6 +88,12 @@ Result<TorchTask> task_of(const Settings& settings) {
   task.batch = settings.integer("batch");
   task.workers = static_cast<std::size_t>(settings.integer("workers"));
   task.seed = static_cast<std::uint64_t>(settings.integer("seed"));
+  auto device = torch_device(settings.text("device"));
+  if (!device) {
+    return device.error();
+  }
+  task.device = *std::move(device);
+  task.sleeper = std::make_shared<SteadySleeper>();
   const auto given = settings.text("data") == "synthetic" ? make_up_data(settings, task)
                                                           : read_data(settings, task);
   if (!given) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -7,11 +8,23 @@
 #include <vector>
 
 #include "base/id.h"
+#include "base/units.h"
 #include "model/layer.h"
 
 namespace sluice {
 
-// How a training step talks to the protocol. Called from the thread that runs the step.
+// What an accelerator did for a layer, told when the step is over: so long before that moment.
+struct DeviceSpan {
+  enum class Task : std::uint8_t { kForward, kBackward, kWait, kCopyIn, kCopyOut };
+
+  LayerId layer;
+  Task task = Task::kForward;
+  Duration begin_ago{0};
+  Duration end_ago{0};
+};
+
+// How a training step talks to the protocol. Calls come one after another, from the thread that
+// runs the step or while it waits for them.
 class StepHooks {
  public:
   virtual ~StepHooks() = default;
@@ -23,6 +36,8 @@ class StepHooks {
   virtual void forward_done() = 0;
   // This layer's gradient is final and stays untouched until the layer's next backward pass.
   virtual void gradient_ready(LayerId layer) = 0;
+  // At the end of a step of a learner that times itself.
+  virtual void device_done(std::span<const DeviceSpan> /*spans*/) {}
 };
 
 struct Evaluation {
@@ -51,6 +66,10 @@ class Learner {
   virtual double step(Iteration iteration, StepHooks& hooks) = 0;
   // On the held-out data, with the parameters as they are now; nothing if there is no such data.
   virtual std::optional<Evaluation> evaluate() = 0;
+
+  // Whether the step only hands work to an accelerator, which tells afterwards when it was done;
+  // else the time between calls of the hooks is the time of the layers.
+  virtual bool times_itself() const { return false; }
 };
 
 using LearnerFactory = std::function<std::unique_ptr<Learner>(std::size_t rank)>;

@@ -51,6 +51,12 @@ void Tally::waited(NodeId worker, LayerId, Iteration, Time begin, Time end) {
   host.workers[worker.index() % topology_.workers_per_host()].waited += end - begin;
 }
 
+void Tally::copied(NodeId worker, LayerId, Iteration, Passage, Time begin, Time end) {
+  Host& host = host_of(worker);
+  const std::scoped_lock lock(host.mutex);
+  host.copies.add({begin, end});
+}
+
 void Tally::sent(const Message& message, Time begin, Time end) {
   Host& host = host_of(message.from);
   const std::scoped_lock lock(host.mutex);
@@ -90,8 +96,10 @@ void Tally::settle(Host& host) const {
     until = std::min(until, computed_until);
   }
   host.settled_hidden += overlap(host.communication, host.compute, until);
+  host.settled_copies += overlap(host.copies, host.compute, until);
   host.communication.forget(until);
   host.compute.forget(until);
+  host.copies.forget(until);
 }
 
 WorkerTally Tally::worker(std::size_t rank) const {
@@ -111,6 +119,8 @@ HostTally Tally::host(HostId id) const {
           .work = host.work,
           .communication = host.communication.total(),
           .hidden = host.settled_hidden + overlap(host.communication, host.compute),
+          .copies = host.copies.total(),
+          .copies_hidden = host.settled_copies + overlap(host.copies, host.compute),
           .sent = host.sent};
 }
 
@@ -120,7 +130,9 @@ std::string Tally::report(HostId id) const {
                         {"ingress_busy", sums.ingress_busy.count()},
                         {"work", sums.work.count()},
                         {"communication", sums.communication.count()},
-                        {"hidden", sums.hidden.count()}};
+                        {"hidden", sums.hidden.count()},
+                        {"copies", sums.copies.count()},
+                        {"copies_hidden", sums.copies_hidden.count()}};
   for (const Traffic& sent : sums.sent) {
     report["sent"].push_back({sent.messages, sent.bytes});
   }
@@ -139,7 +151,9 @@ void Tally::adopt(HostId id, const std::string& report) {
                  .ingress_busy = duration(json.at("ingress_busy")),
                  .work = duration(json.at("work")),
                  .communication = duration(json.at("communication")),
-                 .hidden = duration(json.at("hidden"))};
+                 .hidden = duration(json.at("hidden")),
+                 .copies = duration(json.at("copies")),
+                 .copies_hidden = duration(json.at("copies_hidden"))};
   for (std::size_t kind = 0; kind < sums.sent.size(); ++kind) {
     sums.sent[kind] = {json.at("sent").at(kind).at(0), json.at("sent").at(kind).at(1)};
   }

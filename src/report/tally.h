@@ -35,6 +35,8 @@ struct HostTally {
   Duration work{0};           // sum over pieces of work, which may run side by side
   Duration communication{0};  // |C|
   Duration hidden{0};         // |C and K|
+  Duration copies{0};         // union of the copies to and from accelerators
+  Duration copies_hidden{0};  // of them, in K
   TrafficByKind sent{};
 };
 
@@ -48,6 +50,8 @@ class Tally : public Observer {
   void computed(NodeId worker, LayerId layer, Iteration iteration, Phase phase, Time begin,
                 Time end) override;
   void waited(NodeId worker, LayerId layer, Iteration iteration, Time begin, Time end) override;
+  void copied(NodeId worker, LayerId layer, Iteration iteration, Passage passage, Time begin,
+              Time end) override;
   void sent(const Message& message, Time begin, Time end) override;
   void received(const Message& message, Time begin, Time end) override;
   void worked(const Work& work, Time begin, Time end) override;
@@ -69,10 +73,12 @@ class Tally : public Observer {
     TrafficByKind sent{};
     Duration work{0};
     Duration settled_hidden{0};
+    Duration settled_copies{0};
     Intervals egress;
     Intervals ingress;
     Intervals communication;
     Intervals compute;
+    Intervals copies;
     std::vector<WorkerTally> workers;
     std::vector<Time> computed_until;  // of each worker; its own spans come in order
     std::optional<HostTally> adopted;  // from a report, instead of all the above but the workers

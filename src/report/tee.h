@@ -23,6 +23,12 @@ class Tee : public Observer {
       o->waited(worker, layer, iteration, begin, end);
     }
   }
+  void copied(NodeId worker, LayerId layer, Iteration iteration, Passage passage, Time begin,
+              Time end) override {
+    for (Observer* o : observers_) {
+      o->copied(worker, layer, iteration, passage, begin, end);
+    }
+  }
   void sent(const Message& message, Time begin, Time end) override {
     for (Observer* o : observers_) {
       o->sent(message, begin, end);

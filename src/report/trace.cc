@@ -91,7 +91,7 @@ TraceWriter::TraceWriter(const Topology& topology, std::vector<std::string> laye
                          ChunkNames chunk_names)
     : topology_(topology),
       layer_names_(std::move(layer_names)),
-      compute_(topology.workers()),
+      workers_(topology.workers()),
       hosts_(topology.hosts()) {
   rename_chunks(std::numeric_limits<Iteration>::min(), std::move(chunk_names));
 }
@@ -102,21 +102,18 @@ void TraceWriter::rename_chunks(Iteration after, ChunkNames names) {
 
 void TraceWriter::computed(NodeId worker, LayerId layer, Iteration iteration, Phase phase,
                            Time begin, Time end) {
-  note_compute(worker, layer, iteration,
-               phase == Phase::kForward ? What::kForward : What::kBackward, begin, end);
+  workers_[worker.index()].compute.push_back(span_of(
+      layer, iteration, phase == Phase::kForward ? What::kForward : What::kBackward, begin, end));
 }
 
 void TraceWriter::waited(NodeId worker, LayerId layer, Iteration iteration, Time begin, Time end) {
-  note_compute(worker, layer, iteration, What::kWait, begin, end);
+  workers_[worker.index()].compute.push_back(span_of(layer, iteration, What::kWait, begin, end));
 }
 
-void TraceWriter::note_compute(NodeId worker, LayerId layer, Iteration iteration, What what,
-                               Time begin, Time end) {
-  compute_[worker.index()].push_back({.begin = begin,
-                                      .end = end,
-                                      .iteration = iteration,
-                                      .subject = static_cast<std::uint32_t>(layer.index()),
-                                      .what = what});
+void TraceWriter::copied(NodeId worker, LayerId layer, Iteration iteration, Passage passage,
+                         Time begin, Time end) {
+  workers_[worker.index()].copies.push_back(span_of(
+      layer, iteration, passage == Passage::kToDevice ? What::kIn : What::kOut, begin, end));
 }
 
 void TraceWriter::sent(const Message& message, Time begin, Time end) {
@@ -141,6 +138,15 @@ void TraceWriter::worked(const Work& work, Time begin, Time end) {
        .kind = static_cast<std::uint8_t>(work.kind)});
 }
 
+TraceWriter::Span TraceWriter::span_of(LayerId layer, Iteration iteration, What what, Time begin,
+                                       Time end) {
+  return {.begin = begin,
+          .end = end,
+          .iteration = iteration,
+          .subject = static_cast<std::uint32_t>(layer.index()),
+          .what = what};
+}
+
 TraceWriter::Span TraceWriter::span_of(const Message& message, NodeId peer, What what, Time begin,
                                        Time end) {
   return {.begin = begin,
@@ -162,6 +168,10 @@ std::string TraceWriter::label(const Span& span) const {
       return "backward " + layer_names_[span.subject];
     case What::kWait:
       return "wait for " + layer_names_[span.subject];
+    case What::kIn:
+      return "parameters of " + layer_names_[span.subject];
+    case What::kOut:
+      return "gradient of " + layer_names_[span.subject];
     case What::kSent:
     case What::kReceived:
       return fmt::format("{} {}", name_of(static_cast<MessageKind>(span.kind)), chunk_name(span));
@@ -189,9 +199,9 @@ std::string TraceWriter::details(const Span& span) const {
 
 std::vector<TraceWriter::Lane*> TraceWriter::lanes_of(HostId host) {
   std::vector<Lane*> lanes;
-  for (std::size_t rank = 0; rank < compute_.size(); ++rank) {
+  for (std::size_t rank = 0; rank < workers_.size(); ++rank) {
     if (topology_.host_of(topology_.worker(rank)) == host) {
-      lanes.push_back(&compute_[rank]);
+      lanes.insert(lanes.end(), {&workers_[rank].compute, &workers_[rank].copies});
     }
   }
   Host& of_host = hosts_[host.index()];
@@ -235,9 +245,13 @@ void TraceWriter::write(std::ostream& out) const {
   Printer printer(*this, out);
   for (std::size_t h = 0; h < hosts_.size(); ++h) {
     printer.begin_process(fmt::format("host {}", h));
-    for (std::size_t rank = 0; rank < compute_.size(); ++rank) {
-      if (topology_.host_of(topology_.worker(rank)) == HostId(h)) {
-        printer.print_lane(fmt::format("worker {} compute", rank), compute_[rank]);
+    for (std::size_t rank = 0; rank < workers_.size(); ++rank) {
+      if (topology_.host_of(topology_.worker(rank)) != HostId(h)) {
+        continue;
+      }
+      printer.print_lane(fmt::format("worker {} compute", rank), workers_[rank].compute);
+      if (!workers_[rank].copies.empty()) {
+        printer.print_lane(fmt::format("worker {} copies", rank), workers_[rank].copies);
       }
     }
     printer.print_lane("egress", hosts_[h].egress);

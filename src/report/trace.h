@@ -15,8 +15,9 @@
 namespace sluice {
 
 // Keeps every span of a run and writes them as Chrome trace events, which Perfetto opens: a process
-// for each host, with a lane for the compute of each of its workers, its egress, its ingress and
-// its server. Spans of a lane that overlap are spread over further lanes beneath it.
+// for each host, with a lane for the compute of each of its workers and one for the copies between
+// it and its accelerator if there are any, for its egress, its ingress and its server. Spans of a
+// lane that overlap are spread over further lanes beneath it.
 class TraceWriter : public Observer {
  public:
   TraceWriter(const Topology& topology, std::vector<std::string> layer_names,
@@ -25,6 +26,8 @@ class TraceWriter : public Observer {
   void computed(NodeId worker, LayerId layer, Iteration iteration, Phase phase, Time begin,
                 Time end) override;
   void waited(NodeId worker, LayerId layer, Iteration iteration, Time begin, Time end) override;
+  void copied(NodeId worker, LayerId layer, Iteration iteration, Passage passage, Time begin,
+              Time end) override;
   void sent(const Message& message, Time begin, Time end) override;
   void received(const Message& message, Time begin, Time end) override;
   void worked(const Work& work, Time begin, Time end) override;
@@ -41,7 +44,7 @@ class TraceWriter : public Observer {
   Result<void> write(const std::filesystem::path& path) const;
 
  private:
-  enum class What : std::uint8_t { kForward, kBackward, kWait, kSent, kReceived, kWork };
+  enum class What : std::uint8_t { kForward, kBackward, kWait, kSent, kReceived, kWork, kIn, kOut };
   struct Span {
     Time begin{0};
     Time end{0};
@@ -55,6 +58,10 @@ class TraceWriter : public Observer {
   };
   using Lane = std::vector<Span>;
   // Each lane is written by one thread at a time, as the observer's contract says.
+  struct Worker {
+    Lane compute;
+    Lane copies;
+  };
   struct Host {
     Lane egress;
     Lane ingress;
@@ -62,11 +69,10 @@ class TraceWriter : public Observer {
   };
   class Printer;
 
-  // All lanes of a host: its workers', egress, ingress, server.
+  // All lanes of a host: those of its workers, egress, ingress, server.
   std::vector<Lane*> lanes_of(HostId host);
 
-  void note_compute(NodeId worker, LayerId layer, Iteration iteration, What what, Time begin,
-                    Time end);
+  static Span span_of(LayerId layer, Iteration iteration, What what, Time begin, Time end);
   static Span span_of(const Message& message, NodeId peer, What what, Time begin, Time end);
   std::string label(const Span& span) const;
   std::string chunk_name(const Span& span) const;
@@ -75,7 +81,7 @@ class TraceWriter : public Observer {
   Topology topology_;
   std::vector<std::string> layer_names_;
   std::map<Iteration, ChunkNames> chunk_names_;  // by the iteration behind which they hold
-  std::vector<Lane> compute_;                    // by worker
+  std::vector<Worker> workers_;
   std::vector<Host> hosts_;
 };
 

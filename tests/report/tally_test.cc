@@ -106,6 +106,21 @@ TEST(TallyTest, HiddenIsWhatLiesInComputeToo) {
   EXPECT_DOUBLE_EQ(tally.hidden_share(), 10.0 / 18);
 }
 
+TEST(TallyTest, CopiesToAcceleratorsAreNoCommunication) {
+  Tally tally(kTwoHosts);
+  tally.copied(NodeId(0), kLayer, 0, Passage::kToDevice, Time(8), Time(12));
+  tally.copied(NodeId(0), kLayer, 0, Passage::kFromDevice, Time(11), Time(14));
+  compute(tally, 0, 10, 13);
+  EXPECT_EQ(tally.host(HostId(0)).copies, Duration(6));
+  EXPECT_EQ(tally.host(HostId(0)).copies_hidden, Duration(3));
+  EXPECT_EQ(tally.host(HostId(0)).communication, Duration(0));
+  EXPECT_EQ(tally.host(HostId(1)).copies, Duration(0));
+  Tally elsewhere(kTwoHosts);
+  elsewhere.adopt(HostId(0), tally.report(HostId(0)));
+  EXPECT_EQ(elsewhere.host(HostId(0)).copies, Duration(6));
+  EXPECT_EQ(elsewhere.host(HostId(0)).copies_hidden, Duration(3));
+}
+
 TEST(TallyTest, AnyWorkerOfTheHostHides) {
   Tally tally(Topology(1, 2, 1));
   compute(tally, 0, 0, 10);

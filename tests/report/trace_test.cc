@@ -95,6 +95,15 @@ TEST(TraceTest, PutsEverySpanOnItsLane) {
           "host 1 / ingress: push conv1/5", "host 1 / server: update conv1/5"));
 }
 
+TEST(TraceTest, CopiesHaveALaneOfTheirOwn) {
+  TraceWriter trace = make_trace(Topology(1, 1, 0));
+  trace.copied(NodeId(0), LayerId(0), 0, Passage::kToDevice, Time(0), Time(1));
+  trace.copied(NodeId(0), LayerId(0), 0, Passage::kFromDevice, Time(2), Time(3));
+  EXPECT_EQ(spans_of(events_of(trace)),
+            (std::multiset<std::string>{"host 0 / worker 0 copies: parameters of conv1",
+                                        "host 0 / worker 0 copies: gradient of conv1"}));
+}
+
 TEST(TraceTest, TellsTimeInMicroseconds) {
   TraceWriter trace = make_trace(Topology(2, 1, 0));
   trace.sent(push(0, 3, 5), Time(1'500'001), from_us(4));
@@ -137,6 +146,7 @@ TEST(TraceTest, TakesUpWhatAnotherProcessHasSeen) {
   const Topology topology(2, 1, 0);
   const auto show = [&](TraceWriter& trace, std::size_t host) {
     trace.computed(NodeId(host), LayerId(0), 3, Phase::kBackward, Time(1), Time(2));
+    trace.copied(NodeId(host), LayerId(0), 3, Passage::kFromDevice, Time(2), Time(4));
     trace.sent(push(host, 3 - host, 1), Time(2), Time(9));
     trace.received(push(1 - host, 2 + host, 0), Time(4), Time(5));
   };
@@ -165,10 +175,11 @@ TEST(TeeTest, ShowsEverythingToEveryone) {
   Tee tee({&first, &second});
   tee.computed(NodeId(0), LayerId(0), 0, Phase::kForward, Time(0), Time(1));
   tee.waited(NodeId(0), LayerId(0), 0, Time(1), Time(2));
+  tee.copied(NodeId(0), LayerId(0), 0, Passage::kToDevice, Time(1), Time(2));
   tee.sent(push(0, 3, 5), Time(0), Time(1));
   tee.received(push(0, 3, 5), Time(1), Time(2));
   tee.worked(Work{}, Time(2), Time(3));
-  EXPECT_EQ(spans_of(events_of(first)).size(), 5U);
+  EXPECT_EQ(spans_of(events_of(first)).size(), 6U);
   EXPECT_EQ(events_of(first), events_of(second));
 }
 

@@ -18,8 +18,12 @@ class DropoutImpl final : public torch::nn::Module {
   void reseed(std::uint64_t seed);
 
  private:
+  // On the device of the input.
+  const at::Generator& generator_on(c10::Device device);
+
   double share_;
-  at::Generator random_;
+  std::uint64_t seed_ = 0;
+  at::Generator random_;  // none before the first pass
 };
 TORCH_MODULE(Dropout);
 

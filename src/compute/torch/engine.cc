@@ -45,6 +45,12 @@ void use_one_thread() {
   }
 }
 
+// The GPU's short floats for products, as users of PyTorch choose for training.
+void use_tf32() {
+  at::globalContext().setAllowTF32CuBLAS(true);
+  at::globalContext().setAllowTF32CuDNN(true);
+}
+
 class NoHooks final : public StepHooks {
  public:
   bool before_layer(LayerId /*layer*/) override { return true; }
@@ -90,6 +96,10 @@ EngineInfo torch_engine() {
 Result<EngineChoice> configure_engine(const TorchTask& task, const std::function<double()>& seconds,
                                       std::optional<bool> onednn) {
   use_one_thread();
+  if (task.device != "cpu") {
+    use_tf32();
+    return EngineChoice{};
+  }
   if (onednn) {
     at::globalContext().setUserEnabledMkldnn(*onednn);
     return EngineChoice{.onednn = *onednn};

@@ -7,26 +7,24 @@
 #include "base/check.h"
 
 namespace sluice {
-namespace {
 
 std::span<float> span_of(const at::Tensor& flat) {
+  check(flat.device().is_cpu(), "only the host's memory is read here");
   return {flat.data_ptr<float>(), static_cast<std::size_t>(flat.numel())};
 }
 
-}  // namespace
-
-FlatParameters::FlatParameters(const std::vector<at::Tensor>& parameters)
+FlatParameters::FlatParameters(const std::vector<at::Tensor>& parameters, c10::Device device)
     : parameters_(parameters) {
   const at::NoGradGuard no_grad;
   std::int64_t elements = 0;
   for (const at::Tensor& parameter : parameters_) {
-    check(parameter.scalar_type() == at::kFloat && parameter.device().is_cpu(),
-          "parameters are floats in the memory of the host");
+    check(parameter.scalar_type() == at::kFloat, "parameters are floats");
     offsets_.push_back(elements);
     elements += parameter.numel();
   }
-  values_ = at::zeros({elements}, at::kFloat);
-  own_gradients_ = at::zeros({elements}, at::kFloat);
+  const auto options = at::TensorOptions(at::kFloat).device(device);
+  values_ = at::zeros({elements}, options);
+  own_gradients_ = at::zeros({elements}, options);
   gradients_ = own_gradients_;
   for (std::size_t p = 0; p < parameters_.size(); ++p) {
     const at::Tensor value = view_in(values_, p);
@@ -42,16 +40,13 @@ at::Tensor FlatParameters::view_in(const at::Tensor& flat, std::size_t parameter
 }
 
 void FlatParameters::gradients_into(std::span<float> buffer) {
-  check(buffer.size() == gradients().size(), "a gradient buffer is as long as the parameters");
+  check(buffer.size() == span_of(gradients_).size(),
+        "a gradient buffer is as long as the parameters");
   gradients_ = at::from_blob(buffer.data(), {static_cast<std::int64_t>(buffer.size())}, at::kFloat);
   for (std::size_t p = 0; p < parameters_.size(); ++p) {
     parameters_[p].mutable_grad() = view_in(gradients_, p).variable_data();
   }
 }
-
-std::span<float> FlatParameters::values() { return span_of(values_); }
-
-std::span<float> FlatParameters::gradients() { return span_of(gradients_); }
 
 void FlatParameters::zero_gradients() { gradients_.zero_(); }
 

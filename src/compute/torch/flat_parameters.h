@@ -7,16 +7,20 @@
 
 namespace sluice {
 
-// Moves parameters into one flat buffer and their gradients into another, side by side in the given
-// order. The tensors become views of the buffers and stay views throughout training, so that
-// nothing is copied between autograd and the network.
+// The numbers of a flat tensor in the memory of the host.
+std::span<float> span_of(const at::Tensor& flat);
+
+// Moves parameters into one flat buffer on a device and their gradients into another, side by side
+// in the given order. The tensors become views of the buffers and stay views throughout training,
+// so that nothing is copied between autograd and the network.
 class FlatParameters {
  public:
-  explicit FlatParameters(const std::vector<at::Tensor>& parameters);
+  FlatParameters(const std::vector<at::Tensor>& parameters, c10::Device device);
 
-  std::span<float> values();
-  std::span<float> gradients();
-  // Gradients go to this buffer from now on; it must be as long as gradients().
+  const at::Tensor& values() const { return values_; }
+  const at::Tensor& gradients() const { return gradients_; }
+  // Gradients go to this buffer in the memory of the host, which is the device, from now on; it
+  // must be as long as gradients().
   void gradients_into(std::span<float> buffer);
   // Autograd adds to gradients; this makes the next backward pass overwrite them.
   void zero_gradients();

@@ -4,6 +4,7 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/cross_entropy_loss.h>
 #include <ATen/ops/from_blob.h>
+#include <c10/core/StreamGuard.h>
 
 #include <algorithm>
 #include <numeric>
@@ -12,6 +13,8 @@
 #include "base/check.h"
 #include "base/random.h"
 #include "compute/data/sharding.h"
+#include "compute/torch/device.h"
+#include "compute/torch/device_copies.h"
 #include "compute/torch/flat_parameters.h"
 #include "compute/torch/forward_gate.h"
 #include "compute/torch/gradient_hooks.h"
@@ -39,14 +42,25 @@ std::vector<at::Tensor> in_order(const std::vector<NamedTensor>& parameters,
   return tensors;
 }
 
-// Views of a batch.
-at::Tensor samples_of(Batch& batch) {
-  return batch.words.empty() ? at::from_blob(batch.features.data(), batch.shape, at::kFloat)
-                             : at::from_blob(batch.words.data(), batch.shape, at::kLong);
+// A batch where the network is; in the host's memory, views of it.
+at::Tensor samples_of(Batch& batch, c10::Device device) {
+  return (batch.words.empty() ? at::from_blob(batch.features.data(), batch.shape, at::kFloat)
+                              : at::from_blob(batch.words.data(), batch.shape, at::kLong))
+      .to(device);
 }
-at::Tensor answers_of(Batch& batch) {
+at::Tensor answers_of(Batch& batch, c10::Device device) {
   return at::from_blob(batch.answers.data(), {static_cast<std::int64_t>(batch.answers.size())},
-                       at::kLong);
+                       at::kLong)
+      .to(device);
+}
+
+void move_to(const Network& network, c10::Device device) {
+  for (at::Tensor tensor : network.state()) {
+    tensor.set_data(tensor.to(device));
+  }
+  for (const NamedTensor& parameter : network.parameters()) {
+    parameter.tensor.set_data(parameter.tensor.data().to(device));
+  }
 }
 
 void load_run(const Samples& samples, std::int64_t begin, std::int64_t end, Batch& batch) {
@@ -55,7 +69,7 @@ void load_run(const Samples& samples, std::int64_t begin, std::int64_t end, Batc
   samples.load(indices, batch);
 }
 
-Layout record_layout(Network& network, const TorchTask& task) {
+Layout record_layout(Network& network, c10::Device device, const TorchTask& task) {
   std::vector<ParameterSize> sizes;
   std::vector<at::Tensor> tensors;
   for (const NamedTensor& parameter : network.parameters()) {
@@ -66,8 +80,9 @@ Layout record_layout(Network& network, const TorchTask& task) {
   Batch batch;
   load_run(*task.train, 0, task.batch, batch);
   std::vector<std::size_t> reads;
-  ForwardGate(tensors).run([&] { return network.loss(samples_of(batch), answers_of(batch)); },
-                           [&](std::size_t parameter) { reads.push_back(parameter); });
+  ForwardGate(tensors).run(
+      [&] { return network.loss(samples_of(batch, device), answers_of(batch, device)); },
+      [&](std::size_t parameter) { reads.push_back(parameter); });
   return make_layout(sizes, reads);
 }
 
@@ -78,9 +93,13 @@ Blueprint draw_blueprint(const NetworkFactory& make_network, const TorchTask& ta
   for (const at::Tensor& tensor : network->state()) {
     state.push_back(tensor.clone());
   }
-  Blueprint blueprint{make_network, task, record_layout(*network, task), {}, std::move(state)};
-  FlatParameters flat(in_order(network->parameters(), blueprint.layout.order));
-  blueprint.initial.assign(flat.values().begin(), flat.values().end());
+  const c10::Device device = device_of(task.device, 0);
+  move_to(*network, device);
+  Blueprint blueprint{
+      make_network, task, record_layout(*network, device, task), {}, std::move(state)};
+  const FlatParameters flat(in_order(network->parameters(), blueprint.layout.order), c10::kCPU);
+  const std::span<const float> values = span_of(flat.values());
+  blueprint.initial.assign(values.begin(), values.end());
   return blueprint;
 }
 
@@ -90,13 +109,18 @@ class NetworkLearner final : public Learner {
       : blueprint_(std::move(blueprint)),
         rank_(rank),
         sharding_{task().seed, task().train->size(), task().batch, task().workers},
-        network_(blueprint_->make_network()),
+        device_(device_of(task().device, rank)),
+        network_(make_network_on(device_)),
         tensors_(in_order(network_->parameters(), blueprint_->layout.order)),
-        flat_(tensors_),
-        gate_(tensors_),
-        gradient_hooks_(tensors_) {
-    check(flat_.values().size() == blueprint_->initial.size(), "all networks of a run are alike");
-    std::copy(blueprint_->initial.begin(), blueprint_->initial.end(), flat_.values().begin());
+        flat_(tensors_, device_),
+        gate_(tensors_) {
+    if (!device_.is_cpu()) {
+      copies_.emplace(flat_, layers(), task().sleeper);
+    }
+    const c10::StreamGuard on(stream());
+    gradient_hooks_.emplace(tensors_);
+    check(parameters().size() == blueprint_->initial.size(), "all networks of a run are alike");
+    std::copy(blueprint_->initial.begin(), blueprint_->initial.end(), parameters().begin());
     const at::NoGradGuard no_grad;
     const std::vector<at::Tensor> state = network_->state();
     for (std::size_t i = 0; i < state.size(); ++i) {
@@ -105,27 +129,43 @@ class NetworkLearner final : public Learner {
   }
 
   const std::vector<Layer>& layers() const override { return blueprint_->layout.layers; }
-  std::span<float> parameters() override { return flat_.values(); }
-  std::span<float> gradients() override { return flat_.gradients(); }
-  void gradients_into(std::span<float> buffer) override { flat_.gradients_into(buffer); }
+  std::span<float> parameters() override {
+    return copies_ ? copies_->parameters() : span_of(flat_.values());
+  }
+  std::span<float> gradients() override {
+    return copies_ ? copies_->gradients() : span_of(flat_.gradients());
+  }
+  void gradients_into(std::span<float> buffer) override {
+    copies_ ? copies_->gradients_into(buffer) : flat_.gradients_into(buffer);
+  }
+  bool times_itself() const override { return copies_ && DeviceCopies::has_times(); }
 
   double step(Iteration iteration, StepHooks& hooks) override {
+    const c10::StreamGuard on(stream());
     task().train->load(sharding_.batch_of(rank_, iteration), batch_);
     network_->reseed(chance_of(iteration));
-    LayerCalls calls(blueprint_->layout, hooks);
-    const at::Tensor loss =
-        gate_.run([&] { return network_->loss(samples_of(batch_), answers_of(batch_)); },
-                  [&](std::size_t parameter) { calls.before_read(parameter); });
+    LayerCalls calls(blueprint_->layout, copies_ ? copies_->begin_step(hooks) : hooks);
+    const at::Tensor loss = gate_.run(
+        [&] { return network_->loss(samples_of(batch_, device_), answers_of(batch_, device_)); },
+        [&](std::size_t parameter) { calls.before_read(parameter); });
     calls.forward_done();
     // Every layer has been announced, so all gradients of the last step have been consumed.
     flat_.zero_gradients();
-    gradient_hooks_.backward(loss, [&](std::size_t parameter) { calls.gradient_final(parameter); });
+    gradient_hooks_->backward(loss,
+                              [&](std::size_t parameter) { calls.gradient_final(parameter); });
     calls.backward_done();
+    if (copies_) {
+      copies_->end_step();
+    }
     return loss.item().toDouble();
   }
 
   std::optional<Evaluation> evaluate() override {
     const at::NoGradGuard no_grad;
+    const c10::StreamGuard on(stream());
+    if (copies_) {
+      copies_->bring_all();
+    }
     const Samples& data = *task().test;
     network_->set_training(false);
     double loss = 0;
@@ -134,8 +174,8 @@ class NetworkLearner final : public Learner {
     Batch batch;
     for (std::int64_t begin = 0; begin < data.size(); begin += task().batch) {
       load_run(data, begin, std::min(begin + task().batch, data.size()), batch);
-      const at::Tensor answers = answers_of(batch);
-      const at::Tensor scores = network_->forward(samples_of(batch));
+      const at::Tensor answers = answers_of(batch, device_);
+      const at::Tensor scores = network_->forward(samples_of(batch, device_));
       loss += at::cross_entropy_loss(scores, answers, {}, at::Reduction::Sum).item().toDouble();
       right += scores.argmax(1).eq(answers).sum().item().toLong();
       asked += answers.ne(kNoAnswer).sum().item().toLong();
@@ -148,6 +188,17 @@ class NetworkLearner final : public Learner {
  private:
   const TorchTask& task() const { return blueprint_->task; }
 
+  std::unique_ptr<Network> make_network_on(c10::Device device) const {
+    std::unique_ptr<Network> network = blueprint_->make_network();
+    move_to(*network, device);
+    return network;
+  }
+
+  // Where all work on the network belongs.
+  c10::Stream stream() const {
+    return copies_ ? copies_->compute_stream() : c10::Stream(c10::Stream::DEFAULT, device_);
+  }
+
   // Every step of every worker has a seed of its own.
   std::uint64_t chance_of(Iteration iteration) const {
     const std::uint64_t step = static_cast<std::uint64_t>(iteration) * task().workers + rank_;
@@ -157,11 +208,13 @@ class NetworkLearner final : public Learner {
   std::shared_ptr<const Blueprint> blueprint_;
   std::size_t rank_;
   Sharding sharding_;
+  c10::Device device_;
   std::unique_ptr<Network> network_;
   std::vector<at::Tensor> tensors_;  // the network's parameters in the order of the layout
   FlatParameters flat_;
   ForwardGate gate_;
-  GradientHooks gradient_hooks_;
+  std::optional<DeviceCopies> copies_;           // if the device is not the host
+  std::optional<GradientHooks> gradient_hooks_;  // made on the network's stream
   Batch batch_;
 };
 

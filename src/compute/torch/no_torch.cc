@@ -14,6 +14,8 @@ Result<LearnerFactory> make_torch_learners(const TorchTask& task) {
   return Error("model " + task.model + ": " + kHowToGet);
 }
 
+Result<std::string> torch_device(const std::string& /*asked*/) { return std::string("cpu"); }
+
 Result<SampleForm> model_form(const std::string& model, std::int64_t /*input_size*/) {
   return Error("model " + model + ": " + kHowToGet);
 }

@@ -10,6 +10,7 @@
 #include "base/result.h"
 #include "compute/data/dataset.h"
 #include "compute/learner.h"
+#include "compute/sleeper.h"
 
 // The whole of LibTorch that the rest of Sluice sees. A build without LibTorch has the same
 // functions, which say how to get it.
@@ -21,8 +22,14 @@ struct TorchTask {
   std::shared_ptr<const Samples> test;
   std::int64_t batch = 64;  // of each worker
   std::size_t workers = 1;
-  std::uint64_t seed = 1;  // fixes the first parameters and the order of the samples
+  std::uint64_t seed = 1;      // fixes the first parameters and the order of the samples
+  std::string device = "cpu";  // one that torch_device() gives
+  std::shared_ptr<const Sleeper> sleeper{};  // needed on a device that is not the host
 };
+
+// The device to train on: "cpu", "cuda" (the GPUs of the machine by turns) or "cuda:N"; for "auto",
+// GPUs if there are any. An error if there is no such device.
+Result<std::string> torch_device(const std::string& asked);
 
 // The factory may be called from any thread, also by several at once.
 Result<LearnerFactory> make_torch_learners(const TorchTask& task);

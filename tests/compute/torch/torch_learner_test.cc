@@ -172,5 +172,21 @@ TEST(TorchEngineTest, MeasuresBothSettings) {
   EXPECT_FALSE(engine.blas.empty());
 }
 
+TEST(TorchDeviceTest, IsTheHostIfThereIsNoOther) {
+  EXPECT_EQ(*torch_device("cpu"), "cpu");
+  EXPECT_EQ(*torch_device("auto"), torch_engine().cuda ? "cuda" : "cpu");
+}
+
+TEST(TorchDeviceTest, WhatThereIsNotIsRefused) {
+  for (const char* device : {"gpu", "", "cuda:", "cuda:x", "cuda:0x", "cuda:-1"}) {
+    const auto refused = torch_device(device);
+    ASSERT_FALSE(refused) << device;
+    EXPECT_NE(refused.error().message().find("expected auto, cpu, cuda or cuda:NUMBER"),
+              std::string::npos);
+  }
+  EXPECT_FALSE(torch_device("cuda:99"));
+  EXPECT_EQ(static_cast<bool>(torch_device("cuda")), torch_engine().cuda);
+}
+
 }  // namespace
 }  // namespace sluice
