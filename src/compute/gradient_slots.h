@@ -1,8 +1,8 @@
 #pragma once
 
+#include <memory>
 #include <vector>
 
-#include "base/zeroed_buffer.h"
 #include "compute/learner.h"
 
 namespace sluice {
@@ -14,8 +14,8 @@ class GradientSlots {
   GradientSlots(Learner& learner, std::size_t slots) : learner_(&learner) {
     all_.push_back(learner.gradients());
     for (std::size_t s = 1; s < slots; ++s) {
-      further_.emplace_back(learner.gradients().size());
-      all_.push_back(further_.back().values());
+      further_.push_back(learner.further_gradients());
+      all_.emplace_back(further_.back().get(), learner.gradients().size());
     }
   }
 
@@ -35,7 +35,7 @@ class GradientSlots {
 
  private:
   Learner* learner_;
-  std::vector<ZeroedBuffer> further_;
+  std::vector<std::shared_ptr<float[]>> further_;
   std::vector<std::span<float>> all_;
 };
 

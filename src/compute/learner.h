@@ -9,6 +9,7 @@
 
 #include "base/id.h"
 #include "base/units.h"
+#include "base/zeroed_buffer.h"
 #include "model/layer.h"
 
 namespace sluice {
@@ -56,8 +57,13 @@ class Learner {
   virtual std::span<float> parameters() = 0;
   // The mean over the local batch; overwritten by every step.
   virtual std::span<float> gradients() = 0;
-  // The steps to come write their gradients here; the buffer is as long as gradients() and
-  // outlives them.
+  // Zeros, as many as there are gradients, where the learner can put gradients well.
+  virtual std::shared_ptr<float[]> further_gradients() {
+    auto zeros = std::make_shared<const ZeroedBuffer>(gradients().size());
+    return {zeros, zeros->values().data()};
+  }
+  // The steps to come write their gradients here: a buffer as by further_gradients(), or that of
+  // gradients() at first. It outlives them.
   virtual void gradients_into(std::span<float> buffer) = 0;
 
   // Forward and backward on this worker's batch of the iteration, which is a function of the

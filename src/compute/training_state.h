@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/zeroed_buffer.h"
 #include "compute/gradient_slots.h"
 #include "compute/learner.h"
 #include "compute/workspace.h"

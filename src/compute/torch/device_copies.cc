@@ -83,6 +83,11 @@ std::span<float> DeviceCopies::parameters() { return span_of(parameters_); }
 
 std::span<float> DeviceCopies::gradients() { return span_of(gradients_); }
 
+std::shared_ptr<float[]> DeviceCopies::further_gradients() const {
+  const auto zeros = std::make_shared<const at::Tensor>(pinned(own_gradients_.numel()));
+  return {zeros, zeros->data_ptr<float>()};
+}
+
 void DeviceCopies::gradients_into(std::span<float> buffer) {
   check(buffer.size() == gradients().size(), "a gradient buffer is as long as the parameters");
   gradients_ = buffer.data() == span_of(own_gradients_).data()

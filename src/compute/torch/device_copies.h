@@ -32,6 +32,7 @@ class DeviceCopies final : public StepHooks {
   // In pinned memory of the host.
   std::span<float> parameters();
   std::span<float> gradients();
+  std::shared_ptr<float[]> further_gradients() const;
   void gradients_into(std::span<float> buffer);
 
   // The step about to begin speaks to these hooks, through this object.

@@ -135,6 +135,9 @@ class NetworkLearner final : public Learner {
   std::span<float> gradients() override {
     return copies_ ? copies_->gradients() : span_of(flat_.gradients());
   }
+  std::shared_ptr<float[]> further_gradients() override {
+    return copies_ ? copies_->further_gradients() : Learner::further_gradients();
+  }
   void gradients_into(std::span<float> buffer) override {
     copies_ ? copies_->gradients_into(buffer) : flat_.gradients_into(buffer);
   }

@@ -88,7 +88,8 @@ TEST(GpuTest, AStepReadsTheParametersThatTheHostHasAtThatMoment) {
 TEST(GpuTest, GradientsGoWhereTheyAreSent) {
   NEEDS_GPU();
   const auto learner = learner_on("cuda");
-  std::vector<float> elsewhere(learner->gradients().size());
+  const std::shared_ptr<float[]> further = learner->further_gradients();
+  const std::span<float> elsewhere(further.get(), learner->gradients().size());
   RecordedHooks hooks;
   learner->step(0, hooks);
   const std::vector<float> own(learner->gradients().begin(), learner->gradients().end());
