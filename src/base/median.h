@@ -17,4 +17,13 @@ T median_of(std::vector<T> values) {
   return *middle;
 }
 
+// How far the middle half of the values lie apart.
+template <class T>
+T spread_of(std::vector<T> values) {
+  check(!values.empty(), "a spread is that of several values");
+  std::sort(values.begin(), values.end());
+  const std::size_t outside = values.size() / 4;
+  return values[values.size() - 1 - outside] - values[outside];
+}
+
 }  // namespace sluice

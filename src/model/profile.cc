@@ -23,6 +23,8 @@ LayerProfile read_layer(Fields& fields) {
   layer.params = fields.get<std::int64_t>("params", Form::integer(0, kMostParams));
   layer.forward = from_us(fields.get<double>("forward_us", time));
   layer.backward = from_us(fields.get<double>("backward_us", time));
+  layer.forward_spread = from_us(fields.get<double>("forward_spread_us", time, 0));
+  layer.backward_spread = from_us(fields.get<double>("backward_spread_us", time, 0));
   return layer;
 }
 
@@ -65,6 +67,21 @@ std::vector<LayerProfile> read_layers(Fields& fields) {
   return layers;
 }
 
+// The nearest number to whole picoseconds, so that it reads again as what it was and is short.
+double exact_us(Duration time) { return static_cast<double>(time.count()) / 1e6; }
+
+nlohmann::ordered_json to_json(const LayerProfile& layer) {
+  nlohmann::ordered_json json{{"name", layer.name},
+                              {"params", layer.params},
+                              {"forward_us", exact_us(layer.forward)},
+                              {"backward_us", exact_us(layer.backward)}};
+  if (layer.forward_spread.count() > 0 || layer.backward_spread.count() > 0) {
+    json["forward_spread_us"] = exact_us(layer.forward_spread);
+    json["backward_spread_us"] = exact_us(layer.backward_spread);
+  }
+  return json;
+}
+
 }  // namespace
 
 Duration Profile::forward() const {
@@ -98,6 +115,8 @@ Profile scaled(Profile profile, double time_scale, double param_scale) {
   for (LayerProfile& layer : profile.layers) {
     layer.forward = stretched(layer.forward);
     layer.backward = stretched(layer.backward);
+    layer.forward_spread = stretched(layer.forward_spread);
+    layer.backward_spread = stretched(layer.backward_spread);
     if (layer.params > 0) {
       const auto params = std::llround(static_cast<double>(layer.params) * param_scale);
       layer.params = std::max<std::int64_t>(1, params);
@@ -116,6 +135,8 @@ Result<Profile> parse_profile(const std::string& text, const std::string& source
   profile.name = fields.get<std::string>("name", Form::text());
   profile.batch = fields.get<std::int64_t>("batch", Form::integer(1, kMostBatch));
   profile.device = fields.get<std::string>("device", Form::text(), "");
+  profile.estimated = fields.get<bool>("estimated", Form::on_or_off(), false);
+  profile.source = fields.get<std::string>("source", Form::text(), "");
   profile.layers = read_layers(fields);
   if (const auto done = fields.done(); !done) {
     return done.error();
@@ -126,6 +147,17 @@ Result<Profile> parse_profile(const std::string& text, const std::string& source
 Result<Profile> read_profile(const std::string& path) {
   const auto text = read_file(path);
   return text ? parse_profile(*text, path) : text.error();
+}
+
+Result<void> write_profile(const std::string& path, const Profile& profile) {
+  nlohmann::ordered_json json{
+      {"name", profile.name},     {"batch", profile.batch},
+      {"device", profile.device}, {"estimated", profile.estimated},
+      {"source", profile.source}, {"layers", nlohmann::ordered_json::array()}};
+  for (const LayerProfile& layer : profile.layers) {
+    json["layers"].push_back(to_json(layer));
+  }
+  return write_file(path, json.dump(1) + "\n");
 }
 
 }  // namespace sluice

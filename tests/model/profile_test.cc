@@ -177,6 +177,27 @@ RC_GTEST_PROP(ProfileProperty, GoodProfilesAreReadAsTheyAre, ()) {
   RC_ASSERT(read->backward() == from_us(count * (count - 1) / 16.0));
 }
 
+RC_GTEST_PROP(ProfileProperty, WhatIsWrittenIsReadAgain, (bool estimated)) {
+  const auto time = [] { return Duration(*rc::gen::inRange<std::int64_t>(0, 1'000'000'000'000)); };
+  Profile made{.name = "net", .batch = 8, .device = "K80", .estimated = estimated, .source = "me"};
+  const auto count = *rc::gen::inRange(1, 20);
+  for (int i = 0; i < count; ++i) {
+    made.layers.push_back(
+        {"L", *rc::gen::inRange<std::int64_t>(0, 1'000'000), time(), time(), time(), time()});
+  }
+  const TemporaryFolder folder;
+  const std::string path = folder.path() / "p.json";
+  RC_ASSERT(static_cast<bool>(write_profile(path, made)));
+  const auto read = read_profile(path);
+  RC_ASSERT(static_cast<bool>(read));
+  RC_ASSERT(read->name == made.name);
+  RC_ASSERT(read->batch == made.batch);
+  RC_ASSERT(read->device == made.device);
+  RC_ASSERT(read->estimated == made.estimated);
+  RC_ASSERT(read->source == made.source);
+  RC_ASSERT(read->layers == made.layers);
+}
+
 TEST(ProfileTest, ScalesTimesAndParameters) {
   Profile profile;
   profile.layers = {{"a", 100, from_us(10), from_us(20)},
