@@ -15,6 +15,7 @@ int presets(const Settings& settings);
 int models(const Settings& settings);
 int doctor(const Settings& settings);
 int probe(const Settings& settings);
+int profile(const Settings& settings);
 // The command is what stands behind "--".
 int lab(const Settings& settings, const std::vector<std::string>& command);
 

@@ -2,8 +2,10 @@
 
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
+#include <unistd.h>
 
 #include <cstdio>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "base/check.h"
@@ -46,6 +48,22 @@ void print(const std::string& text) { fmt::print("{}", text); }
 void print(const nlohmann::ordered_json& value) {
   constexpr auto kReplace = nlohmann::ordered_json::error_handler_t::replace;
   fmt::print("{}\n", value.dump(2, ' ', false, kReplace));
+}
+
+Result<void> check_writable(const std::string& out) {
+  namespace fs = std::filesystem;
+  std::error_code ignored;
+  if (fs::is_directory(out, ignored)) {
+    return Error(fmt::format("--out: {} is a folder; name a file in it", out));
+  }
+  const fs::path folder = fs::absolute(out).parent_path();
+  if (!fs::is_directory(folder, ignored)) {
+    return Error(fmt::format("--out: there is no folder {}; make it first", folder.string()));
+  }
+  if (access(folder.c_str(), W_OK) != 0) {
+    return Error(fmt::format("--out: nothing can be written to {}", folder.string()));
+  }
+  return {};
 }
 
 void start_logging(const std::string& level) {

@@ -24,6 +24,10 @@ void warn(const std::string& text);
 void print(const std::string& text);
 void print(const nlohmann::ordered_json& value);
 
+// Whether the file that --out names can be written, which would else only show after all has been
+// measured.
+Result<void> check_writable(const std::string& out);
+
 // The word must be one of the setting log-level.
 void start_logging(const std::string& level);
 

@@ -60,7 +60,7 @@ void add_engine(std::vector<Finding>& findings) {
     return;
   }
   findings.push_back({"LibTorch", engine.version});
-  findings.push_back({"BLAS", engine.blas});
+  findings.push_back({"BLAS", engine.blas, engine.advice});
   findings.push_back({"oneDNN", engine.onednn ? "on; train measures whether it helps" : "off"});
   findings.push_back({"operator threads", fmt::format("{}", engine.threads)});
   findings.push_back({"CUDA", engine.cuda ? "yes" : "no"});

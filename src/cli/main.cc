@@ -41,6 +41,8 @@ constexpr std::array kCommands{
           Command::kDoctor, alone<doctor>},
     Entry{"probe", "Measure the machines and their network under mpirun, for simulate",
           Command::kProbe, alone<probe>},
+    Entry{"profile", "Time the layers of a model, or estimate them, for simulate",
+          Command::kProfile, alone<profile>},
     Entry{"lab", "Run a command on an emulated cluster: lab [SETTINGS] -- COMMAND ...",
           Command::kLab, lab},
 };

@@ -1,11 +1,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <spdlog/spdlog.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -61,23 +59,6 @@ double CollectiveFit::worst_error() const {
     worst = std::max(worst, std::abs(relative_error(line, point)));
   }
   return worst;
-}
-
-// What would only show after all has been measured.
-Result<void> check_writable(const std::string& out) {
-  namespace fs = std::filesystem;
-  std::error_code ignored;
-  if (fs::is_directory(out, ignored)) {
-    return Error(fmt::format("--out: {} is a folder; name a file in it", out));
-  }
-  const fs::path folder = fs::absolute(out).parent_path();
-  if (!fs::is_directory(folder, ignored)) {
-    return Error(fmt::format("--out: there is no folder {}; make it first", folder.string()));
-  }
-  if (access(folder.c_str(), W_OK) != 0) {
-    return Error(fmt::format("--out: nothing can be written to {}", folder.string()));
-  }
-  return {};
 }
 
 // Every process measures its own; for the first one the median of all.

@@ -5,6 +5,7 @@
 #include "algorithms/presets.h"
 #include "base/check.h"
 #include "compute/data/idx.h"
+#include "compute/torch/torch_learner.h"
 #include "lab/plan.h"
 
 namespace sluice::cli {
@@ -17,6 +18,7 @@ constexpr unsigned kShow = static_cast<unsigned>(Command::kShow);
 constexpr unsigned kLab = static_cast<unsigned>(Command::kLab);
 constexpr unsigned kDoctor = static_cast<unsigned>(Command::kDoctor);
 constexpr unsigned kProbe = static_cast<unsigned>(Command::kProbe);
+constexpr unsigned kProfile = static_cast<unsigned>(Command::kProfile);
 
 constexpr std::int64_t kMost = 1'000'000'000'000;
 
@@ -29,9 +31,10 @@ std::vector<std::string> words_of(const NameTable& names) {
   return words;
 }
 
-// The collectives, and a word for none of them.
-std::vector<std::string> collectives_or(const std::string& other) {
-  std::vector<std::string> words = words_of(kCollectiveNames);
+// The words of a table, and one for none of them.
+template <class NameTable>
+std::vector<std::string> words_or(const std::string& other, const NameTable& names) {
+  std::vector<std::string> words = words_of(names);
   words.insert(words.begin(), other);
   return words;
 }
@@ -141,6 +144,7 @@ auto known(const NameTable& names, const std::string& word) {
 
 std::vector<Setting> all_settings() {
   const Strategy strategy;
+  const Form data_sets = Form::word({"fashion-mnist", "cifar10", "cifar100", "synthetic"});
   std::vector<Setting> all{
       {"preset", kRuns, Form::word(preset_names()), "p3", "a known way to synchronise"}};
   for_each_axis([&](const char* key, const char* help, const auto& names, auto member) {
@@ -155,29 +159,31 @@ std::vector<Setting> all_settings() {
        "partition merged: the best groups of layers, or those of MG-WFBP's greedy rule"},
       {"deal", kRuns, Form::word({"staggered", "round-robin"}), "staggered",
        "whether each worker begins a layer with another piece"},
-      {"collective", kRuns, Form::word(collectives_or("auto")), "auto",
+      {"collective", kRuns, Form::word(words_or("auto", kCollectiveNames)), "auto",
        "how an all-reduce is done; auto: the cheapest for each piece; native: MPI_Allreduce"},
 
       {"model", kTrain, Form::text(), "lenet",
        "what to train, see sluice models; replay:PROFILE.json sleeps a profile's times instead"},
+      {"model", kProfile, Form::text(), nullptr, "model whose layers are timed, see sluice models"},
       {"time-scale", kRuns, Form::number(0, 1e6), 1.0,
        "multiply the profile's times by this, in a replay or in simulate"},
       {"param-scale", kRuns, Form::number(1e-9, 1e3), 1.0,
        "multiply the profile's numbers of parameters by this, likewise"},
-      {"data", kTrain, Form::word({"fashion-mnist", "cifar10", "cifar100", "synthetic"}),
-       "fashion-mnist", "what to learn from"},
-      {"data-dir", kTrain, Form::text(), kFashionMnistFolder, "folder of the data set"},
+      {"data", kTrain, data_sets, "fashion-mnist", "what to learn from"},
+      {"data", kProfile, data_sets, "synthetic", "what to compute with"},
+      {"data-dir", kTrain | kProfile, Form::text(), kFashionMnistFolder, "folder of the data set"},
       {"samples", kTrain, Form::integer(0, kMost), 0,
        "synthetic data: samples to learn from, and a tenth as many to test with; 0: 10000, or what "
        "512 MiB hold"},
-      {"input-size", kTrain, Form::integer(0, 1'000'000), 0,
+      {"input-size", kTrain | kProfile, Form::integer(0, 1'000'000), 0,
        "synthetic data: side of an image, longest sentence; 0: what the model was made for"},
       {"workers", kTrain, Form::integer(1, 1024), 4, "workers in all"},
       {"workers-per-host", kTrain, Form::integer(1, 1024), 1,
        "workers that share a host: its server, its way out, its local aggregation"},
       {"servers", kTrain, Form::integer(0, 1024), 0,
        "servers on hosts of their own; 0: one beside the workers of every host"},
-      {"batch", kTrain, Form::integer(1, 1'000'000), 32, "samples of one worker in one iteration"},
+      {"batch", kTrain | kProfile, Form::integer(1, 1'000'000), 32,
+       "samples of one worker in one iteration"},
       {"epochs", kTrain, Form::integer(1, 1'000'000), 1, "passes over the data"},
       {"iterations", kTrain, Form::integer(0, kMost), 0, "stop after so many; 0: go by epochs"},
       {"lr", kTrain, Form::number(0, 1e6), 0.05, "learning rate"},
@@ -190,10 +196,10 @@ std::vector<Setting> all_settings() {
        "epochs after which the learning rate falls to a tenth, for instance 30,60,80"},
       {"momentum", kTrain, Form::number(0, 1), 0.9, "share of the last step that is kept"},
       {"weight-decay", kTrain, Form::number(0, 1), 0.0, "pull of the parameters towards zero"},
-      {"device", kTrain, Form::text(), "auto",
+      {"device", kTrain | kProfile, Form::text(), "auto",
        "where to compute: cpu, cuda (all GPUs by turns), cuda:N; auto: cuda where there is one"},
-      {"onednn", kTrain, Form::word({"auto", "on", "off"}), "auto",
-       "whether LibTorch computes with oneDNN; auto: what is faster here"},
+      {"kernels", kTrain | kProfile, Form::word(words_or("auto", kKernelsNames)), "auto",
+       "how a CPU computes; auto: what is clearly faster here"},
 
       {"profile", kSimulate, Form::text(), nullptr, "JSON file with the layers and their times"},
       {"cluster", kSimulate, Form::text(), nullptr, "TOML file with the hosts and the network"},
@@ -210,18 +216,28 @@ std::vector<Setting> all_settings() {
        "measure the links between all processes instead; start it with mpirun"},
 
       {"out", kProbe, Form::text(), nullptr, "TOML file to write, for simulate --cluster"},
-      {"allreduce", kProbe, Form::word(collectives_or("none")), "none",
+      {"allreduce", kProbe, Form::word(words_or("none", kCollectiveNames)), "none",
        "the collective whose a + b*M is to replace the network in that file"},
 
-      {"seed", kRuns, Form::integer(0, INT64_MAX), 1,
+      {"device-flops", kProfile, Form::number(0, 1e21), 0.0,
+       "measure nothing, but estimate the times of a device that does so many operations a second"},
+      {"device-bandwidth", kProfile, Form::number(0, 1e21), 0.0,
+       "estimate: bytes a second of its memory; 0: one for 20 operations, as GPUs have it"},
+      {"samples-per-s", kProfile, Form::number(0, 1e12), 0.0,
+       "estimate: scale all times so that the device does so many; 0: as they are"},
+      {"device-name", kProfile, Form::text(), "", "what the file calls the device"},
+      {"source", kProfile, Form::text(), "", "where the figures come from, for the file"},
+      {"out", kProfile, Form::text(), nullptr, "JSON file to write, for simulate --profile"},
+
+      {"seed", kRuns | kProfile, Form::integer(0, INT64_MAX), 1,
        "fixes the first parameters, the order of the samples and all chances"},
       {"run", kRuns | kLab, Form::text(), "",
        "folder for the record of the run; must be new or empty"},
       {"trace", kRuns, Form::text(), "",
        "write a Chrome trace to this file; without a name: trace.json in the run's folder", "auto"},
-      {"json", kRuns | kShow | kDoctor | kProbe, Form::on_or_off(), false,
+      {"json", kRuns | kShow | kDoctor | kProbe | kProfile, Form::on_or_off(), false,
        "print the result as JSON"},
-      {"log-level", kRuns | kShow | kLab | kDoctor | kProbe,
+      {"log-level", kRuns | kShow | kLab | kDoctor | kProbe | kProfile,
        Form::word({"trace", "debug", "info", "warn", "error", "off"}), "info",
        "what to say on standard error"},
   };

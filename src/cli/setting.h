@@ -17,6 +17,7 @@ enum class Command : std::uint8_t {
   kLab = 8,
   kDoctor = 16,
   kProbe = 32,
+  kProfile = 64,
 };
 
 // One thing that a user can set: the flag --KEY, and KEY in a configuration file.

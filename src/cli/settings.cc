@@ -197,6 +197,16 @@ double Settings::number(const std::string& key) const { return at(key).value; }
 bool Settings::on(const std::string& key) const { return at(key).value; }
 const Origin& Settings::origin(const std::string& key) const { return at(key).origin; }
 
+Result<void> Settings::refuse(std::initializer_list<const char*> keys,
+                              const std::string& why) const {
+  for (const char* key : keys) {
+    if (origin(key).kind == Origin::Kind::kFlag) {
+      return Error(fmt::format("--{}: {}", key, why));
+    }
+  }
+  return {};
+}
+
 Result<void> Settings::dictate(const std::string& key, std::int64_t value, const std::string& why) {
   Entry& entry = *std::ranges::find(entries_, key, [](const Entry& e) { return e.setting.key; });
   const bool asked = entry.origin.kind != Origin::Kind::kDefault;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <map>
 #include <string>
 #include <vector>
@@ -39,6 +40,8 @@ class Settings {
   bool on(const std::string& key) const;
   const Origin& origin(const std::string& key) const;
 
+  // An error if one of these was given as a flag.
+  Result<void> refuse(std::initializer_list<const char*> keys, const std::string& why) const;
   // The launch of the program leaves only this value: an error if the user asked for another.
   Result<void> dictate(const std::string& key, std::int64_t value, const std::string& why);
 

@@ -6,10 +6,12 @@
 #include <sstream>
 
 #include "algorithms/presets.h"
+#include "base/check.h"
 #include "base/hash.h"
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/crew.h"
+#include "cli/engine.h"
 #include "cli/journal.h"
 #include "cli/record.h"
 #include "cli/training.h"
@@ -58,6 +60,7 @@ Result<UpdateRule> rule_of(const Settings& settings, const Extent& extent) {
 struct Prepared {
   Workload work;
   UpdateRule rule;
+  std::string kernels{};  // that a real model computes with, once they are chosen
 };
 
 // Threads stand for whatever hosts the user asks for; a process of a crew is a host.
@@ -131,34 +134,19 @@ Result<Prepared> prepare(const Settings& settings, bool launched) {
   return Prepared{*std::move(work), *std::move(rule)};
 }
 
-// Whether to compute with oneDNN, as the user says or as measured here.
-bool choose_engine(const Settings& settings, const TorchTask& task, const Clock& clock) {
-  const std::string asked = settings.text("onednn");
-  const auto seconds = [&] { return to_seconds(clock.now()); };
-  const auto choice = configure_engine(
-      task, seconds, asked == "auto" ? std::nullopt : std::optional(asked == "on"));
-  if (!choice) {
-    spdlog::warn("{}", choice.error().message());
-    return false;
-  }
-  if (task.device != "cpu") {
-    spdlog::info("computes on {} with TF32", task.device);
-  } else if (asked == "auto") {
-    spdlog::info("oneDNN {}: a step takes {:.1f} ms with it and {:.1f} ms without",
-                 choice->onednn ? "on" : "off", choice->seconds_with_onednn * 1e3,
-                 choice->seconds_without_onednn * 1e3);
-  }
-  return choice->onednn;
-}
-
 // The first process measures, and the others do as it does: all compute with the same kernels.
-void prepare_engine(const Crew& crew, const Settings& settings, const TorchTask& task) {
-  const Clock clock;
-  const bool chosen = crew.speaks() && choose_engine(settings, task, clock);
-  const bool onednn = crew.from_first(chosen ? "on" : "off", "the choice of an engine") == "on";
+void prepare_engine(const Crew& crew, const Settings& settings, Prepared& prepared) {
+  const TorchTask& task = *prepared.work.task;
+  const std::string_view own =
+      crew.speaks() ? name_of(kKernelsNames, choose_kernels(settings, task)) : "";
+  prepared.kernels = crew.from_first(std::string(own), "the choice of kernels");
+  const auto kernels = value_of(kKernelsNames, prepared.kernels);
+  check(kernels.has_value(), "the first process has chosen kernels");
   if (!crew.speaks()) {
-    static_cast<void>(configure_engine(
-        task, [&] { return to_seconds(clock.now()); }, onednn));
+    static_cast<void>(configure_engine(task, {}, *kernels));
+  }
+  if (*kernels != Kernels::kNative) {
+    prepared.work.factory = *make_torch_learners(with_kernels(task, *kernels));
   }
 }
 
@@ -205,6 +193,9 @@ Json summarise(const Settings& settings, const Prepared& prepared, const Trained
   if (prepared.work.task) {
     summary["data"] = settings.text("data");
     summary["device"] = prepared.work.task->device;
+    if (summary["device"] == "cpu") {
+      summary["kernels"] = prepared.kernels;
+    }
     summary["loss"] = journal.loss();
   }
   if (const auto& evaluation = journal.evaluation()) {
@@ -292,39 +283,40 @@ Job job_of(const Settings& settings, const Prepared& prepared, const std::vector
 }
 
 int train(const Crew& crew, Settings settings) {
-  const auto prepared = [&]() -> Result<Prepared> {
+  auto valid = [&]() -> Result<Prepared> {
     const auto dictated = crew.dictate_workers(settings);
     return dictated ? prepare(settings, crew.is_launched()) : dictated.error();
   }();
-  auto opened = prepared ? open_record(crew, settings, prepared->work) : prepared.error();
+  auto opened = valid ? open_record(crew, settings, valid->work) : valid.error();
   const auto ready = crew.check_in(settings, opened ? Result<void>() : opened.error());
   if (!ready) {
     return crew.speaks() ? bad_input(ready.error()) : kBadInput;
   }
   Record record = *std::move(opened);
-  if (prepared->work.task) {
-    prepare_engine(crew, settings, *prepared->work.task);
+  Prepared prepared = *std::move(valid);
+  if (prepared.work.task) {
+    prepare_engine(crew, settings, prepared);
   }
   const std::size_t workers = crew.is_launched()
                                   ? static_cast<std::size_t>(settings.integer("workers-per-host"))
-                                  : prepared->work.extent.workers;
+                                  : prepared.work.extent.workers;
   std::vector<std::unique_ptr<Learner>> learners;  // of this process's workers
   for (std::size_t w = 0; w < workers; ++w) {
-    learners.push_back(prepared->work.factory(crew.rank() * workers + w));
+    learners.push_back(prepared.work.factory(crew.rank() * workers + w));
   }
   Learner& judge = *learners.front();
-  const Job job = job_of(settings, *prepared, judge.layers(), *ready);
+  const Job job = job_of(settings, prepared, judge.layers(), *ready);
 
   crew.from_first("", "leave to begin");  // the clocks of all processes start together
   const Clock clock;
   std::optional<Journal> journal;
   if (crew.speaks()) {
-    journal.emplace(prepared->work.extent, clock, judge, record.folder());
+    journal.emplace(prepared.work.extent, clock, judge, record.folder());
   }
   Trained trained = run_training(job, {.crew = crew,
                                        .learners = learners,
-                                       .rule = prepared->rule,
-                                       .extent = prepared->work.extent,
+                                       .rule = prepared.rule,
+                                       .extent = prepared.work.extent,
                                        .clock = clock,
                                        .record = record,
                                        .journal = journal ? &*journal : nullptr});
@@ -332,7 +324,7 @@ int train(const Crew& crew, Settings settings) {
   int code = kOk;
   if (crew.speaks()) {
     code = conclude(settings,
-                    summarise(settings, *prepared, trained, judge.parameters(), record, *journal),
+                    summarise(settings, prepared, trained, judge.parameters(), record, *journal),
                     record, *journal);
   }
   return std::stoi(crew.from_first(std::to_string(code), "the end of the run"));

@@ -34,12 +34,11 @@ std::int64_t synthetic_samples(const SampleForm& form) {
   return std::clamp<std::int64_t>(kMostFloats / size, 1, kMost);
 }
 
-Result<void> make_up_data(const Settings& settings, TorchTask& task) {
+Result<void> make_up_data(const Settings& settings, std::int64_t asked, TorchTask& task) {
   const auto form = model_form(task.model, settings.integer("input-size"));
   if (!form) {
     return form.error();
   }
-  const std::int64_t asked = settings.integer("samples");
   const std::int64_t samples = asked > 0 ? asked : synthetic_samples(*form);
   const std::int64_t tests = std::max<std::int64_t>(samples / 10, 1);
   if (form->words > 0) {
@@ -82,26 +81,6 @@ Result<void> read_data(const Settings& settings, TorchTask& task) {
   return {};
 }
 
-Result<TorchTask> task_of(const Settings& settings) {
-  TorchTask task;
-  task.model = settings.text("model");
-  task.batch = settings.integer("batch");
-  task.workers = static_cast<std::size_t>(settings.integer("workers"));
-  task.seed = static_cast<std::uint64_t>(settings.integer("seed"));
-  auto device = torch_device(settings.text("device"));
-  if (!device) {
-    return device.error();
-  }
-  task.device = *std::move(device);
-  task.sleeper = std::make_shared<SteadySleeper>();
-  const auto given = settings.text("data") == "synthetic" ? make_up_data(settings, task)
-                                                          : read_data(settings, task);
-  if (!given) {
-    return given.error();
-  }
-  return task;
-}
-
 Result<Extent> extent_of(const Settings& settings, const TorchTask& task) {
   const Sharding sharding{task.seed, task.train->size(), task.batch, task.workers};
   Extent extent{.workers = task.workers,
@@ -120,29 +99,19 @@ Result<Extent> extent_of(const Settings& settings, const TorchTask& task) {
   return extent;
 }
 
-Result<void> refuse_flags(const Settings& settings, std::initializer_list<const char*> keys,
-                          const std::string& why) {
-  for (const char* key : keys) {
-    if (settings.origin(key).kind == Origin::Kind::kFlag) {
-      return Error(fmt::format("--{}: {}", key, why));
-    }
-  }
-  return {};
-}
-
 Result<Workload> training(const Settings& settings) {
-  if (const auto plain = refuse_flags(settings, {"time-scale", "param-scale"},
-                                      "is for --model replay:PROFILE.json only");
+  if (const auto plain =
+          settings.refuse({"time-scale", "param-scale"}, "is for --model replay:PROFILE.json only");
       !plain) {
     return plain.error();
   }
   const bool synthetic = settings.text("data") == "synthetic";
-  if (const auto plain =
-          refuse_flags(settings, {"samples", "input-size"}, "is for --data synthetic only");
+  if (const auto plain = settings.refuse({"samples", "input-size"}, "is for --data synthetic only");
       !synthetic && !plain) {
     return plain.error();
   }
-  auto task = task_of(settings);
+  auto task = task_of(settings, static_cast<std::size_t>(settings.integer("workers")),
+                      settings.integer("samples"));
   if (!task) {
     return task.error();
   }
@@ -158,9 +127,9 @@ Result<Workload> training(const Settings& settings) {
 }
 
 Result<Workload> replay(const Settings& settings, const std::string& path) {
-  if (const auto plain =
-          refuse_flags(settings, {"data", "data-dir", "samples", "input-size", "batch", "epochs"},
-                       "a replay has no data; its batch is the profile's, its length --iterations");
+  if (const auto plain = settings.refuse(
+          {"data", "data-dir", "samples", "input-size", "batch", "epochs"},
+          "a replay has no data; its batch is the profile's, its length --iterations");
       !plain) {
     return plain.error();
   }
@@ -180,6 +149,26 @@ Result<Workload> replay(const Settings& settings, const std::string& path) {
 }
 
 }  // namespace
+
+Result<TorchTask> task_of(const Settings& settings, std::size_t workers, std::int64_t samples) {
+  TorchTask task;
+  task.model = settings.text("model");
+  task.batch = settings.integer("batch");
+  task.workers = workers;
+  task.seed = static_cast<std::uint64_t>(settings.integer("seed"));
+  auto device = torch_device(settings.text("device"));
+  if (!device) {
+    return device.error();
+  }
+  task.device = *std::move(device);
+  task.sleeper = std::make_shared<SteadySleeper>();
+  const auto given = settings.text("data") == "synthetic" ? make_up_data(settings, samples, task)
+                                                          : read_data(settings, task);
+  if (!given) {
+    return given.error();
+  }
+  return task;
+}
 
 Result<Workload> workload_of(const Settings& settings) {
   const std::string model = settings.text("model");

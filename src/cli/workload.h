@@ -21,6 +21,10 @@ struct Workload {
 
 Result<Workload> workload_of(const Settings& settings);
 
+// What to compute with, by the settings for models and data. Of synthetic data so many samples are
+// made up; 0: as many as are worth it.
+Result<TorchTask> task_of(const Settings& settings, std::size_t workers, std::int64_t samples);
+
 // Reads a profile and applies the scales that the user asked for.
 Result<Profile> scaled_profile(const std::string& path, const Settings& settings);
 

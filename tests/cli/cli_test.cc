@@ -304,7 +304,8 @@ TEST(CliTest, ModelsAreJson) {
 TEST(CliThreadsTest, SyntheticDataFitTheModel) {
   const TemporaryFolder folder;
   const auto train = [&](const std::string& more) {
-    return sluice("train --workers 2 --batch 2 --iterations 3 --onednn off --json " + more, folder);
+    return sluice("train --workers 2 --batch 2 --iterations 3 --kernels native --json " + more,
+                  folder);
   };
   const Outcome outcome =
       train("--data synthetic --model resnet110 --input-size 8 --samples 24 --run run");
@@ -313,6 +314,7 @@ TEST(CliThreadsTest, SyntheticDataFitTheModel) {
   }
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_EQ(json::parse(outcome.out).at("parameters"), 1'727'962);
+  EXPECT_EQ(json::parse(outcome.out).at("kernels"), "native");
   EXPECT_THAT(folder.read("run/config.toml"), HasSubstr("input-size = 8  # from flag"));
   const Outcome text = train("--data synthetic --model sockeye --input-size 4 --samples 20");
   ASSERT_EQ(text.code, 0) << text.err;
@@ -322,6 +324,56 @@ TEST(CliThreadsTest, SyntheticDataFitTheModel) {
   expect_refused(train("--data synthetic --model lenet --input-size 32"),
                  "model lenet: expected samples of shape 1x28x28, found 1x32x32");
   expect_refused(train("--samples 100"), "--samples: is for --data synthetic only");
+}
+
+TEST(CliTest, AProfileThatCannotBeIsOneLineAndCodeTwo) {
+  const auto profile = [](const std::string& more) {
+    return sluice("profile --model lenet --batch 4 --out p.json " + more);
+  };
+  expect_refused(sluice("profile --model lenet"), "--out: is missing");
+  expect_refused(sluice("profile --out p.json"), "--model: is missing");
+  expect_refused(profile("--device-flops fast"), "--device-flops: is \"fast\"");
+  expect_refused(profile("--out no/p.json"), "--out: there is no folder");
+  if (json::parse(sluice("models --json").out).empty()) {
+    GTEST_SKIP() << "this build has no models";
+  }
+  expect_refused(sluice("profile --model lennet --out p.json"), "model lennet: there is no such");
+  expect_refused(profile("--device gpu"), "--device: \"gpu\"; expected auto, cpu, cuda");
+  expect_refused(profile("--samples-per-s 5"), "--samples-per-s: is for an estimate");
+  expect_refused(profile("--device-flops 1e12 --device cpu"), "--device: an estimate measures");
+}
+
+TEST(CliTest, AProfileIsForSimulate) {
+  const TemporaryFolder folder;
+  folder.write("four.toml", "hosts = 4\nbandwidth_gbps = 1\n");
+  const auto simulated_from = [&](const std::string& flags) {
+    const Outcome made = sluice("profile --model lenet --json --out p.json " + flags, folder);
+    EXPECT_EQ(made.code, 0) << made.err;
+    const json profile = json::parse(made.out);
+    EXPECT_EQ(profile.at("parameters"), 431'080);
+    const Outcome run = sluice("simulate --profile p.json --cluster four.toml --json", folder);
+    EXPECT_EQ(run.code, 0) << run.err;
+    const json summary = json::parse(run.out);
+    EXPECT_EQ(summary.at("profile"), "lenet");
+    EXPECT_NEAR(summary.at("compute_us"),
+                profile.at("forward_us").get<double>() + profile.at("backward_us").get<double>(),
+                1e-3);
+    return profile;
+  };
+  if (json::parse(sluice("models --json").out).empty()) {
+    GTEST_SKIP() << "this build has no models";
+  }
+  const json measured = simulated_from("--batch 4 --device cpu --kernels native");
+  EXPECT_EQ(measured.at("estimated"), false);
+  EXPECT_EQ(measured.at("device"), "cpu");
+  EXPECT_THAT(folder.read("p.json"), HasSubstr("kernels native"));
+  const json estimated = simulated_from(
+      "--batch 32 --device-flops 5.3e12 --device-bandwidth 2.43e11 --samples-per-s 1234.5 "
+      "--device-name P4000 --source 'a paper'");
+  EXPECT_EQ(estimated.at("estimated"), true);
+  EXPECT_EQ(estimated.at("device"), "P4000");
+  EXPECT_NEAR(estimated.at("samples_per_s"), 1234.5, 1e-4);
+  EXPECT_THAT(folder.read("p.json"), HasSubstr("scaled to 1234.5 samples/s: a paper"));
 }
 
 TEST(CliTest, TheDoctorTellsWhatIsMissing) {

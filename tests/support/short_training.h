@@ -15,7 +15,7 @@ namespace sluice {
 // The command for a training that is over soon, but not before there is a plan of merged layers.
 inline std::string short_training(const Preset& preset) {
   return fmt::format(
-      "train --data synthetic --batch 8 --onednn off --json --preset {} --iterations {}",
+      "train --data synthetic --batch 8 --kernels native --json --preset {} --iterations {}",
       preset.name, preset.strategy.partition == Partition::kMerged ? 12 : 4);
 }
 

@@ -74,6 +74,58 @@ double measure_step(Learner& learner, const std::function<double()>& seconds) {
   return fastest;
 }
 
+bool uses_onednn(Kernels kernels) {
+  return kernels == Kernels::kOneDnn || kernels == Kernels::kOneDnnChannelsLast;
+}
+
+bool is_channels_last(Kernels kernels) {
+  return kernels == Kernels::kNativeChannelsLast || kernels == Kernels::kOneDnnChannelsLast;
+}
+
+void use_onednn(bool on) { at::globalContext().setUserEnabledMkldnn(on); }
+
+Result<EngineChoice::Trial> try_kernels(const TorchTask& task, Kernels kernels,
+                                        const std::function<double()>& seconds) {
+  const auto make_learner = make_torch_learners(with_kernels(task, kernels));
+  if (!make_learner) {
+    return make_learner.error();
+  }
+  use_onednn(uses_onednn(kernels));
+  return EngineChoice::Trial{kernels, measure_step(*(*make_learner)(0), seconds)};
+}
+
+Kernels with_channels_last(Kernels kernels) {
+  return uses_onednn(kernels) ? Kernels::kOneDnnChannelsLast : Kernels::kNativeChannelsLast;
+}
+
+Result<EngineChoice> choose_kernels(const TorchTask& task, const std::function<double()>& seconds) {
+  // Results depend on the choice, so it should not hang on chance.
+  constexpr double kClearly = 0.95;
+  const bool images = task.train->form().shape.size() == 3;
+  std::vector<Kernels> candidates{Kernels::kNative};
+  if (at::hasMKLDNN()) {
+    candidates.push_back(Kernels::kOneDnn);
+  }
+  EngineChoice choice;
+  double fastest = std::numeric_limits<double>::infinity();
+  for (std::size_t i = 0; i < candidates.size(); ++i) {
+    const auto trial = try_kernels(task, candidates[i], seconds);
+    if (!trial) {
+      return trial.error();
+    }
+    choice.trials.push_back(*trial);
+    if (trial->seconds < kClearly * fastest) {
+      fastest = trial->seconds;
+      choice.kernels = trial->kernels;
+    }
+    // The other layout is tried with the better kernels only: the worse ones can take long.
+    if (images && i + 1 == candidates.size() && !is_channels_last(candidates[i])) {
+      candidates.push_back(with_channels_last(choice.kernels));
+    }
+  }
+  return choice;
+}
+
 }  // namespace
 
 EngineInfo torch_engine() {
@@ -94,30 +146,27 @@ EngineInfo torch_engine() {
 }
 
 Result<EngineChoice> configure_engine(const TorchTask& task, const std::function<double()>& seconds,
-                                      std::optional<bool> onednn) {
+                                      std::optional<Kernels> known) {
   use_one_thread();
   if (task.device != "cpu") {
     use_tf32();
     return EngineChoice{};
   }
-  if (onednn) {
-    at::globalContext().setUserEnabledMkldnn(*onednn);
-    return EngineChoice{.onednn = *onednn};
-  }
-  auto make_learner = make_torch_learners(task);
-  if (!make_learner) {
-    return make_learner.error();
-  }
-  const std::unique_ptr<Learner> learner = (*make_learner)(0);
-  at::Context& context = at::globalContext();
   EngineChoice choice;
-  context.setUserEnabledMkldnn(false);
-  choice.seconds_without_onednn = measure_step(*learner, seconds);
-  context.setUserEnabledMkldnn(true);
-  choice.seconds_with_onednn = measure_step(*learner, seconds);
-  choice.onednn = at::hasMKLDNN() && choice.seconds_with_onednn < choice.seconds_without_onednn;
-  context.setUserEnabledMkldnn(choice.onednn);
+  if (known) {
+    choice.kernels = *known;
+  } else if (auto chosen = choose_kernels(task, seconds); !chosen) {
+    return chosen;
+  } else {
+    choice = *std::move(chosen);
+  }
+  use_onednn(uses_onednn(choice.kernels));
   return choice;
+}
+
+TorchTask with_kernels(TorchTask task, Kernels kernels) {
+  task.channels_last = is_channels_last(kernels);
+  return task;
 }
 
 }  // namespace sluice

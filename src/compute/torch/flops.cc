@@ -60,27 +60,23 @@ std::int64_t flops_of(std::string_view name, Arguments arguments) {
   return 0;
 }
 
-// oneDNN has operators for more than one product, such as a whole LSTM, and where it is slow it
-// takes several times as long.
-class WithoutOneDnn {
- public:
-  WithoutOneDnn() { at::globalContext().setUserEnabledMkldnn(false); }
-  ~WithoutOneDnn() { at::globalContext().setUserEnabledMkldnn(before_); }
-  WithoutOneDnn(const WithoutOneDnn&) = delete;
-  WithoutOneDnn& operator=(const WithoutOneDnn&) = delete;
-
- private:
-  bool before_ = at::globalContext().userEnabledMkldnn();
-};
-
 }  // namespace
+
+std::int64_t flops_of(const at::RecordFunction& call) {
+  return flops_of(call.name(), call.inputs());
+}
 
 std::int64_t count_flops(const std::function<void()>& work) {
   const WithoutOneDnn guard;
   std::int64_t flops = 0;
-  watch_operators(
-      work, [&](const at::RecordFunction& call) { flops += flops_of(call.name(), call.inputs()); });
+  watch_operators(work, [&](const at::RecordFunction& call) { flops += flops_of(call); });
   return flops;
 }
+
+WithoutOneDnn::WithoutOneDnn() : before_(at::globalContext().userEnabledMkldnn()) {
+  at::globalContext().setUserEnabledMkldnn(false);
+}
+
+WithoutOneDnn::~WithoutOneDnn() { at::globalContext().setUserEnabledMkldnn(before_); }
 
 }  // namespace sluice

@@ -1,13 +1,32 @@
 #pragma once
 
+#include <ATen/record_function.h>
+
 #include <cstdint>
 #include <functional>
 
 namespace sluice {
 
-// Floating-point operations of the convolutions and matrix products that `work` does on this
-// thread; an addition and a multiplication are two. All else is small beside them and left out.
-// Nobody else may compute meanwhile: oneDNN is off for all threads.
+// Floating-point operations of a convolution or a matrix product; an addition and a multiplication
+// are two. All other operators are small beside them and have none, as have those that only call
+// one of these.
+std::int64_t flops_of(const at::RecordFunction& call);
+
+// Those of all that `work` does on this thread. Nobody else may compute meanwhile: oneDNN is off
+// for all threads.
 std::int64_t count_flops(const std::function<void()>& work);
+
+// oneDNN has operators for more than one product, such as a whole LSTM, and where it is slow it
+// takes several times as long.
+class WithoutOneDnn {
+ public:
+  WithoutOneDnn();
+  ~WithoutOneDnn();
+  WithoutOneDnn(const WithoutOneDnn&) = delete;
+  WithoutOneDnn& operator=(const WithoutOneDnn&) = delete;
+
+ private:
+  bool before_;
+};
 
 }  // namespace sluice

@@ -3,11 +3,9 @@
 #include <ATen/Context.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/cross_entropy_loss.h>
-#include <ATen/ops/from_blob.h>
 #include <c10/core/StreamGuard.h>
 
 #include <algorithm>
-#include <numeric>
 #include <utility>
 
 #include "base/check.h"
@@ -20,6 +18,7 @@
 #include "compute/torch/gradient_hooks.h"
 #include "compute/torch/layer_calls.h"
 #include "compute/torch/layout.h"
+#include "compute/torch/network_setup.h"
 
 namespace sluice {
 namespace {
@@ -33,58 +32,8 @@ struct Blueprint {
   std::vector<at::Tensor> state;  // of a network at the start
 };
 
-std::vector<at::Tensor> in_order(const std::vector<NamedTensor>& parameters,
-                                 const std::vector<std::size_t>& order) {
-  std::vector<at::Tensor> tensors;
-  for (const std::size_t index : order) {
-    tensors.push_back(parameters[index].tensor);
-  }
-  return tensors;
-}
-
-// A batch where the network is; in the host's memory, views of it.
-at::Tensor samples_of(Batch& batch, c10::Device device) {
-  return (batch.words.empty() ? at::from_blob(batch.features.data(), batch.shape, at::kFloat)
-                              : at::from_blob(batch.words.data(), batch.shape, at::kLong))
-      .to(device);
-}
-at::Tensor answers_of(Batch& batch, c10::Device device) {
-  return at::from_blob(batch.answers.data(), {static_cast<std::int64_t>(batch.answers.size())},
-                       at::kLong)
-      .to(device);
-}
-
-void move_to(const Network& network, c10::Device device) {
-  for (at::Tensor tensor : network.state()) {
-    tensor.set_data(tensor.to(device));
-  }
-  for (const NamedTensor& parameter : network.parameters()) {
-    parameter.tensor.set_data(parameter.tensor.data().to(device));
-  }
-}
-
-void load_run(const Samples& samples, std::int64_t begin, std::int64_t end, Batch& batch) {
-  std::vector<std::int64_t> indices(static_cast<std::size_t>(end - begin));
-  std::iota(indices.begin(), indices.end(), begin);
-  samples.load(indices, batch);
-}
-
-Layout record_layout(Network& network, c10::Device device, const TorchTask& task) {
-  std::vector<ParameterSize> sizes;
-  std::vector<at::Tensor> tensors;
-  for (const NamedTensor& parameter : network.parameters()) {
-    sizes.push_back({parameter.name, parameter.tensor.numel()});
-    tensors.push_back(parameter.tensor);
-  }
-  const at::NoGradGuard no_grad;
-  Batch batch;
-  load_run(*task.train, 0, task.batch, batch);
-  std::vector<std::size_t> reads;
-  ForwardGate(tensors).run(
-      [&] { return network.loss(samples_of(batch, device), answers_of(batch, device)); },
-      [&](std::size_t parameter) { reads.push_back(parameter); });
-  return make_layout(sizes, reads);
-}
+// Two read the parameters in the same order as many.
+constexpr std::int64_t kSamplesThatTell = 2;
 
 Blueprint draw_blueprint(const NetworkFactory& make_network, const TorchTask& task) {
   at::manual_seed(task.seed);
@@ -93,14 +42,15 @@ Blueprint draw_blueprint(const NetworkFactory& make_network, const TorchTask& ta
   for (const at::Tensor& tensor : network->state()) {
     state.push_back(tensor.clone());
   }
-  const c10::Device device = device_of(task.device, 0);
-  move_to(*network, device);
-  Blueprint blueprint{
-      make_network, task, record_layout(*network, device, task), {}, std::move(state)};
-  const FlatParameters flat(in_order(network->parameters(), blueprint.layout.order), c10::kCPU);
+  const Placement placement{device_of(task.device, 0)};
+  move_to(*network, placement.device);
+  Batch batch;
+  load_run(*task.train, 0, std::min(task.batch, kSamplesThatTell), batch);
+  const Layout layout =
+      record_layout(*network, samples_of(batch, placement), answers_of(batch, placement));
+  const FlatParameters flat(parameters_in_order(*network, layout), c10::kCPU);
   const std::span<const float> values = span_of(flat.values());
-  blueprint.initial.assign(values.begin(), values.end());
-  return blueprint;
+  return {make_network, task, layout, {values.begin(), values.end()}, state};
 }
 
 class NetworkLearner final : public Learner {
@@ -109,12 +59,12 @@ class NetworkLearner final : public Learner {
       : blueprint_(std::move(blueprint)),
         rank_(rank),
         sharding_{task().seed, task().train->size(), task().batch, task().workers},
-        device_(device_of(task().device, rank)),
-        network_(make_network_on(device_)),
-        tensors_(in_order(network_->parameters(), blueprint_->layout.order)),
-        flat_(tensors_, device_),
+        placement_{device_of(task().device, rank), task().channels_last},
+        network_(make_network_on(placement_.device)),
+        tensors_(parameters_in_order(*network_, blueprint_->layout)),
+        flat_(tensors_, placement_.device),
         gate_(tensors_) {
-    if (!device_.is_cpu()) {
+    if (!placement_.device.is_cpu()) {
       copies_.emplace(flat_, layers(), task().sleeper);
     }
     const c10::StreamGuard on(stream());
@@ -149,7 +99,9 @@ class NetworkLearner final : public Learner {
     network_->reseed(chance_of(iteration));
     LayerCalls calls(blueprint_->layout, copies_ ? copies_->begin_step(hooks) : hooks);
     const at::Tensor loss = gate_.run(
-        [&] { return network_->loss(samples_of(batch_, device_), answers_of(batch_, device_)); },
+        [&] {
+          return network_->loss(samples_of(batch_, placement_), answers_of(batch_, placement_));
+        },
         [&](std::size_t parameter) { calls.before_read(parameter); });
     calls.forward_done();
     // Every layer has been announced, so all gradients of the last step have been consumed.
@@ -177,8 +129,8 @@ class NetworkLearner final : public Learner {
     Batch batch;
     for (std::int64_t begin = 0; begin < data.size(); begin += task().batch) {
       load_run(data, begin, std::min(begin + task().batch, data.size()), batch);
-      const at::Tensor answers = answers_of(batch, device_);
-      const at::Tensor scores = network_->forward(samples_of(batch, device_));
+      const at::Tensor answers = answers_of(batch, placement_);
+      const at::Tensor scores = network_->forward(samples_of(batch, placement_));
       loss += at::cross_entropy_loss(scores, answers, {}, at::Reduction::Sum).item().toDouble();
       right += scores.argmax(1).eq(answers).sum().item().toLong();
       asked += answers.ne(kNoAnswer).sum().item().toLong();
@@ -199,7 +151,8 @@ class NetworkLearner final : public Learner {
 
   // Where all work on the network belongs.
   c10::Stream stream() const {
-    return copies_ ? copies_->compute_stream() : c10::Stream(c10::Stream::DEFAULT, device_);
+    return copies_ ? copies_->compute_stream()
+                   : c10::Stream(c10::Stream::DEFAULT, placement_.device);
   }
 
   // Every step of every worker has a seed of its own.
@@ -211,7 +164,7 @@ class NetworkLearner final : public Learner {
   std::shared_ptr<const Blueprint> blueprint_;
   std::size_t rank_;
   Sharding sharding_;
-  c10::Device device_;
+  Placement placement_;
   std::unique_ptr<Network> network_;
   std::vector<at::Tensor> tensors_;  // the network's parameters in the order of the layout
   FlatParameters flat_;

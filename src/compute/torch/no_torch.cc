@@ -1,4 +1,5 @@
 #include "compute/torch/torch_learner.h"
+#include "compute/torch/torch_profile.h"
 
 namespace sluice {
 namespace {
@@ -30,7 +31,17 @@ EngineInfo torch_engine() {
 
 Result<EngineChoice> configure_engine(const TorchTask& task,
                                       const std::function<double()>& /*seconds*/,
-                                      std::optional<bool> /*onednn*/) {
+                                      std::optional<Kernels> /*known*/) {
+  return Error("model " + task.model + ": " + kHowToGet);
+}
+
+TorchTask with_kernels(TorchTask task, Kernels /*kernels*/) { return task; }
+
+Result<Profile> measure_profile(const TorchTask& task, const std::function<double()>& /*seconds*/) {
+  return Error("model " + task.model + ": " + kHowToGet);
+}
+
+Result<Profile> estimate_profile(const TorchTask& task, const DeviceSpeed& /*speed*/) {
   return Error("model " + task.model + ": " + kHowToGet);
 }
 

@@ -1,19 +1,13 @@
 #include "compute/torch/torch_learner.h"
 
-#include <ATen/core/grad_mode.h>
-#include <ATen/ops/full.h>
-#include <ATen/ops/zeros.h>
-#include <c10/util/Exception.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
 
-#include "compute/data/text.h"
-#include "compute/torch/flops.h"
-#include "compute/torch/layout.h"
 #include "compute/torch/models/table.h"
 #include "compute/torch/network_learner.h"
+#include "compute/torch/task_network.h"
 
 namespace sluice {
 namespace {
@@ -79,30 +73,9 @@ Result<void> check_task(const TorchTask& task, const ModelEntry& entry) {
   return {};
 }
 
-// A sample for which nothing is left out.
-at::Tensor full_sample(const SampleForm& form) {
-  std::vector<std::int64_t> shape = form.shape;
-  shape.insert(shape.begin(), 1);
-  return form.words > 0 ? at::full(shape, kFirstWord, at::kLong) : at::zeros(shape, at::kFloat);
-}
-
-ModelInfo info_of(const ModelEntry& entry) {
-  const std::unique_ptr<Network> network = entry.make(entry.form);
-  std::vector<ParameterSize> sizes;
-  for (const NamedTensor& parameter : network->parameters()) {
-    sizes.push_back({parameter.name, parameter.tensor.numel()});
-  }
-  const std::vector<Layer> layers = make_layout(sizes, {}).layers;
-  const at::NoGradGuard no_grad;
-  network->set_training(false);
-  const at::Tensor sample = full_sample(entry.form);
-  return {entry.name,           entry.description, entry.form,
-          total_params(layers), layers.size(),     count_flops([&] { network->forward(sample); })};
-}
-
 }  // namespace
 
-Result<LearnerFactory> make_torch_learners(const TorchTask& task) {
+Result<NetworkFactory> network_of_task(const TorchTask& task) {
   auto entry = find_model(task.model);
   if (!entry) {
     return entry.error();
@@ -110,13 +83,24 @@ Result<LearnerFactory> make_torch_learners(const TorchTask& task) {
   if (auto valid = check_task(task, *entry); !valid) {
     return valid.error();
   }
-  const SampleForm form = task.train->form();
+  return NetworkFactory([make = entry->make, form = task.train->form()] { return make(form); });
+}
+
+Error refusal(const TorchTask& task, const c10::Error& why) {
+  return Error(fmt::format("model {}: LibTorch refuses a batch of {} samples of shape {}: {}",
+                           task.model, task.batch, fmt::join(task.train->form().shape, "x"),
+                           why.what_without_backtrace()));
+}
+
+Result<LearnerFactory> make_torch_learners(const TorchTask& task) {
+  const auto make = network_of_task(task);
+  if (!make) {
+    return make.error();
+  }
   try {
-    return make_network_learners([make = entry->make, form] { return make(form); }, task);
+    return make_network_learners(*make, task);
   } catch (const c10::Error& e) {
-    return Error(fmt::format("model {}: LibTorch refuses a batch of {} samples of shape {}: {}",
-                             task.model, task.batch, fmt::join(form.shape, "x"),
-                             e.what_without_backtrace()));
+    return refusal(task, e);
   }
 }
 
@@ -138,7 +122,8 @@ Result<SampleForm> model_form(const std::string& model, std::int64_t input_size)
 std::vector<ModelInfo> torch_models() {
   std::vector<ModelInfo> models;
   for (const ModelEntry& entry : model_table()) {
-    models.push_back(info_of(entry));
+    models.push_back({entry.name, entry.description, entry.form, entry.size.parameters,
+                      entry.size.layers, entry.size.forward_flops});
   }
   return models;
 }

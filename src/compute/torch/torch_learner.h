@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -11,6 +12,7 @@
 #include "compute/data/dataset.h"
 #include "compute/learner.h"
 #include "compute/sleeper.h"
+#include "model/strategy.h"
 
 // The whole of LibTorch that the rest of Sluice sees. A build without LibTorch has the same
 // functions, which say how to get it.
@@ -25,6 +27,7 @@ struct TorchTask {
   std::uint64_t seed = 1;      // fixes the first parameters and the order of the samples
   std::string device = "cpu";  // one that torch_device() gives
   std::shared_ptr<const Sleeper> sleeper{};  // needed on a device that is not the host
+  bool channels_last = false;                // of images in memory
 };
 
 // The device to train on: "cpu", "cuda" (the GPUs of the machine by turns) or "cuda:N"; for "auto",
@@ -46,7 +49,6 @@ struct ModelInfo {
   std::size_t layers = 0;          // that have any
   std::int64_t forward_flops = 0;  // of one sample without auxiliary heads, see count_flops()
 };
-// Builds every model and has it look at a sample, which takes seconds and up to a gigabyte.
 std::vector<ModelInfo> torch_models();
 
 // What `sluice doctor` reports.
@@ -61,16 +63,34 @@ struct EngineInfo {
 };
 EngineInfo torch_engine();
 
-// What configure_engine() found: seconds of one step of the task.
-struct EngineChoice {
-  bool onednn = false;
-  double seconds_with_onednn = 0;
-  double seconds_without_onednn = 0;
+// How a CPU computes: with oneDNN or with LibTorch's own kernels, on images of which a pixel's
+// channels lie side by side or each channel by itself. The choice shows in the last bits of
+// results.
+enum class Kernels : std::uint8_t { kNative, kNativeChannelsLast, kOneDnn, kOneDnnChannelsLast };
+
+inline constexpr std::array kKernelsNames{
+    Names<Kernels>{Kernels::kNative, "native"},
+    Names<Kernels>{Kernels::kNativeChannelsLast, "native-channels-last"},
+    Names<Kernels>{Kernels::kOneDnn, "onednn"},
+    Names<Kernels>{Kernels::kOneDnnChannelsLast, "onednn-channels-last"},
 };
-// Prepares the process for one operator thread a worker, then runs steps of the task with and
-// without oneDNN and keeps the faster, unless the caller knows already. Call it before the first
-// worker starts; `seconds` is a clock.
+
+// What configure_engine() found.
+struct EngineChoice {
+  struct Trial {
+    Kernels kernels = Kernels::kNative;
+    double seconds = 0;  // of one step of the task
+  };
+
+  Kernels kernels = Kernels::kNative;
+  std::vector<Trial> trials;  // empty if the caller knew
+};
+// Prepares the process for one operator thread a worker, then runs steps of the task with several
+// kernels and chooses what is clearly the fastest, unless the caller knows already. Call it before
+// the first worker starts, and have those compute with the task that with_kernels() gives;
+// `seconds` is a clock.
 Result<EngineChoice> configure_engine(const TorchTask& task, const std::function<double()>& seconds,
-                                      std::optional<bool> onednn = std::nullopt);
+                                      std::optional<Kernels> known = std::nullopt);
+TorchTask with_kernels(TorchTask task, Kernels kernels);
 
 }  // namespace sluice

@@ -1,4 +1,6 @@
 // The built-in models, against what has been published of them and in training.
+#include <ATen/Functions.h>
+#include <ATen/core/grad_mode.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -9,6 +11,10 @@
 #include "algorithms/presets.h"
 #include "base/hash.h"
 #include "compute/data/synthetic.h"
+#include "compute/data/text.h"
+#include "compute/torch/flops.h"
+#include "compute/torch/layout.h"
+#include "compute/torch/models/table.h"
 #include "compute/torch/torch_learner.h"
 #include "model/profile.h"
 #include "support/threaded.h"
@@ -45,6 +51,31 @@ TEST(ModelsTest, HaveThePublishedSizes) {
     const double multiply_adds = static_cast<double>(model.forward_flops) / 2e6;
     EXPECT_NEAR(multiply_adds, published.multiply_adds, published.multiply_adds * 1e-3)
         << model.name;
+  }
+}
+
+// A sample for which nothing is left out.
+at::Tensor full_sample(const SampleForm& form) {
+  std::vector<std::int64_t> shape = form.shape;
+  shape.insert(shape.begin(), 1);
+  return form.words > 0 ? at::full(shape, kFirstWord, at::kLong) : at::zeros(shape, at::kFloat);
+}
+
+TEST(ModelsTest, HaveTheSizesInTheirTable) {
+  const at::NoGradGuard no_grad;
+  for (const ModelEntry& entry : model_table()) {
+    const std::unique_ptr<Network> network = entry.make(entry.form);
+    std::vector<ParameterSize> sizes;
+    for (const NamedTensor& parameter : network->parameters()) {
+      sizes.push_back({parameter.name, parameter.tensor.numel()});
+    }
+    const std::vector<Layer> layers = make_layout(sizes, {}).layers;
+    network->set_training(false);
+    const at::Tensor sample = full_sample(entry.form);
+    EXPECT_EQ(entry.size.parameters, total_params(layers)) << entry.name;
+    EXPECT_EQ(entry.size.layers, layers.size()) << entry.name;
+    EXPECT_EQ(entry.size.forward_flops, count_flops([&] { network->forward(sample); }))
+        << entry.name;
   }
 }
 
@@ -105,28 +136,38 @@ class ModelTrainsThreads : public ::testing::TestWithParam<std::string> {
 
 TEST_P(ModelTrainsThreads, AlikeWithP3AndKvstore) {
   const TorchTask task = small_task(GetParam());
-  ASSERT_TRUE(configure_engine(task, {}, false));  // one thread an operator
+  ASSERT_TRUE(configure_engine(task, {}, Kernels::kNative));  // one thread an operator
   const auto make = make_torch_learners(task);
   ASSERT_TRUE(make) << make.error().message();
   EXPECT_EQ(trained(*make, "p3"), trained(*make, "kvstore"));
 }
 
-// The profiles were made from torchvision's models, in the order in which these use their layers.
-TEST_P(ModelTrainsThreads, HasTheLayersOfItsProfile) {
-  const std::string path = SLUICE_SOURCE_DIR "/profiles/" + GetParam() + ".json";
-  if (!std::filesystem::exists(path)) {
-    GTEST_SKIP() << "there is no " << path;
+// The profiles in profiles/ itself were made from torchvision's models, in the order in which these
+// use their layers; those below it by sluice profile.
+TEST_P(ModelTrainsThreads, HasTheLayersOfItsProfiles) {
+  std::vector<std::filesystem::path> found;
+  const std::string file = GetParam() + ".json";
+  for (const auto& entry :
+       std::filesystem::recursive_directory_iterator(SLUICE_SOURCE_DIR "/profiles")) {
+    if (entry.path().filename() == file) {
+      found.push_back(entry.path());
+    }
   }
-  const auto profile = read_profile(path);
-  ASSERT_TRUE(profile) << profile.error().message();
+  if (found.empty()) {
+    GTEST_SKIP() << "no profile has the name " << file;
+  }
   const auto make = make_torch_learners(small_task(GetParam()));
   ASSERT_TRUE(make) << make.error().message();
   const auto learner = (*make)(0);
   const std::vector<Layer>& layers = learner->layers();
-  ASSERT_EQ(layers.size(), profile->layers.size());
-  for (std::size_t i = 0; i < layers.size(); ++i) {
-    EXPECT_EQ(layers[i].name, profile->layers[i].name);
-    EXPECT_EQ(layers[i].range.size(), profile->layers[i].params) << layers[i].name;
+  for (const std::filesystem::path& path : found) {
+    const auto profile = read_profile(path);
+    ASSERT_TRUE(profile) << profile.error().message();
+    ASSERT_EQ(layers.size(), profile->layers.size()) << path;
+    for (std::size_t i = 0; i < layers.size(); ++i) {
+      EXPECT_EQ(layers[i].name, profile->layers[i].name) << path;
+      EXPECT_EQ(layers[i].range.size(), profile->layers[i].params) << path << layers[i].name;
+    }
   }
 }
 

@@ -158,12 +158,34 @@ TEST(TorchLearnerTest, RefusesWhatCannotBeTrained) {
   expect_refused(task, "refuses a batch of 1 samples of shape 3x32x32");
 }
 
-TEST(TorchEngineTest, MeasuresBothSettings) {
+// What the steps of a learner leave, in the order of the parameters.
+std::vector<float> gradients_of(const TorchTask& task) {
+  const auto learner = make_learner(task);
+  RecordedHooks hooks;
+  learner->step(0, hooks);
+  return {learner->gradients().begin(), learner->gradients().end()};
+}
+
+TEST(TorchLearnerTest, TheLayoutOfImagesChangesNoMoreThanRounding) {
+  TorchTask task = small_task("lenet");
+  ASSERT_TRUE(configure_engine(task, {}, Kernels::kNative));
+  const std::vector<float> plain = gradients_of(with_kernels(task, Kernels::kNative));
+  const std::vector<float> turned = gradients_of(with_kernels(task, Kernels::kNativeChannelsLast));
+  ASSERT_EQ(turned.size(), plain.size());
+  const float largest = *std::ranges::max_element(plain);
+  for (std::size_t i = 0; i < plain.size(); ++i) {
+    ASSERT_NEAR(turned[i], plain[i], 1e-4F * largest) << i;
+  }
+}
+
+TEST(TorchEngineTest, MeasuresWhatThereIsToChoose) {
   const auto choice = configure(small_task("mlp"));
   ASSERT_TRUE(choice) << choice.error().message();
-  EXPECT_DOUBLE_EQ(choice->seconds_with_onednn, 0.125);
-  EXPECT_DOUBLE_EQ(choice->seconds_without_onednn, 0.125);
-  EXPECT_FALSE(choice->onednn);  // equal times: nothing speaks for it
+  for (const EngineChoice::Trial& trial : choice->trials) {
+    EXPECT_DOUBLE_EQ(trial.seconds, 0.125);
+  }
+  EXPECT_EQ(choice->kernels, Kernels::kNative);  // equal times: nothing speaks for another
+  EXPECT_EQ(choice->trials.back().kernels, Kernels::kNativeChannelsLast);
   const EngineInfo engine = torch_engine();
   EXPECT_TRUE(engine.available);
   EXPECT_FALSE(engine.onednn);
@@ -186,6 +208,26 @@ TEST(TorchDeviceTest, WhatThereIsNotIsRefused) {
   }
   EXPECT_FALSE(torch_device("cuda:99"));
   EXPECT_EQ(static_cast<bool>(torch_device("cuda")), torch_engine().cuda);
+}
+
+TEST(TorchEngineTest, TakesWhatIsFaster) {
+  const TorchTask task = small_task("mlp");
+  ASSERT_TRUE(configure_engine(task, {}, Kernels::kOneDnn));
+  if (!torch_engine().onednn) {
+    GTEST_SKIP() << "this LibTorch has no oneDNN";
+  }
+  // A clock on which a step takes less with oneDNN, first much less and then hardly.
+  for (const auto& [seconds, taken] :
+       {std::pair(0.5, Kernels::kOneDnn), std::pair(0.99, Kernels::kNative)}) {
+    double now = 0;
+    const auto choice =
+        configure_engine(task, [&] { return now += torch_engine().onednn ? seconds : 1.0; });
+    ASSERT_TRUE(choice) << choice.error().message();
+    EXPECT_EQ(choice->kernels, taken);
+    EXPECT_EQ(torch_engine().onednn, taken == Kernels::kOneDnn);
+  }
+  ASSERT_TRUE(configure_engine(task, {}, Kernels::kNative));
+  EXPECT_FALSE(torch_engine().onednn);
 }
 
 }  // namespace

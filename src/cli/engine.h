@@ -1,0 +1,12 @@
+#pragma once
+
+#include "cli/settings.h"
+#include "compute/torch/torch_learner.h"
+
+namespace sluice::cli {
+
+// Prepares this process to compute, on a CPU with the kernels that the user asked for or with those
+// that are found to be faster, and says so in the log.
+Kernels choose_kernels(const Settings& settings, const TorchTask& task);
+
+}  // namespace sluice::cli

@@ -1,0 +1,66 @@
+#include "compute/torch/network_setup.h"
+
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/from_blob.h>
+
+#include <numeric>
+
+#include "compute/torch/forward_gate.h"
+
+namespace sluice {
+
+at::Tensor samples_of(Batch& batch, const Placement& placement) {
+  const at::Tensor samples =
+      (batch.words.empty() ? at::from_blob(batch.features.data(), batch.shape, at::kFloat)
+                           : at::from_blob(batch.words.data(), batch.shape, at::kLong))
+          .to(placement.device);
+  return placement.channels_last && samples.dim() == 4
+             ? samples.contiguous(at::MemoryFormat::ChannelsLast)
+             : samples;
+}
+
+at::Tensor answers_of(Batch& batch, const Placement& placement) {
+  return at::from_blob(batch.answers.data(), {static_cast<std::int64_t>(batch.answers.size())},
+                       at::kLong)
+      .to(placement.device);
+}
+
+void load_run(const Samples& samples, std::int64_t begin, std::int64_t end, Batch& batch) {
+  std::vector<std::int64_t> indices(static_cast<std::size_t>(end - begin));
+  std::iota(indices.begin(), indices.end(), begin);
+  samples.load(indices, batch);
+}
+
+void move_to(const Network& network, c10::Device device) {
+  for (const at::Tensor& tensor : network.state()) {
+    tensor.set_data(tensor.to(device));
+  }
+  for (const NamedTensor& parameter : network.parameters()) {
+    parameter.tensor.set_data(parameter.tensor.data().to(device));
+  }
+}
+
+Layout record_layout(Network& network, const at::Tensor& samples, const at::Tensor& answers) {
+  std::vector<ParameterSize> sizes;
+  std::vector<at::Tensor> tensors;
+  for (const NamedTensor& parameter : network.parameters()) {
+    sizes.push_back({parameter.name, parameter.tensor.numel()});
+    tensors.push_back(parameter.tensor);
+  }
+  const at::NoGradGuard no_grad;
+  std::vector<std::size_t> reads;
+  ForwardGate(tensors).run([&] { return network.loss(samples, answers); },
+                           [&](std::size_t parameter) { reads.push_back(parameter); });
+  return make_layout(sizes, reads);
+}
+
+std::vector<at::Tensor> parameters_in_order(const Network& network, const Layout& layout) {
+  const std::vector<NamedTensor> parameters = network.parameters();
+  std::vector<at::Tensor> tensors;
+  for (const std::size_t index : layout.order) {
+    tensors.push_back(parameters[index].tensor);
+  }
+  return tensors;
+}
+
+}  // namespace sluice

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <c10/core/Device.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "compute/data/dataset.h"
+#include "compute/torch/layout.h"
+#include "compute/torch/network.h"
+
+// What a network needs before it can compute.
+namespace sluice {
+
+// How samples lie in memory. Parameters always lie in row-major order.
+struct Placement {
+  c10::Device device = c10::kCPU;
+  bool channels_last = false;  // of images
+};
+
+// A batch where the network is; views of it, where that is how it lies.
+at::Tensor samples_of(Batch& batch, const Placement& placement);
+at::Tensor answers_of(Batch& batch, const Placement& placement);
+
+// Loads the samples begin ... end-1.
+void load_run(const Samples& samples, std::int64_t begin, std::int64_t end, Batch& batch);
+
+void move_to(const Network& network, c10::Device device);
+
+// Records in which order a forward pass on these samples reads the parameters.
+Layout record_layout(Network& network, const at::Tensor& samples, const at::Tensor& answers);
+
+// The network's parameters in the order of the layout.
+std::vector<at::Tensor> parameters_in_order(const Network& network, const Layout& layout);
+
+}  // namespace sluice
