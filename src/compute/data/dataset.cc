@@ -6,7 +6,8 @@
 
 namespace sluice {
 
-void DataSet::load(std::span<const std::int64_t> indices, Batch& batch) const {
+void DataSet::load(std::span<const std::int64_t> indices, std::uint64_t /*chance*/,
+                   Batch& batch) const {
   batch.shape = sample_shape;
   batch.shape.insert(batch.shape.begin(), static_cast<std::int64_t>(indices.size()));
   batch.features.clear();

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <span>
+#include <stdexcept>
 #include <vector>
 
 namespace sluice {
@@ -24,6 +25,13 @@ struct Batch {
   std::vector<std::int64_t> answers;  // equally many a sample, some may be kNoAnswer
 };
 
+// A file of the user's turns out to be damaged while its samples are loaded; says as much as an
+// Error does.
+class DataError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
 // Samples with their answers. May be read by several threads.
 class Samples {
  public:
@@ -31,8 +39,13 @@ class Samples {
 
   virtual SampleForm form() const = 0;
   virtual std::int64_t size() const = 0;
-  // Replaces what is in `batch` by these samples.
-  virtual void load(std::span<const std::int64_t> indices, Batch& batch) const = 0;
+  // Samples of one bucket stand next to each other and go best into one batch: where each bucket
+  // ends, the last at size(). Empty: all are alike.
+  virtual std::vector<std::int64_t> bucket_ends() const { return {}; }
+  // Replaces what is in `batch` by these samples. A sample that is varied at random is a function
+  // of its index and the chance. Throws DataError.
+  virtual void load(std::span<const std::int64_t> indices, std::uint64_t chance,
+                    Batch& batch) const = 0;
 };
 
 // Labelled samples of one shape, in memory.
@@ -44,7 +57,8 @@ struct DataSet final : Samples {
 
   SampleForm form() const override { return {sample_shape, classes}; }
   std::int64_t size() const override { return static_cast<std::int64_t>(labels.size()); }
-  void load(std::span<const std::int64_t> indices, Batch& batch) const override;
+  void load(std::span<const std::int64_t> indices, std::uint64_t chance,
+            Batch& batch) const override;
 
   std::int64_t sample_size() const;
   std::span<const float> sample(std::int64_t index) const;

@@ -1,5 +1,6 @@
 #include "compute/data/sharding.h"
 
+#include <algorithm>
 #include <bit>
 
 #include "base/check.h"
@@ -43,24 +44,88 @@ class Permutation {
   unsigned half_bits_;
 };
 
+// Samples that are dealt by themselves, and the part of them that each worker gets in an epoch.
+struct Bucket {
+  std::int64_t begin = 0;
+  std::int64_t size = 0;
+  std::int64_t share = 0;
+  std::int64_t steps = 0;
+};
+
+// The bounds are moved to multiples of the number of workers, so that only the last bucket, which
+// has at least as many samples as there are workers, has samples to spare.
+std::vector<Bucket> buckets_of(const Sharding& sharding) {
+  const auto workers = static_cast<std::int64_t>(sharding.workers);
+  std::vector<Bucket> buckets;
+  std::int64_t begin = 0;
+  for (const std::int64_t bound : sharding.bucket_ends) {
+    const std::int64_t end = bound / workers * workers;
+    if (end > begin && sharding.samples - end >= workers) {
+      buckets.push_back({.begin = begin, .size = end - begin});
+      begin = end;
+    }
+  }
+  buckets.push_back({.begin = begin, .size = sharding.samples - begin});
+  for (Bucket& bucket : buckets) {
+    bucket.share = bucket.size / workers;
+    bucket.steps = (bucket.share + sharding.batch - 1) / sharding.batch;
+  }
+  return buckets;
+}
+
+std::int64_t steps_of(const std::vector<Bucket>& buckets) {
+  std::int64_t steps = 0;
+  for (const Bucket& bucket : buckets) {
+    steps += bucket.steps;
+  }
+  return steps;
+}
+
 }  // namespace
 
+std::int64_t Sharding::steps_per_epoch() const {
+  return samples / static_cast<std::int64_t>(workers) < batch ? 0 : steps_of(buckets_of(*this));
+}
+
+std::int64_t Sharding::samples_per_epoch() const {
+  return samples - samples % static_cast<std::int64_t>(workers);
+}
+
 std::vector<std::int64_t> Sharding::batch_of(std::size_t rank, Iteration iteration) const {
+  const std::vector<Bucket> buckets = buckets_of(*this);
   const std::int64_t steps = steps_per_epoch();
   check(steps > 0, "an epoch has at least one step");
   check(rank < workers && iteration >= 0, "the batch belongs to a worker and an iteration");
-  const std::int64_t epoch = iteration / steps;
-  const std::int64_t step = iteration % steps;
-  const Permutation permutation(Random(seed, static_cast<std::uint64_t>(epoch)).next(),
-                                static_cast<std::uint64_t>(samples));
-  const auto begin = static_cast<std::uint64_t>(
-      (step * static_cast<std::int64_t>(workers) + static_cast<std::int64_t>(rank)) * batch);
+  Random keys(seed, static_cast<std::uint64_t>(iteration / steps));
+  std::int64_t step = iteration % steps;
+  if (buckets.size() > 1) {
+    const Permutation order(keys.next(), static_cast<std::uint64_t>(steps));
+    step = static_cast<std::int64_t>(order(static_cast<std::uint64_t>(step)));
+  }
+  auto bucket = buckets.begin();
+  std::uint64_t key = keys.next();
+  for (; step >= bucket->steps; ++bucket) {
+    step -= bucket->steps;
+    key = keys.next();
+  }
+  // The first steps of a bucket take one sample more than the others.
+  const std::int64_t size = bucket->share / bucket->steps;
+  const std::int64_t larger = bucket->share % bucket->steps;
+  const std::int64_t count = size + (step < larger ? 1 : 0);
+  const std::int64_t before = step * size + std::min(step, larger);
+  const auto begin = static_cast<std::uint64_t>(before * static_cast<std::int64_t>(workers) +
+                                                static_cast<std::int64_t>(rank) * count);
+  const Permutation permutation(key, static_cast<std::uint64_t>(bucket->size));
   std::vector<std::int64_t> indices;
-  indices.reserve(static_cast<std::size_t>(batch));
-  for (std::uint64_t i = 0; i < static_cast<std::uint64_t>(batch); ++i) {
-    indices.push_back(static_cast<std::int64_t>(permutation(begin + i)));
+  indices.reserve(static_cast<std::size_t>(count));
+  for (std::uint64_t i = 0; i < static_cast<std::uint64_t>(count); ++i) {
+    indices.push_back(bucket->begin + static_cast<std::int64_t>(permutation(begin + i)));
   }
   return indices;
+}
+
+std::uint64_t Sharding::chance_of(Iteration iteration) const {
+  return Random(mix(seed), static_cast<std::uint64_t>(iteration / steps_per_epoch())).next();
 }
 
 }  // namespace sluice

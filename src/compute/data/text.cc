@@ -4,7 +4,8 @@
 
 namespace sluice {
 
-void TextSet::load(std::span<const std::int64_t> indices, Batch& batch) const {
+void TextSet::load(std::span<const std::int64_t> indices, std::uint64_t /*chance*/,
+                   Batch& batch) const {
   std::size_t width = 1;
   for (const std::int64_t index : indices) {
     const auto i = static_cast<std::size_t>(index);

@@ -86,7 +86,9 @@ void use_onednn(bool on) { at::globalContext().setUserEnabledMkldnn(on); }
 
 Result<EngineChoice::Trial> try_kernels(const TorchTask& task, Kernels kernels,
                                         const std::function<double()>& seconds) {
-  const auto make_learner = make_torch_learners(with_kernels(task, kernels));
+  TorchTask repeated = with_kernels(task, kernels);
+  repeated.loader = std::make_shared<DirectLoader>();  // one step is repeated: nothing lies ahead
+  const auto make_learner = make_torch_learners(repeated);
   if (!make_learner) {
     return make_learner.error();
   }

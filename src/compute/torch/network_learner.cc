@@ -10,7 +10,6 @@
 
 #include "base/check.h"
 #include "base/random.h"
-#include "compute/data/sharding.h"
 #include "compute/torch/device.h"
 #include "compute/torch/device_copies.h"
 #include "compute/torch/flat_parameters.h"
@@ -45,7 +44,7 @@ Blueprint draw_blueprint(const NetworkFactory& make_network, const TorchTask& ta
   const Placement placement{device_of(task.device, 0)};
   move_to(*network, placement.device);
   Batch batch;
-  load_run(*task.train, 0, std::min(task.batch, kSamplesThatTell), batch);
+  batches_in_order(task.train, std::min(task.batch, kSamplesThatTell)).load(0, batch);
   const Layout layout =
       record_layout(*network, samples_of(batch, placement), answers_of(batch, placement));
   const FlatParameters flat(parameters_in_order(*network, layout), c10::kCPU);
@@ -58,7 +57,7 @@ class NetworkLearner final : public Learner {
   NetworkLearner(std::shared_ptr<const Blueprint> blueprint, std::size_t rank)
       : blueprint_(std::move(blueprint)),
         rank_(rank),
-        sharding_{task().seed, task().train->size(), task().batch, task().workers},
+        batches_(task().loader->open(batches_of(task().train, task().sharding(), rank))),
         placement_{device_of(task().device, rank), task().channels_last},
         network_(make_network_on(placement_.device)),
         tensors_(parameters_in_order(*network_, blueprint_->layout)),
@@ -95,12 +94,12 @@ class NetworkLearner final : public Learner {
 
   double step(Iteration iteration, StepHooks& hooks) override {
     const c10::StreamGuard on(stream());
-    task().train->load(sharding_.batch_of(rank_, iteration), batch_);
+    Batch& batch = batches_->get(iteration);
     network_->reseed(chance_of(iteration));
     LayerCalls calls(blueprint_->layout, copies_ ? copies_->begin_step(hooks) : hooks);
     const at::Tensor loss = gate_.run(
         [&] {
-          return network_->loss(samples_of(batch_, placement_), answers_of(batch_, placement_));
+          return network_->loss(samples_of(batch, placement_), answers_of(batch, placement_));
         },
         [&](std::size_t parameter) { calls.before_read(parameter); });
     calls.forward_done();
@@ -121,14 +120,14 @@ class NetworkLearner final : public Learner {
     if (copies_) {
       copies_->bring_all();
     }
-    const Samples& data = *task().test;
+    const BatchSequence tests = batches_in_order(task().test, task().batch);
+    const std::unique_ptr<BatchStream> batches = task().loader->open(tests);
     network_->set_training(false);
     double loss = 0;
     std::int64_t right = 0;
     std::int64_t asked = 0;
-    Batch batch;
-    for (std::int64_t begin = 0; begin < data.size(); begin += task().batch) {
-      load_run(data, begin, std::min(begin + task().batch, data.size()), batch);
+    for (std::int64_t i = 0; i < tests.size; ++i) {
+      Batch& batch = batches->get(i);
       const at::Tensor answers = answers_of(batch, placement_);
       const at::Tensor scores = network_->forward(samples_of(batch, placement_));
       loss += at::cross_entropy_loss(scores, answers, {}, at::Reduction::Sum).item().toDouble();
@@ -163,7 +162,7 @@ class NetworkLearner final : public Learner {
 
   std::shared_ptr<const Blueprint> blueprint_;
   std::size_t rank_;
-  Sharding sharding_;
+  std::unique_ptr<BatchStream> batches_;
   Placement placement_;
   std::unique_ptr<Network> network_;
   std::vector<at::Tensor> tensors_;  // the network's parameters in the order of the layout
@@ -171,7 +170,6 @@ class NetworkLearner final : public Learner {
   ForwardGate gate_;
   std::optional<DeviceCopies> copies_;           // if the device is not the host
   std::optional<GradientHooks> gradient_hooks_;  // made on the network's stream
-  Batch batch_;
 };
 
 }  // namespace

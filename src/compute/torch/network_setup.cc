@@ -3,8 +3,6 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/from_blob.h>
 
-#include <numeric>
-
 #include "compute/torch/forward_gate.h"
 
 namespace sluice {
@@ -23,12 +21,6 @@ at::Tensor answers_of(Batch& batch, const Placement& placement) {
   return at::from_blob(batch.answers.data(), {static_cast<std::int64_t>(batch.answers.size())},
                        at::kLong)
       .to(placement.device);
-}
-
-void load_run(const Samples& samples, std::int64_t begin, std::int64_t end, Batch& batch) {
-  std::vector<std::int64_t> indices(static_cast<std::size_t>(end - begin));
-  std::iota(indices.begin(), indices.end(), begin);
-  samples.load(indices, batch);
 }
 
 void move_to(const Network& network, c10::Device device) {

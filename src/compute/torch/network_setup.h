@@ -23,9 +23,6 @@ struct Placement {
 at::Tensor samples_of(Batch& batch, const Placement& placement);
 at::Tensor answers_of(Batch& batch, const Placement& placement);
 
-// Loads the samples begin ... end-1.
-void load_run(const Samples& samples, std::int64_t begin, std::int64_t end, Batch& batch);
-
 void move_to(const Network& network, c10::Device device);
 
 // Records in which order a forward pass on these samples reads the parameters.

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "compute/data/dataset.h"
+#include "compute/data/batch_stream.h"
 #include "compute/learner.h"
 #include "compute/sleeper.h"
 #include "model/strategy.h"
@@ -28,6 +28,9 @@ struct TorchTask {
   std::string device = "cpu";  // one that torch_device() gives
   std::shared_ptr<const Sleeper> sleeper{};  // needed on a device that is not the host
   bool channels_last = false;                // of images in memory
+  std::shared_ptr<Loader> loader = std::make_shared<DirectLoader>();
+
+  Sharding sharding() const { return {seed, train->size(), batch, workers, train->bucket_ends()}; }
 };
 
 // The device to train on: "cpu", "cuda" (the GPUs of the machine by turns) or "cuda:N"; for "auto",

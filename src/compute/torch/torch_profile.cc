@@ -26,7 +26,7 @@ struct Workplace {
     network = make();
     network->reseed(task.seed);
     move_to(*network, placement.device);
-    load_run(*task.train, 0, size, batch);
+    batches_in_order(task.train, size).load(0, batch);
     samples = samples_of(batch, placement);
     answers = answers_of(batch, placement);
     layout = record_layout(*network, samples, answers);

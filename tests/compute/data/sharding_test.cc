@@ -34,32 +34,95 @@ std::vector<std::int64_t> epoch_of(const Sharding& sharding, std::int64_t epoch)
   return indices;
 }
 
-RC_GTEST_PROP(ShardingTest, EveryBatchIsFull, ()) {
-  const Sharding sharding = any_sharding();
-  const auto rank = *rc::gen::inRange<std::size_t>(0, sharding.workers);
-  const auto iteration = *rc::gen::inRange<Iteration>(0, 1000);
-  const auto batch = sharding.batch_of(rank, iteration);
-  RC_ASSERT(static_cast<std::int64_t>(batch.size()) == sharding.batch);
-  RC_ASSERT(batch == sharding.batch_of(rank, iteration));
+// Anywhere, also twice at the same place.
+Sharding any_bucketed() {
+  Sharding sharding = any_sharding();
+  sharding.bucket_ends = *rc::gen::container<std::vector<std::int64_t>>(
+      rc::gen::inRange<std::int64_t>(1, sharding.samples + 1));
+  sharding.bucket_ends.push_back(sharding.samples);
+  std::ranges::sort(sharding.bucket_ends);
+  return sharding;
 }
 
-// What is left out is less than one iteration's worth, and nothing is dealt twice.
-RC_GTEST_PROP(ShardingTest, AnEpochDealsEverySampleAtMostOnce, ()) {
+// So that all workers do the same number of iterations, and the mean over workers is that over
+// samples.
+RC_GTEST_PROP(ShardingTest, BatchesOfAnIterationAreEquallyLarge, ()) {
+  const Sharding sharding = any_bucketed();
+  const auto iteration = *rc::gen::inRange<Iteration>(0, 1000);
+  const std::size_t size = sharding.batch_of(0, iteration).size();
+  RC_ASSERT(size > 0U);
+  RC_ASSERT(static_cast<std::int64_t>(size) <= sharding.batch);
+  for (std::size_t rank = 0; rank < sharding.workers; ++rank) {
+    RC_ASSERT(sharding.batch_of(rank, iteration).size() == size);
+  }
+}
+
+// Without buckets none is left with a few samples only.
+RC_GTEST_PROP(ShardingTest, BatchesOfAnEpochDifferByASampleAtMost, ()) {
   const Sharding sharding = any_sharding();
+  std::set<std::size_t> sizes;
+  for (Iteration t = 0; t < sharding.steps_per_epoch(); ++t) {
+    sizes.insert(sharding.batch_of(0, t).size());
+  }
+  RC_ASSERT(*sizes.rbegin() - *sizes.begin() <= 1U);
+  RC_ASSERT(2 * static_cast<std::int64_t>(*sizes.begin()) >= sharding.batch);
+  const std::int64_t share = sharding.samples / static_cast<std::int64_t>(sharding.workers);
+  RC_ASSERT((sharding.steps_per_epoch() - 1) * sharding.batch < share);
+  RC_ASSERT(sharding.steps_per_epoch() * sharding.batch >= share);
+}
+
+RC_GTEST_PROP(ShardingTest, AnEpochDealsEverySampleOnceButForFewerThanWorkers, ()) {
+  const Sharding sharding = any_bucketed();
   const auto indices = epoch_of(sharding, *rc::gen::inRange(0, 5));
   const std::set<std::int64_t> distinct(indices.begin(), indices.end());
   RC_ASSERT(distinct.size() == indices.size());
   RC_ASSERT(*distinct.begin() >= 0);
   RC_ASSERT(*distinct.rbegin() < sharding.samples);
-  const std::int64_t joined = sharding.batch * static_cast<std::int64_t>(sharding.workers);
-  RC_ASSERT(sharding.samples - static_cast<std::int64_t>(distinct.size()) < joined);
+  const auto dealt = static_cast<std::int64_t>(distinct.size());
+  RC_ASSERT(sharding.samples - dealt < static_cast<std::int64_t>(sharding.workers));
+  RC_ASSERT(sharding.samples_per_epoch() == dealt);
 }
 
-// The joined batch of an iteration does not depend on how many workers share it.
+// What was left out of an epoch comes in another.
+RC_GTEST_PROP(ShardingTest, NoSampleIsLeftOutForEver, ()) {
+  const Sharding sharding = any_bucketed();
+  std::set<std::int64_t> seen;
+  for (std::int64_t epoch = 0; epoch < 400; ++epoch) {
+    const auto indices = epoch_of(sharding, epoch);
+    seen.insert(indices.begin(), indices.end());
+    if (static_cast<std::int64_t>(seen.size()) == sharding.samples) {
+      return;
+    }
+  }
+  RC_FAIL("some never come");
+}
+
+// A bucket that all workers can share to the last sample is never mixed with another.
+RC_GTEST_PROP(ShardingTest, AnIterationKeepsToItsBucket, ()) {
+  Sharding sharding = any_bucketed();
+  const auto workers = static_cast<std::int64_t>(sharding.workers);
+  for (std::int64_t& end : sharding.bucket_ends) {
+    end = std::min(end, sharding.samples - workers) / workers * workers;
+  }
+  sharding.bucket_ends.back() = sharding.samples;
+  const auto iteration = *rc::gen::inRange<Iteration>(0, 100);
+  std::set<std::ptrdiff_t> buckets;
+  for (std::size_t rank = 0; rank < sharding.workers; ++rank) {
+    for (const std::int64_t index : sharding.batch_of(rank, iteration)) {
+      buckets.insert(std::ranges::upper_bound(sharding.bucket_ends, index) -
+                     sharding.bucket_ends.begin());
+    }
+  }
+  RC_ASSERT(buckets.size() == 1U);
+}
+
+// Where all is even, the joined batch of an iteration does not depend on how many workers share it.
 RC_GTEST_PROP(ShardingTest, WorkersSplitTheJoinedBatchInRankOrder, ()) {
-  const Sharding sharding = any_sharding();
+  Sharding sharding = any_sharding();
+  const std::int64_t joined_batch = sharding.batch * static_cast<std::int64_t>(sharding.workers);
+  sharding.samples -= sharding.samples % joined_batch;
   Sharding alone = sharding;
-  alone.batch = sharding.batch * static_cast<std::int64_t>(sharding.workers);
+  alone.batch = joined_batch;
   alone.workers = 1;
   const auto iteration = *rc::gen::inRange<Iteration>(0, 100);
   std::vector<std::int64_t> joined;
@@ -68,6 +131,16 @@ RC_GTEST_PROP(ShardingTest, WorkersSplitTheJoinedBatchInRankOrder, ()) {
     joined.insert(joined.end(), batch.begin(), batch.end());
   }
   RC_ASSERT(joined == alone.batch_of(0, iteration));
+}
+
+RC_GTEST_PROP(ShardingTest, ChancesChangeWithTheEpochAndTheSeed, ()) {
+  const Sharding sharding = any_sharding();
+  Sharding reseeded = sharding;
+  ++reseeded.seed;
+  const std::int64_t steps = sharding.steps_per_epoch();
+  RC_ASSERT(sharding.chance_of(0) == sharding.chance_of(steps - 1));
+  RC_ASSERT(sharding.chance_of(0) != sharding.chance_of(steps));
+  RC_ASSERT(sharding.chance_of(0) != reseeded.chance_of(0));
 }
 
 TEST(ShardingTest, EverySizeIsPermuted) {

@@ -44,7 +44,7 @@ TEST(SyntheticTest, LoadsABatch) {
   const DataSet data = make_synthetic(small_spec()).train;
   Batch batch;
   batch.words = {1};  // of another batch
-  data.load(std::array<std::int64_t, 3>{5, 0, 8}, batch);
+  data.load(std::array<std::int64_t, 3>{5, 0, 8}, 0, batch);
   EXPECT_EQ(batch.shape, (std::vector<std::int64_t>{3, 2, 5, 7}));
   EXPECT_TRUE(batch.words.empty());
   EXPECT_EQ(batch.answers,

@@ -22,7 +22,7 @@ TEST(TextSetTest, ABatchIsAsWideAsItsLongestSentence) {
   set.target = {{21, 22, 23}, {24}, {25, 26}};
   Batch batch;
   batch.features = {1};  // of another batch
-  set.load(std::array<std::int64_t, 2>{2, 0}, batch);
+  set.load(std::array<std::int64_t, 2>{2, 0}, 0, batch);
   EXPECT_TRUE(batch.features.empty());
   EXPECT_EQ(batch.shape, (Numbers{2, 2, 4}));
   EXPECT_EQ(batch.words, (Numbers{5, 6, 7, kEnd, kBegin, 25, 26, kPadding,  //

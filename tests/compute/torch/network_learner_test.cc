@@ -215,7 +215,7 @@ std::map<std::string, Floats> plain_gradients(Crooked& module, const TorchTask& 
   std::vector<std::int64_t> labels;
   for (const std::int64_t index : batch) {
     Batch one;
-    task.train->load(std::array{index}, one);
+    task.train->load(std::array{index}, 0, one);
     features.push_back(at::tensor(at::ArrayRef<float>(one.features)));
     labels.push_back(one.answers.front());
   }
@@ -409,7 +409,7 @@ TEST(NetworkLearnerTest, EvaluatesWithTheParametersAsTheyAre) {
   const TorchTask task = task_with({6}, 3);
   for (std::int64_t i = 0; i < task.test->size(); ++i) {
     Batch one;
-    task.test->load(std::array{i}, one);
+    task.test->load(std::array{i}, 0, one);
     twos += one.answers.front() == 2 ? 1 : 0;
   }
   EXPECT_DOUBLE_EQ(learner->evaluate()->accuracy,
