@@ -2,8 +2,9 @@
 
 #include <cerrno>
 #include <fstream>
-#include <iterator>
+#include <sstream>
 #include <system_error>
+#include <utility>
 
 namespace sluice {
 namespace {
@@ -21,11 +22,12 @@ Result<std::string> read_file(const std::filesystem::path& path) {
   }
   errno = 0;
   std::ifstream file(path, std::ios::binary);
-  std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  std::ostringstream text;
+  text << file.rdbuf();
   if (!file) {
     return file_error(path, "cannot be read", errno);
   }
-  return text;
+  return std::move(text).str();
 }
 
 Result<void> write_file(const std::filesystem::path& path,

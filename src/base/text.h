@@ -9,6 +9,9 @@ namespace sluice {
 // The text with a blank for every control character, so that it stays on one line.
 std::string one_line(std::string text);
 
+// How many bytes of the text are UTF-8 before the first that is not.
+std::size_t utf8_length(std::string_view text);
+
 // The name that a mistyped word most likely meant; empty if none is close. Close means that it
 // takes one slip, or one for every three letters: a letter wrong, missing, too many, or swapped
 // with the next.

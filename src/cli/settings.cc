@@ -34,14 +34,6 @@ Json value_of_flag(const std::string& text, Form::Kind kind) {
   }
 }
 
-bool is_utf8(const std::string& text) {
-  try {
-    return !Json(text).dump().empty();
-  } catch (const Json::type_error&) {
-    return false;
-  }
-}
-
 // JSON's notation serves for TOML, but for a character that only TOML wants escaped.
 std::string toml_value(const Json& value) {
   std::string text;
@@ -135,7 +127,7 @@ Result<Json> Settings::read_config(const std::string& path) const {
 Result<Json> Settings::check_flags(const Flags& flags) const {
   Json values = Json::object();
   for (const auto& [key, text] : flags) {
-    if (!is_utf8(text)) {
+    if (utf8_length(text) != text.size()) {
       return Error("--" + key + ": expected text in UTF-8");
     }
     const Form& form = at(key).setting.form;

@@ -35,5 +35,15 @@ TEST(OneLineTest, BlanksControlCharacters) {
   EXPECT_EQ(one_line("a\nb\tc\x7f\x1b[Kü"), "a b c  [Kü");
 }
 
+TEST(TextTest, Utf8EndsAtTheFirstWrongByte) {
+  const std::string good = "a\u00e9\u20ac\ud7ff\ue000\U0010ffff\n";
+  EXPECT_EQ(utf8_length(good), good.size());
+  EXPECT_EQ(utf8_length(""), 0U);
+  for (const char* wrong : {"\x80", "\xc1\xbf", "\xc3", "\xc3\x28", "\xe0\x9f\xbf", "\xed\xa0\x80",
+                            "\xe2\x82", "\xf0\x8f\xbf\xbf", "\xf4\x90\x80\x80", "\xf8", "\xff"}) {
+    EXPECT_EQ(utf8_length("xy" + std::string(wrong) + "z"), 2U);
+  }
+}
+
 }  // namespace
 }  // namespace sluice
