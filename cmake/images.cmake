@@ -1,0 +1,13 @@
+# Decoding of images in sluice_core, or the file that says there is none.
+find_package(JPEG)
+find_package(PNG)
+set(SLUICE_IMAGES_FOLDER ${PROJECT_SOURCE_DIR}/src/compute/images)
+if(JPEG_FOUND AND PNG_FOUND)
+  set(SLUICE_IMAGES ON)
+  target_sources(sluice_core PRIVATE
+    ${SLUICE_IMAGES_FOLDER}/decode.cc ${SLUICE_IMAGES_FOLDER}/jpeg.cc ${SLUICE_IMAGES_FOLDER}/png.cc)
+  target_link_libraries(sluice_core PRIVATE JPEG::JPEG PNG::PNG)
+else()
+  set(SLUICE_IMAGES OFF)
+  target_sources(sluice_core PRIVATE ${SLUICE_IMAGES_FOLDER}/no_images.cc)
+endif()
