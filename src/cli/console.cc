@@ -10,6 +10,7 @@
 
 #include "base/check.h"
 #include "base/text.h"
+#include "compute/data/dataset.h"
 #include "runtime/mpi/launch.h"
 
 namespace sluice::cli {
@@ -36,6 +37,9 @@ int failed(const Error& error) {
 }
 
 int failed(const std::exception& error) {
+  if (dynamic_cast<const DataError*>(&error) != nullptr) {
+    return bad_input(Error(error.what()));
+  }
   const bool defect = dynamic_cast<const InvariantError*>(&error) != nullptr;
   return failed(defect ? Error(error.what()).within("a defect of sluice itself, please report it")
                        : Error(error.what()));

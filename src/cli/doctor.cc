@@ -14,6 +14,7 @@
 #include "cli/console.h"
 #include "cli/network.h"
 #include "compute/data/idx.h"
+#include "compute/images/image.h"
 #include "compute/torch/torch_learner.h"
 #include "report/table.h"
 #include "runtime/mpi/mpi_world.h"
@@ -80,6 +81,12 @@ void add_data(std::vector<Finding>& findings) {
   }
 }
 
+void add_images(std::vector<Finding>& findings) {
+  const ImageSupport images = image_support();
+  findings.push_back(
+      {"images", images.libraries.empty() ? "missing" : images.libraries, images.advice});
+}
+
 void add_transports(std::vector<Finding>& findings) {
   findings.push_back({"threads", "yes"});
   const MpiInfo mpi = mpi_info();
@@ -97,6 +104,7 @@ int doctor(const Settings& settings) {
   add_machine(findings);
   add_engine(findings);
   add_data(findings);
+  add_images(findings);
   add_transports(findings);
 
   nlohmann::ordered_json report;

@@ -16,16 +16,23 @@ namespace sluice::cli {
 // How long a training run is, and how much it learns from at a time.
 struct Extent {
   std::size_t workers = 1;
-  std::int64_t batch = 1;  // of each worker
+  std::int64_t batch = 1;  // of each worker, at most
   Iteration iterations = 0;
   Iteration per_epoch = 1;
+  std::int64_t samples_per_epoch = 1;  // of all workers
 
   Iteration iterations_in(double epochs) const {
     return std::llround(epochs * static_cast<double>(per_epoch));
   }
   std::int64_t epoch_of(Iteration iteration) const { return iteration / per_epoch + 1; }
+  // Batches of an epoch may differ by a sample, so that this is right at its end, and near it
+  // before.
   std::int64_t samples_after(Iteration iterations_done) const {
-    return iterations_done * batch * static_cast<std::int64_t>(workers);
+    return iterations_done / per_epoch * samples_per_epoch +
+           iterations_done % per_epoch * samples_per_epoch / per_epoch;
+  }
+  double samples_per_iteration() const {
+    return static_cast<double>(samples_per_epoch) / static_cast<double>(per_epoch);
   }
 };
 

@@ -13,6 +13,7 @@
 #include "cli/crew.h"
 #include "cli/engine.h"
 #include "cli/journal.h"
+#include "cli/loading.h"
 #include "cli/record.h"
 #include "cli/training.h"
 #include "cli/workload.h"
@@ -188,7 +189,7 @@ Json summarise(const Settings& settings, const Prepared& prepared, const Trained
                {"batch", extent.batch},
                {"iterations", extent.iterations},
                {"train_s", to_seconds(journal.trained())},
-               {"samples_per_s", static_cast<double>(extent.samples_after(1)) / iteration},
+               {"samples_per_s", extent.samples_per_iteration() / iteration},
                {"iteration_us", iteration * 1e6}};
   if (prepared.work.task) {
     summary["data"] = settings.text("data");
@@ -238,6 +239,9 @@ void print_table(const Json& summary, const std::string& folder) {
   table.add_row({"overtook another in a server", fmt::format("{}", count("overtakings_inbox"))});
   table.add_row({"communication hidden behind compute",
                  fmt::format("{:.1f} %", mechanism["hidden_share"].get<double>() * 100)});
+  if (summary.contains("loading")) {
+    add_loading_rows(summary["loading"], table);
+  }
   if (summary.contains("merging")) {
     add_rows(summary["merging"], table);
   }
@@ -321,11 +325,14 @@ int train(const Crew& crew, Settings settings) {
                                        .record = record,
                                        .journal = journal ? &*journal : nullptr});
   trained.counters = collect(crew, trained.counters, record);
+  const Json loading = prepared.work.loader ? collect_loading(crew, *prepared.work.loader) : Json();
   int code = kOk;
   if (crew.speaks()) {
-    code = conclude(settings,
-                    summarise(settings, prepared, trained, judge.parameters(), record, *journal),
-                    record, *journal);
+    Json summary = summarise(settings, prepared, trained, judge.parameters(), record, *journal);
+    if (!loading.is_null()) {
+      summary["loading"] = loading;
+    }
+    code = conclude(settings, summary, record, *journal);
   }
   return std::stoi(crew.from_first(std::to_string(code), "the end of the run"));
 }

@@ -1,14 +1,17 @@
 #include "cli/workload.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <functional>
 #include <numeric>
 
 #include "compute/data/cifar.h"
+#include "compute/data/corpus.h"
 #include "compute/data/idx.h"
-#include "compute/data/sharding.h"
+#include "compute/data/image_folder.h"
 #include "compute/data/synthetic.h"
 #include "compute/replay_learner.h"
 #include "runtime/steady_sleeper.h"
@@ -60,20 +63,9 @@ Result<void> make_up_data(const Settings& settings, std::int64_t asked, TorchTas
   return {};
 }
 
-Result<DataSplit> read_split(const Settings& settings) {
-  const std::string data = settings.text("data");
-  const std::string folder = settings.text("data-dir");
-  if (data == "fashion-mnist") {
-    return read_idx_folder(folder);
-  }
-  if (settings.origin("data-dir").kind == Origin::Kind::kDefault) {
-    return Error("--data-dir: is missing; " + data + " needs the folder of its binary files");
-  }
-  return read_cifar_folder(folder, data == "cifar10" ? Cifar::k10 : Cifar::k100);
-}
-
-Result<void> read_data(const Settings& settings, TorchTask& task) {
-  auto split = read_split(settings);
+// The reader's split, if there is one, into the task.
+template <class Split>
+Result<void> take(Result<Split> split, TorchTask& task) {
   if (!split) {
     return split.error();
   }
@@ -81,22 +73,101 @@ Result<void> read_data(const Settings& settings, TorchTask& task) {
   return {};
 }
 
+Result<void> find_pictures(const Settings& settings, TorchTask& task) {
+  const auto form = model_form(task.model, settings.integer("input-size"));
+  if (!form) {
+    return form.error();
+  }
+  const std::vector<std::int64_t>& shape = form->shape;
+  if (form->words > 0 || shape.size() != 3 || (shape[0] != 1 && shape[0] != 3)) {
+    return Error(fmt::format("--data: model {} does not take images; choose another", task.model));
+  }
+  const auto side = [&](std::size_t i) { return static_cast<std::size_t>(shape[i]); };
+  return take(find_images({.folder = settings.text("data-dir"),
+                           .raster = {side(0), side(1), side(2)},
+                           .varied = settings.on("augment")}),
+              task);
+}
+
+Result<void> read_sentences(const Settings& settings, TorchTask& task) {
+  const auto form = model_form(task.model, settings.integer("input-size"));
+  if (!form) {
+    return form.error();
+  }
+  if (form->words == 0) {
+    return Error(fmt::format("--data: model {} does not take text; choose sockeye", task.model));
+  }
+  auto corpus = read_corpus({.folder = settings.text("data-dir"),
+                             .source = settings.text("source"),
+                             .target = settings.text("target"),
+                             .vocabulary = settings.integer("vocabulary"),
+                             .longest = form->shape.back()});
+  if (corpus && corpus->left_out > 0) {
+    spdlog::info("{} pairs of sentences are left out: one of them is empty or longer than {} words",
+                 corpus->left_out, form->shape.back() - 1);
+  }
+  return take(std::move(corpus), task);
+}
+
+// `samples` is how many to make up if they are to be made up; 0: as many as suit.
+Result<void> read_data(const Settings& settings, std::int64_t samples, TorchTask& task) {
+  const std::string data = settings.text("data");
+  const std::string folder = settings.text("data-dir");
+  if (data == "synthetic") {
+    return make_up_data(settings, samples, task);
+  }
+  if (data == "fashion-mnist") {
+    return take(read_idx_folder(folder), task);
+  }
+  if (settings.origin("data-dir").kind == Origin::Kind::kDefault) {
+    return Error("--data-dir: is missing; --data " + data + " needs the folder of its files");
+  }
+  if (data == "images") {
+    return find_pictures(settings, task);
+  }
+  if (data == "text") {
+    return read_sentences(settings, task);
+  }
+  return take(read_cifar_folder(folder, data == "cifar10" ? Cifar::k10 : Cifar::k100), task);
+}
+
 Result<Extent> extent_of(const Settings& settings, const TorchTask& task) {
-  const Sharding sharding{task.seed, task.train->size(), task.batch, task.workers};
+  const Sharding sharding = task.sharding();
   Extent extent{.workers = task.workers,
                 .batch = task.batch,
                 .iterations = settings.integer("iterations"),
-                .per_epoch = sharding.steps_per_epoch()};
+                .per_epoch = sharding.steps_per_epoch(),
+                .samples_per_epoch = sharding.samples_per_epoch()};
   if (extent.per_epoch == 0) {
     return Error(fmt::format(
         "--batch: {} workers with {} samples each need {}, and the data set has {}; take a smaller "
         "batch or fewer workers",
-        task.workers, task.batch, extent.samples_after(1), task.train->size()));
+        task.workers, task.batch, task.batch * static_cast<std::int64_t>(task.workers),
+        task.train->size()));
   }
   if (extent.iterations == 0) {
     extent.iterations = extent.per_epoch * settings.integer("epochs");
   }
   return extent;
+}
+
+// A flag for other data than the user's would be without effect.
+Result<void> check_data_flags(const Settings& settings) {
+  struct Rule {
+    const char* key;
+    std::vector<std::string> data;
+  };
+  for (const Rule& rule :
+       {Rule{"samples", {"synthetic"}}, Rule{"input-size", {"images", "text", "synthetic"}},
+        Rule{"augment", {"images"}}, Rule{"source", {"text"}}, Rule{"target", {"text"}},
+        Rule{"vocabulary", {"text"}}}) {
+    const auto unused = settings.refuse(
+        {rule.key}, fmt::format("is for --data {} only", fmt::join(rule.data, ", ")));
+    if (!unused && std::ranges::find(rule.data, settings.text("data")) == rule.data.end()) {
+      return unused.error();
+    }
+  }
+  return {};
 }
 
 Result<Workload> training(const Settings& settings) {
@@ -105,16 +176,17 @@ Result<Workload> training(const Settings& settings) {
       !plain) {
     return plain.error();
   }
-  const bool synthetic = settings.text("data") == "synthetic";
-  if (const auto plain = settings.refuse({"samples", "input-size"}, "is for --data synthetic only");
-      !synthetic && !plain) {
-    return plain.error();
+  if (const auto fitting = check_data_flags(settings); !fitting) {
+    return fitting.error();
   }
+  auto loader =
+      std::make_shared<AheadLoader>(static_cast<std::size_t>(settings.integer("loaders")));
   auto task = task_of(settings, static_cast<std::size_t>(settings.integer("workers")),
                       settings.integer("samples"));
   if (!task) {
     return task.error();
   }
+  task->loader = loader;
   auto extent = extent_of(settings, *task);
   if (!extent) {
     return extent.error();
@@ -123,12 +195,17 @@ Result<Workload> training(const Settings& settings) {
   if (!factory) {
     return factory.error();
   }
-  return Workload{task->model, *extent, *std::move(factory), *std::move(task)};
+  return Workload{.name = task->model,
+                  .extent = *extent,
+                  .factory = *std::move(factory),
+                  .task = *std::move(task),
+                  .loader = std::move(loader)};
 }
 
 Result<Workload> replay(const Settings& settings, const std::string& path) {
   if (const auto plain = settings.refuse(
-          {"data", "data-dir", "samples", "input-size", "batch", "epochs"},
+          {"data", "data-dir", "samples", "input-size", "augment", "source", "target", "vocabulary",
+           "loaders", "batch", "epochs"},
           "a replay has no data; its batch is the profile's, its length --iterations");
       !plain) {
     return plain.error();
@@ -139,13 +216,17 @@ Result<Workload> replay(const Settings& settings, const std::string& path) {
   }
   const Iteration asked = settings.integer("iterations");
   const Iteration iterations = asked == 0 ? kReplayIterations : asked;
-  return Workload{"replay-" + profile->name,
-                  {.workers = static_cast<std::size_t>(settings.integer("workers")),
-                   .batch = profile->batch,
-                   .iterations = iterations,
-                   .per_epoch = iterations},
-                  make_replay_learners(*profile, std::make_shared<SteadySleeper>()),
-                  std::nullopt};
+  const auto workers = static_cast<std::size_t>(settings.integer("workers"));
+  return Workload{.name = "replay-" + profile->name,
+                  .extent = {.workers = workers,
+                             .batch = profile->batch,
+                             .iterations = iterations,
+                             .per_epoch = iterations,
+                             .samples_per_epoch =
+                                 iterations * profile->batch * static_cast<std::int64_t>(workers)},
+                  .factory = make_replay_learners(*profile, std::make_shared<SteadySleeper>()),
+                  .task = std::nullopt,
+                  .loader = nullptr};
 }
 
 }  // namespace
@@ -162,10 +243,8 @@ Result<TorchTask> task_of(const Settings& settings, std::size_t workers, std::in
   }
   task.device = *std::move(device);
   task.sleeper = std::make_shared<SteadySleeper>();
-  const auto given = settings.text("data") == "synthetic" ? make_up_data(settings, samples, task)
-                                                          : read_data(settings, task);
-  if (!given) {
-    return given.error();
+  if (const auto read = read_data(settings, samples, task); !read) {
+    return read.error();
   }
   return task;
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -8,6 +9,7 @@
 #include "cli/settings.h"
 #include "compute/torch/torch_learner.h"
 #include "model/profile.h"
+#include "runtime/load_ahead.h"
 
 namespace sluice::cli {
 
@@ -16,7 +18,8 @@ struct Workload {
   std::string name;  // of the model, or of the profile behind "replay-"
   Extent extent;
   LearnerFactory factory;
-  std::optional<TorchTask> task;  // of a real model
+  std::optional<TorchTask> task;        // of a real model
+  std::shared_ptr<AheadLoader> loader;  // of its data
 };
 
 Result<Workload> workload_of(const Settings& settings);

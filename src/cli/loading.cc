@@ -1,0 +1,35 @@
+#include "cli/loading.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+namespace sluice::cli {
+
+nlohmann::ordered_json collect_loading(const Crew& crew, const AheadLoader& loader) {
+  const LoadingTally own = loader.tally();
+  const nlohmann::json self{own.batches, own.ahead, own.loading.count(), own.waited.count()};
+  LoadingTally sum;
+  for (const std::string& report : crew.to_first(self.dump(), "the record of the loaders")) {
+    const auto other = nlohmann::json::parse(report);
+    sum += {.batches = other.at(0),
+            .ahead = other.at(1),
+            .loading = Duration(other.at(2).get<std::int64_t>()),
+            .waited = Duration(other.at(3).get<std::int64_t>())};
+  }
+  return {{"batches", sum.batches},
+          {"batches_ahead", sum.ahead},
+          {"loading_s", to_seconds(sum.loading)},
+          {"waited_s", to_seconds(sum.waited)}};
+}
+
+void add_loading_rows(const nlohmann::ordered_json& loading, Table& table) {
+  table.add_row(
+      {"batches loaded ahead", fmt::format("{} of {}", loading["batches_ahead"].get<std::int64_t>(),
+                                           loading["batches"].get<std::int64_t>())});
+  table.add_row({"loading / waiting for it, all workers",
+                 fmt::format("{:.2f} / {:.2f} s", loading["loading_s"].get<double>(),
+                             loading["waited_s"].get<double>())});
+}
+
+}  // namespace sluice::cli

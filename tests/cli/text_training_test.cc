@@ -1,0 +1,81 @@
+// Trains on a parallel corpus through the program itself.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "support/command.h"
+
+namespace sluice {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+
+class CliTextThreadsTest : public testing::Test {
+ protected:
+  // Word by word, as in a dictionary; sentences of 1 to 14 words.
+  CliTextThreadsTest() {
+    for (const std::string part : {"train", "dev"}) {
+      std::string source;
+      std::string target;
+      for (int i = 0; i < (part == "train" ? 42 : 14); ++i) {
+        for (int j = 0; j <= i % 14; ++j) {
+          source += "w" + std::to_string((i + j) % 9) + " ";
+          target += "v" + std::to_string((i + j) % 9) + " ";
+        }
+        source += "\n";
+        target += "\n";
+      }
+      folder_.write(part + ".de", source);
+      folder_.write(part + ".en", target);
+    }
+  }
+
+  Outcome train(const std::string& more) {
+    return run_command("'" SLUICE_BINARY
+                       "' train --data text --data-dir . --source de --target en "
+                       "--model sockeye --workers 2 --batch 5 --onednn off --json " +
+                           more,
+                       folder_);
+  }
+
+  TemporaryFolder folder_;
+};
+
+TEST_F(CliTextThreadsTest, SockeyeTrainsOnACorpus) {
+  const Outcome ahead = train("");
+  if (ahead.code == 2 && ahead.err.find("LibTorch") != std::string::npos) {
+    GTEST_SKIP() << ahead.err;
+  }
+  ASSERT_EQ(ahead.code, 0) << ahead.err;
+  const json summary = json::parse(ahead.out);
+  // Sentences with their end marks are 2 to 9, or 10 to 15 long: 24 and 18 pairs.
+  EXPECT_EQ(summary.at("iterations"), 3 + 2);
+  EXPECT_TRUE(summary.contains("test_accuracy"));
+  const json alone = json::parse(train("--loaders 0").out);
+  EXPECT_EQ(alone.at("parameters_hash"), summary.at("parameters_hash"));
+  const json few = json::parse(train("--vocabulary 5 --iterations 1").out);
+  EXPECT_EQ(summary.at("parameters").get<int>() - few.at("parameters").get<int>(),
+            4 * (512 + 512 + 513));
+}
+
+TEST_F(CliTextThreadsTest, WhatDoesNotFitIsOneLineAndCodeTwo) {
+  const Outcome untrained = train("");
+  if (untrained.err.find("LibTorch") != std::string::npos) {
+    GTEST_SKIP() << untrained.err;
+  }
+  folder_.write("train.en", "v1\n");
+  const Outcome outcome = train("");
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("train.en: offset 3: expected as many lines as in "));
+  EXPECT_THAT(train("--model lenet").err, HasSubstr("--model: "));
+  EXPECT_THAT(run_command("'" SLUICE_BINARY "' train --data text --model sockeye", folder_).err,
+              HasSubstr("sluice: --data-dir: is missing; --data text needs"));
+  EXPECT_THAT(run_command("'" SLUICE_BINARY "' train --vocabulary 7", folder_).err,
+              HasSubstr("sluice: --vocabulary: is for --data text only"));
+}
+
+}  // namespace
+}  // namespace sluice
