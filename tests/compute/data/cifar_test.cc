@@ -75,5 +75,16 @@ TEST(CifarTest, NamesFileOffsetAndWhatWasExpected) {
   EXPECT_THAT(message_of(folder, Cifar::k10), HasSubstr("offset 0: expected records"));
 }
 
+TEST(CifarTest, NoticesWhereverARecordIsCut) {
+  const TemporaryFolder folder;
+  folder.write("train.bin", record({0, 7}, 2));
+  const std::string whole = record({3, 0}, 3);
+  for (std::size_t length = 0; length < whole.size(); ++length) {
+    folder.write("test.bin", whole + whole.substr(0, length));
+    ASSERT_THAT(message_of(folder, Cifar::k100), HasSubstr(length == 0 ? "" : "offset 3074: "))
+        << length;
+  }
+}
+
 }  // namespace
 }  // namespace sluice
