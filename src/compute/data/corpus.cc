@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <memory>
 #include <numeric>
 #include <string_view>
 #include <unordered_map>
@@ -22,10 +23,10 @@ constexpr std::array kHeldOut{"val", "valid", "dev", "test", "tst2012", "tst2013
 
 using Line = std::vector<std::string_view>;  // words
 
-// A file and the words of its lines, which point into it.
+// A file and the words of its lines, which point into its bytes; those stay where they are.
 struct Text {
   std::string path;
-  std::string bytes;
+  std::unique_ptr<const std::string> bytes;
   std::vector<Line> lines;
 };
 
@@ -50,14 +51,14 @@ Result<Text> read_text(const std::filesystem::path& path) {
                  "; --data-dir is to name a folder with train.SOURCE and train.TARGET, where "
                  "--source and --target are the endings of the two languages");
   }
-  Text text{path.string(), *std::move(bytes), {}};
-  if (const std::size_t good = utf8_length(text.bytes); good != text.bytes.size()) {
+  Text text{path.string(), std::make_unique<const std::string>(*std::move(bytes)), {}};
+  const std::string_view all = *text.bytes;
+  if (const std::size_t good = utf8_length(all); good != all.size()) {
     return Error(
         fmt::format("{}: offset {}: expected text in UTF-8, found the byte {:02x}; the file is "
                     "damaged or has another encoding: fetch it again or convert it",
-                    text.path, good, static_cast<std::uint8_t>(text.bytes[good])));
+                    text.path, good, static_cast<std::uint8_t>(all[good])));
   }
-  const std::string_view all = text.bytes;
   for (std::size_t begin = 0; begin < all.size();) {
     const std::size_t end = std::min(all.find('\n', begin), all.size());
     text.lines.push_back(words_of(all.substr(begin, end - begin)));
@@ -89,7 +90,7 @@ Result<TextPair> read_pair(const CorpusSpec& spec, const std::string& name) {
     return Error(fmt::format(
         "{}: offset {}: expected as many lines as in {}, which are {}, found {}; one of the files "
         "is damaged: fetch both again",
-        shorter.path, shorter.bytes.size(), longer.path, longer.lines.size(),
+        shorter.path, shorter.bytes->size(), longer.path, longer.lines.size(),
         shorter.lines.size()));
   }
   return pair;
