@@ -66,9 +66,10 @@ class JpegReader {
     jpeg_mem_src(&info_, reinterpret_cast<const unsigned char*>(bytes_.data()), bytes_.size());
     info_.src->fill_input_buffer = end_too_early;
     jpeg_read_header(&info_, TRUE);
-    if (!begin()) {
+    if (!make_room()) {
       return false;
     }
+    jpeg_start_decompress(&info_);
     while (info_.output_scanline < info_.output_height) {
       read_row();
     }
@@ -76,7 +77,8 @@ class JpegReader {
     return true;
   }
 
-  bool begin() {
+  // Calls nothing that jumps: what has a destructor must not be jumped over.
+  bool make_room() {
     auto image = blank_image(info_.image_width, info_.image_height);
     if (!image) {
       too_large_ = image.error();
@@ -87,7 +89,6 @@ class JpegReader {
     inks_ = info_.jpeg_color_space == JCS_CMYK || info_.jpeg_color_space == JCS_YCCK;
     info_.out_color_space = inks_ ? JCS_CMYK : JCS_RGB;
     row_.resize(inks_ ? image_.width * 4 : 0);
-    jpeg_start_decompress(&info_);
     return true;
   }
 
