@@ -144,8 +144,6 @@ auto known(const NameTable& names, const std::string& word) {
 
 std::vector<Setting> all_settings() {
   const Strategy strategy;
-  const Form data_sets =
-      Form::word({"fashion-mnist", "cifar10", "cifar100", "images", "text", "synthetic"});
   std::vector<Setting> all{
       {"preset", kRuns, Form::word(preset_names()), "p3", "a known way to synchronise"}};
   for_each_axis([&](const char* key, const char* help, const auto& names, auto member) {
@@ -170,9 +168,12 @@ std::vector<Setting> all_settings() {
        "multiply the profile's times by this, in a replay or in simulate"},
       {"param-scale", kRuns, Form::number(1e-9, 1e3), 1.0,
        "multiply the profile's numbers of parameters by this, likewise"},
-      {"data", kTrain, data_sets, "fashion-mnist",
+      {"data", kTrain,
+       Form::word({"fashion-mnist", "cifar10", "cifar100", "images", "text", "synthetic"}),
+       "fashion-mnist",
        "what to learn from; images: train/CLASS/*.jpg or .png; text: a sentence a line"},
-      {"data", kProfile, data_sets, "synthetic", "what to compute with, likewise"},
+      {"data", kProfile, Form::word({"fashion-mnist", "cifar10", "cifar100", "synthetic"}),
+       "synthetic", "what to compute with"},
       {"data-dir", kTrain | kProfile, Form::text(), kFashionMnistFolder, "folder of the data set"},
       {"samples", kTrain, Form::integer(0, kMost), 0,
        "synthetic data: samples to learn from, and a tenth as many to test with; 0: 10000, or what "
@@ -180,12 +181,12 @@ std::vector<Setting> all_settings() {
       {"input-size", kTrain | kProfile, Form::integer(0, 1'000'000), 0,
        "images, text, synthetic data: side of an image, longest sentence with its end mark; 0: "
        "what the model was made for"},
-      {"augment", kTrain | kProfile, Form::on_or_off(), true,
+      {"augment", kTrain, Form::on_or_off(), true,
        "images: train on random parts of them, mirrored or not; off: on their middle"},
-      {"source", kTrain | kProfile, Form::text(), "en",
+      {"source", kTrain, Form::text(), "en",
        "text: language to translate from, ending of its files"},
-      {"target", kTrain | kProfile, Form::text(), "vi", "text: language to translate to, likewise"},
-      {"vocabulary", kTrain | kProfile, Form::integer(1, 10'000'000), 32'000,
+      {"target", kTrain, Form::text(), "vi", "text: language to translate to, likewise"},
+      {"vocabulary", kTrain, Form::integer(1, 10'000'000), 32'000,
        "text: words that are known of each language, the most frequent ones"},
       {"loaders", kTrain, Form::integer(0, 1024), 4,
        "threads of each process that load batches ahead; 0: workers load their own"},

@@ -181,24 +181,25 @@ Result<Workload> training(const Settings& settings) {
   }
   auto loader =
       std::make_shared<AheadLoader>(static_cast<std::size_t>(settings.integer("loaders")));
-  auto task = task_of(settings, static_cast<std::size_t>(settings.integer("workers")),
-                      settings.integer("samples"));
-  if (!task) {
-    return task.error();
+  auto found = task_of(settings, static_cast<std::size_t>(settings.integer("workers")),
+                       settings.integer("samples"));
+  if (!found) {
+    return found.error();
   }
-  task->loader = loader;
-  auto extent = extent_of(settings, *task);
+  TorchTask task = *std::move(found);
+  task.loader = loader;
+  auto extent = extent_of(settings, task);
   if (!extent) {
     return extent.error();
   }
-  auto factory = make_torch_learners(*task);
+  auto factory = make_torch_learners(task);
   if (!factory) {
     return factory.error();
   }
-  return Workload{.name = task->model,
+  return Workload{.name = task.model,
                   .extent = *extent,
                   .factory = *std::move(factory),
-                  .task = *std::move(task),
+                  .task = std::move(task),
                   .loader = std::move(loader)};
 }
 
