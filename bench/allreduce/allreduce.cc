@@ -1,21 +1,24 @@
 // How long an all-reduce takes, by its size: Sluice's own collectives as the MPI driver runs them,
 // or MPI_Allreduce.
 //
-//   mpirun ... sluice_allreduce sluice|mpi BYTES...
+//   mpirun ... sluice_allreduce sluice|mpi|auto|COLLECTIVE BYTES...
 //
-// Rank 0 prints "NAME BYTES MICROSECONDS" for each. Sums follow each other without a pause; the
-// time is the median from the start of one to the start of the next. Training updates the
-// parameters in between, and that arithmetic is subtracted.
+// `sluice` means auto and all collectives. Rank 0 prints "NAME BYTES MICROSECONDS" for each. Sums
+// follow each other without a pause; the time is the median from the start of one to the start of
+// the next. Training updates the parameters in between, and that arithmetic is subtracted.
 
 #include <fmt/format.h>
 #include <mpi.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "algorithms/assembly.h"
@@ -24,6 +27,7 @@
 #include "compute/idle_learner.h"
 #include "runtime/mpi/launch.h"
 #include "runtime/mpi/mpi_training.h"
+#include "server/update_rule.h"
 
 namespace sluice {
 namespace {
@@ -63,11 +67,20 @@ class SumTimes final : public Observer {
   std::vector<Duration> updates_;  // by the loop's
 };
 
+// How many processes each machine has: all, or one.
+std::size_t per_machine(MpiWorld& world) {
+  const auto hosts = world.gather(host_name(), "the name of the host");
+  const bool together = std::ranges::all_of(hosts, [&](const auto& h) { return h == hosts[0]; });
+  return world.broadcast(together ? "together" : "apart", "where all are") == "together"
+             ? world.size()
+             : 1;
+}
+
 std::vector<Duration> sum_with_sluice(MpiWorld& world, Bytes bytes,
                                       std::optional<Collective> collective) {
   Job job;
   job.layers = lay_out({"sum"}, {bytes / kFloatBytes});
-  job.topology = Topology(world.size(), 1, 0);
+  job.topology = Topology(world.size(), 1, 0, per_machine(world));
   job.strategy = find_preset("wfbp")->strategy;
   job.strategy.collective = collective;
   const Assembly assembly = assemble(std::move(job));
@@ -91,19 +104,23 @@ std::vector<Duration> sum_with_sluice(MpiWorld& world, Bytes bytes,
   return times.after_warm_up();
 }
 
-std::vector<Duration> sum_with_mpi(Bytes bytes) {
-  std::vector<float> values(static_cast<std::size_t>(bytes / kFloatBytes));
+std::vector<Duration> sum_with_mpi(const MpiWorld& world, Bytes bytes) {
+  const auto params = static_cast<std::size_t>(bytes / kFloatBytes);
+  std::vector<float> gradients(params);
+  std::vector<float> parameters(params);
+  std::vector<float> velocity(params);
+  const std::array<std::span<const float>, 1> sources{gradients};
+  const UpdateRule rule;
   std::vector<Duration> times;
   const Clock clock;
-  Time start = clock.now();
-  for (Iteration i = 0; i < kWarmUp + repetitions(bytes); ++i) {
-    MPI_Allreduce(MPI_IN_PLACE, values.data(), static_cast<int>(values.size()), MPI_FLOAT, MPI_SUM,
+  for (Iteration i = 1; i <= kWarmUp + repetitions(bytes); ++i) {
+    const Time start = clock.now();
+    MPI_Allreduce(MPI_IN_PLACE, gradients.data(), static_cast<int>(params), MPI_FLOAT, MPI_SUM,
                   MPI_COMM_WORLD);
-    const Time end = clock.now();
-    if (i >= kWarmUp) {
-      times.push_back(end - start);
+    if (i > kWarmUp) {
+      times.push_back(clock.now() - start);
     }
-    start = end;
+    rule.apply(parameters, velocity, sources, static_cast<float>(world.size()), i);
   }
   return times;
 }
@@ -116,15 +133,33 @@ void print(const MpiWorld& world, std::string_view name, Bytes bytes,
   }
 }
 
-int measure(MpiWorld& world, const std::string& system, const std::vector<Bytes>& sizes) {
+// By name; auto leaves the choice to Sluice.
+using Sums = std::vector<std::pair<std::string, std::optional<Collective>>>;
+
+Sums all_of_sluice() {
+  Sums sums{{"auto", std::nullopt}};
+  for (const auto& [collective, name] : kCollectiveNames) {
+    sums.emplace_back(name, collective);
+  }
+  return sums;
+}
+
+// Those that the word asks for; none if it is unknown.
+Sums sums_of_sluice(const std::string& word) {
+  Sums sums = all_of_sluice();
+  if (word != "sluice") {
+    std::erase_if(sums, [&](const auto& sum) { return sum.first != word; });
+  }
+  return sums;
+}
+
+int measure(MpiWorld& world, const Sums& sums, const std::vector<Bytes>& sizes) {
   for (const Bytes bytes : sizes) {
-    if (system == "mpi") {
-      print(world, "mpi", bytes, sum_with_mpi(bytes));
-      continue;
-    }
-    print(world, "auto", bytes, sum_with_sluice(world, bytes, std::nullopt));
-    for (const auto& [collective, name] : kCollectiveNames) {
+    for (const auto& [name, collective] : sums) {
       print(world, name, bytes, sum_with_sluice(world, bytes, collective));
+    }
+    if (sums.empty()) {
+      print(world, "mpi", bytes, sum_with_mpi(world, bytes));
     }
   }
   return 0;
@@ -144,9 +179,11 @@ int main(int argc, char** argv) {
   for (std::size_t i = 1; i < words.size(); ++i) {
     sizes.push_back(std::atoll(words[i].c_str()));
   }
-  if (sizes.empty() || (words[0] != "sluice" && words[0] != "mpi") ||
+  const auto sums = words.empty() ? sluice::Sums{} : sluice::sums_of_sluice(words[0]);
+  if (sizes.empty() || (sums.empty() && words[0] != "mpi") ||
       *std::min_element(sizes.begin(), sizes.end()) < sluice::kFloatBytes) {
-    return sluice::fail("expected sluice or mpi, and numbers of bytes from 4 on");
+    return sluice::fail(
+        "expected sluice, mpi, auto or a collective, and numbers of bytes from 4 on");
   }
   if (!sluice::find_launch()) {
     return sluice::fail("is to be started by mpirun");
@@ -155,5 +192,5 @@ int main(int argc, char** argv) {
   if (!world) {
     return sluice::fail(world.error().message());
   }
-  return sluice::measure(**world, words[0], sizes);
+  return sluice::measure(**world, sums, sizes);
 }

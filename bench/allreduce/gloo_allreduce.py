@@ -24,11 +24,15 @@ def repetitions(size):
 
 
 def median_us(size):
-    values, moments = torch.zeros(size // 4), []
-    for _ in range(WARM_UP + repetitions(size) + 1):
-        moments.append(time.monotonic())
-        dist.all_reduce(values)
-    return statistics.median(end - begin for begin, end in zip(moments[WARM_UP:], moments[WARM_UP + 1:])) * 1e6
+    gradients, parameters, velocity = (torch.zeros(size // 4) for _ in range(3))
+    times = []
+    for _ in range(WARM_UP + repetitions(size)):
+        begin = time.monotonic()
+        dist.all_reduce(gradients)
+        times.append(time.monotonic() - begin)
+        velocity.mul_(0.9).add_(gradients, alpha=1 / dist.get_world_size())
+        parameters.sub_(velocity, alpha=0.05)
+    return statistics.median(times[WARM_UP:]) * 1e6
 
 
 def main():

@@ -17,6 +17,8 @@ struct Assembly {
   Counters counters() const;  // of all hosts
 };
 
+// Hops and credits that are at their defaults, which suit a network, become longer if all hosts are
+// processes of one machine.
 Assembly assemble(Job job);
 
 }  // namespace sluice

@@ -25,6 +25,7 @@ class Topology {
   std::size_t worker_hosts() const { return worker_hosts_; }
   std::size_t workers() const { return worker_hosts_ * per_host_; }
   std::size_t workers_per_host() const { return per_host_; }
+  bool on_one_machine() const { return hosts_per_machine_ == hosts(); }
   std::size_t workers_per_machine() const { return per_host_ * hosts_per_machine_; }
   std::size_t servers() const { return servers_apart_ == 0 ? worker_hosts_ : servers_apart_; }
   std::size_t nodes() const { return workers() + servers(); }
