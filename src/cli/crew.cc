@@ -128,6 +128,7 @@ Result<std::size_t> Crew::check_in(const Settings& settings, const Result<void>&
   if (speaks()) {
     spdlog::info("{} processes on {}", members.size(), hosts_of(members));
   }
+  world_->meet();
   return answer.at("per_machine").get<std::size_t>();
 }
 

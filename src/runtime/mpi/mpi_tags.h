@@ -5,6 +5,7 @@ namespace sluice {
 // Of the messages on MPI_COMM_WORLD itself.
 enum MpiTag : int {
   kTextTag = 1,  // MpiWorld
+  kMeetTag,
   kHelloTag,     // surveys
   kHeardTag,
   kReachTag,

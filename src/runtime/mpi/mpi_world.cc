@@ -10,6 +10,7 @@
 
 #include "base/check.h"
 #include "runtime/mpi/launch.h"
+#include "runtime/mpi/mpi_requests.h"
 #include "runtime/mpi/mpi_tags.h"
 #include "runtime/mpi/overdue.h"
 
@@ -64,6 +65,31 @@ class JoinedWorld final : public MpiWorld {
     }
     send(others, text, what);
     return text;
+  }
+
+  void meet() override {
+    std::vector<bool> here(size(), false);
+    here[static_cast<std::size_t>(rank_)] = true;
+    MpiRequests requests;
+    for (int r = 0; r < size_; ++r) {
+      if (r != rank_) {
+        MPI_Request request = MPI_REQUEST_NULL;
+        MPI_Irecv(nullptr, 0, MPI_BYTE, r, kMeetTag, comm_, &request);
+        requests.add(request, [&here, r](const MPI_Status&) { here[r] = true; });
+        MPI_Isend(nullptr, 0, MPI_BYTE, r, kMeetTag, comm_, &request);
+        requests.add(request, [](const MPI_Status&) {});
+      }
+    }
+    const auto done = [&] {
+      requests.test();
+      return requests.empty();
+    };
+    poll_until(done, [&] {
+      warn_(
+          fmt::format("{} has not heard of rank {} yet: sluice doctor --net tells which links are "
+                      "at fault",
+                      rank_on_host(rank()), fmt::join(ranks_without(here), ", ")));
+    });
   }
 
   void abort(int code) override {

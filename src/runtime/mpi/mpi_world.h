@@ -24,6 +24,10 @@ class MpiWorld {
   // All get the text of rank 0.
   virtual std::string broadcast(const std::string& text, const std::string& what) = 0;
 
+  // Returns when this process and every other one have heard of each other. What MPI does among all
+  // of them waits in silence where two do not reach each other; after this it need not.
+  virtual void meet() = 0;
+
   // Ends all processes of the job, this one too. Say why before.
   virtual void abort(int code) = 0;
 };
