@@ -1,0 +1,141 @@
+// What the hooks, the gate and the copies between host and device cost: steps of a learner that
+// nobody synchronises, against a plain LibTorch loop over the same model and samples. Several
+// processes that share a GPU are started with the same moment, so that each of the two is measured
+// while the others do the same.
+//
+//   sluice_gpu_steps MODEL BATCH BEGIN SECONDS
+//
+// From BEGIN on (seconds since 1970) first the loop and then the steps are measured for SECONDS
+// each. Prints the median of an iteration of the two, in milliseconds.
+
+#include <c10/core/StreamGuard.h>
+#include <fmt/format.h>
+#include <torch/optim/sgd.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "base/check.h"
+#include "base/median.h"
+#include "compute/data/synthetic.h"
+#include "compute/torch/device.h"
+#include "compute/torch/network_setup.h"
+#include "compute/torch/task_network.h"
+#include "runtime/steady_sleeper.h"
+
+namespace sluice {
+namespace {
+
+double seconds() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+TorchTask make_task(const std::string& model, std::int64_t batch) {
+  const SampleForm form = *model_form(model, 0);
+  TorchTask task;
+  if (form.words > 0) {
+    const auto split = make_synthetic_text({.longest = form.shape.back(),
+                                            .source_words = form.words,
+                                            .target_words = form.classes,
+                                            .train_samples = 4 * batch,
+                                            .test_samples = 1,
+                                            .seed = 1});
+    task.train = std::make_shared<const decltype(split.train)>(split.train);
+    task.test = std::make_shared<const decltype(split.test)>(split.test);
+  } else {
+    const auto split = make_synthetic({.sample_shape = form.shape,
+                                       .classes = form.classes,
+                                       .train_samples = 4 * batch,
+                                       .test_samples = 1});
+    task.train = std::make_shared<const DataSet>(split.train);
+    task.test = std::make_shared<const DataSet>(split.test);
+  }
+  task.model = model;
+  task.batch = batch;
+  task.device = *torch_device("cuda");
+  task.sleeper = std::make_shared<SteadySleeper>();
+  return task;
+}
+
+class NoHooks final : public StepHooks {
+ public:
+  bool before_layer(LayerId /*layer*/) override { return true; }
+  void forward_done() override {}
+  void gradient_ready(LayerId /*layer*/) override {}
+};
+
+class PlainLoop {
+ public:
+  explicit PlainLoop(const TorchTask& task)
+      : network_((*network_of_task(task))()),
+        placement_{device_of(task.device, 0), false},
+        batches_(task.loader->open(batches_of(task.train, task.sharding(), 0))) {
+    move_to(*network_, placement_.device);
+    std::vector<at::Tensor> parameters;
+    for (const NamedTensor& parameter : network_->parameters()) {
+      parameters.push_back(parameter.tensor);
+    }
+    optimiser_.emplace(parameters, torch::optim::SGDOptions(0.01).momentum(0.9));
+  }
+
+  void step(Iteration iteration) {
+    Batch& batch = batches_->get(iteration);
+    optimiser_->zero_grad();
+    const at::Tensor loss =
+        network_->loss(samples_of(batch, placement_), answers_of(batch, placement_));
+    loss.backward();
+    optimiser_->step();
+    loss.item();
+  }
+
+ private:
+  std::unique_ptr<Network> network_;
+  Placement placement_;
+  std::unique_ptr<BatchStream> batches_;
+  std::optional<torch::optim::SGD> optimiser_;
+};
+
+// Repeats `step` up to `end`; the median in seconds of what began at `begin` or later.
+template <class Step>
+double measure(const Step& step, double begin, double end) {
+  std::vector<double> times;
+  double now = seconds();
+  for (Iteration i = 0; now < end; ++i) {
+    step(i);
+    const double after = seconds();
+    if (now >= begin) {
+      times.push_back(after - now);
+    }
+    now = after;
+  }
+  check(!times.empty(), "the moment to begin leaves time for setting up");
+  return median_of(times);
+}
+
+void run(const std::string& model, std::int64_t batch, double begin, double length) {
+  constexpr double kPause = 1;  // until all have gone over to the second
+  const TorchTask task = make_task(model, batch);
+  check(static_cast<bool>(configure_engine(task, seconds)), "the engine can be configured");
+  const std::unique_ptr<Learner> learner = (*make_torch_learners(task))(0);
+  NoHooks hooks;
+  learner->step(0, hooks);
+  PlainLoop loop(task);
+  const double plain = measure([&](Iteration i) { loop.step(i); }, begin, begin + length);
+  const double steps = measure([&](Iteration i) { learner->step(i, hooks); },
+                               begin + length + kPause, begin + kPause + 2 * length);
+  fmt::print("{:.3f} {:.3f}\n", plain * 1e3, steps * 1e3);
+}
+
+}  // namespace
+}  // namespace sluice
+
+int main(int argc, char** argv) {
+  if (argc != 5) {
+    fmt::print(stderr, "usage: sluice_gpu_steps MODEL BATCH BEGIN SECONDS\n");
+    return 2;
+  }
+  sluice::run(argv[1], std::strtoll(argv[2], nullptr, 10), std::strtod(argv[3], nullptr),
+              std::strtod(argv[4], nullptr));
+}
