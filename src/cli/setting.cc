@@ -162,8 +162,10 @@ std::vector<Setting> all_settings() {
        "how an all-reduce is done; auto: the cheapest for each piece; native: MPI_Allreduce"},
 
       {"model", kTrain, Form::text(), "lenet",
-       "what to train, see sluice models; replay:PROFILE.json sleeps a profile's times instead"},
-      {"model", kProfile, Form::text(), nullptr, "model whose layers are timed, see sluice models"},
+       "what to train: a name that sluice models lists, or a TorchScript file such as net.pt; "
+       "replay:PROFILE.json sleeps a profile's times instead"},
+      {"model", kProfile, Form::text(), nullptr,
+       "model whose layers are timed: a name that sluice models lists, or a TorchScript file"},
       {"time-scale", kRuns, Form::number(0, 1e6), 1.0,
        "multiply the profile's times by this, in a replay or in simulate"},
       {"param-scale", kRuns, Form::number(1e-9, 1e3), 1.0,
@@ -181,6 +183,14 @@ std::vector<Setting> all_settings() {
       {"input-size", kTrain | kProfile, Form::integer(0, 1'000'000), 0,
        "images, text, synthetic data: side of an image, longest sentence with its end mark; 0: "
        "what the model was made for"},
+      {"input-shape", kTrain | kProfile, Form::text(), "",
+       "likewise for a model from a file: shape of a sample, for instance 3x32x32; pairs of "
+       "sentences: 2xLONGEST"},
+      {"input-words", kTrain | kProfile, Form::integer(0, 1'000'000'000), 0,
+       "synthetic data for a model from a file: samples are pairs of sentences in so many words, "
+       "or for 0 real numbers"},
+      {"classes", kTrain | kProfile, Form::integer(1, 1'000'000'000), 10,
+       "likewise: what there is to tell apart, or words of the second sentence"},
       {"augment", kTrain, Form::on_or_off(), true,
        "images: train on random parts of them, mirrored or not; off: on their middle"},
       {"source", kTrain, Form::text(), "en",
@@ -213,6 +223,9 @@ std::vector<Setting> all_settings() {
        "where to compute: cpu, cuda (all GPUs by turns), cuda:N; auto: cuda where there is one"},
       {"kernels", kTrain | kProfile, Form::word(words_or("auto", kKernelsNames)), "auto",
        "how a CPU computes; auto: what is clearly faster here"},
+
+      {"save", kTrain, Form::text(), "",
+       "folder for the trained model: model.safetensors, and model.pt if it came as TorchScript"},
 
       {"profile", kSimulate, Form::text(), nullptr, "JSON file with the layers and their times"},
       {"cluster", kSimulate, Form::text(), nullptr, "TOML file with the hosts and the network"},

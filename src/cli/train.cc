@@ -2,8 +2,10 @@
 #include <spdlog/spdlog.h>
 
 #include <charconv>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <sstream>
+#include <stdexcept>
 
 #include "algorithms/presets.h"
 #include "base/check.h"
@@ -172,6 +174,10 @@ Counters collect(const Crew& crew, const Counters& own, Record& record) {
   return sum;
 }
 
+std::string hash_text(std::span<const float> parameters) {
+  return fmt::format("{:016x}", hash_of(std::as_bytes(parameters)));
+}
+
 Json summarise(const Settings& settings, const Prepared& prepared, const Trained& trained,
                std::span<const float> parameters, const Record& record, const Journal& journal) {
   const Extent& extent = prepared.work.extent;
@@ -203,7 +209,7 @@ Json summarise(const Settings& settings, const Prepared& prepared, const Trained
     summary["test_loss"] = evaluation->loss;
     summary["test_accuracy"] = evaluation->accuracy;
   }
-  summary["parameters_hash"] = fmt::format("{:016x}", hash_of(std::as_bytes(parameters)));
+  summary["parameters_hash"] = hash_text(parameters);
   summary["breakdown"] = breakdown_of(record, trained.assembly.job.topology, extent.iterations);
   summary["mechanism"] = mechanism_of(trained.assembly, trained.counters, record.tally());
   if (prepared.work.task && prepared.work.task->device != "cpu") {
@@ -213,6 +219,9 @@ Json summarise(const Settings& settings, const Prepared& prepared, const Trained
   summary["by_worker"] = workers;
   if (trained.merging) {
     summary["merging"] = to_json(*trained.merging);
+  }
+  if (const std::string folder = settings.text("save"); !folder.empty()) {
+    summary["saved"] = folder;
   }
   return summary;
 }
@@ -247,13 +256,21 @@ void print_table(const Json& summary, const std::string& folder) {
   }
   print(table.render());
   print(fmt::format("report in {}\n", folder));
+  if (summary.contains("saved")) {
+    print(fmt::format("model in {}\n", summary["saved"].get<std::string>()));
+  }
 }
 
 // Writes and prints the results; the exit code.
-int conclude(const Settings& settings, const Json& summary, Record& record,
+int conclude(const Settings& settings, const Json& summary, Learner& judge, Record& record,
              const Journal& journal) {
   if (const auto closed = record.close(summary); !closed) {
     return failed(closed.error());
+  }
+  if (const std::string folder = settings.text("save"); !folder.empty()) {
+    if (const auto saved = judge.save(folder); !saved) {
+      return failed(saved.error());
+    }
   }
   if (journal.error()) {
     return failed(*journal.error());
@@ -266,7 +283,22 @@ int conclude(const Settings& settings, const Json& summary, Record& record,
   return kOk;
 }
 
+// A folder that cannot be made is better found before a long training than after it.
+Result<void> make_save_folder(const Settings& settings) {
+  const std::string folder = settings.text("save");
+  std::error_code failed;
+  if (!folder.empty()) {
+    std::filesystem::create_directories(folder, failed);
+  }
+  return failed ? Result<void>(Error(fmt::format("--save: {}: the folder cannot be made: {}",
+                                                 folder, failed.message())))
+                : Result<void>();
+}
+
 Result<Record> open_record(const Crew& crew, const Settings& settings, const Workload& work) {
+  if (const auto made = crew.speaks() ? make_save_folder(settings) : Result<void>(); !made) {
+    return made.error();
+  }
   return crew.speaks() ? Record::open(settings, settings.text("preset") + "-" + work.name)
                        : Record::without_folder(settings);
 }
@@ -284,6 +316,17 @@ Job job_of(const Settings& settings, const Prepared& prepared, const std::vector
                prepared.work.extent.iterations_in(settings.number("warmup-epochs")));
   job.strategy.dgc.epoch_iterations = prepared.work.extent.per_epoch;
   return job;
+}
+
+// When it returns, the clocks of all processes start together. Replicas that differ at the start
+// would never agree.
+void begin_together(const Crew& crew, Learner& judge) {
+  const std::string own = crew.is_launched() ? hash_text(judge.parameters()) : "";
+  if (crew.from_first(own, "leave to begin") != own) {
+    throw std::runtime_error(
+        "the model does not start with the parameters of rank 0; is its file the same on all "
+        "hosts?");
+  }
 }
 
 int train(const Crew& crew, Settings settings) {
@@ -311,7 +354,7 @@ int train(const Crew& crew, Settings settings) {
   Learner& judge = *learners.front();
   const Job job = job_of(settings, prepared, judge.layers(), *ready);
 
-  crew.from_first("", "leave to begin");  // the clocks of all processes start together
+  begin_together(crew, judge);
   const Clock clock;
   std::optional<Journal> journal;
   if (crew.speaks()) {
@@ -332,7 +375,7 @@ int train(const Crew& crew, Settings settings) {
     if (!loading.is_null()) {
       summary["loading"] = loading;
     }
-    code = conclude(settings, summary, record, *journal);
+    code = conclude(settings, summary, judge, record, *journal);
   }
   return std::stoi(crew.from_first(std::to_string(code), "the end of the run"));
 }

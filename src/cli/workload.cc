@@ -5,8 +5,11 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <charconv>
+#include <filesystem>
 #include <functional>
 #include <numeric>
+#include <sstream>
 
 #include "compute/data/cifar.h"
 #include "compute/data/corpus.h"
@@ -28,17 +31,70 @@ void give(Split split, TorchTask& task) {
   task.test = std::make_shared<const decltype(split.test)>(std::move(split.test));
 }
 
+constexpr std::int64_t kMostFloats = std::int64_t{1} << 27U;  // 512 MiB of them
+
 // How many samples to make up, by default.
 std::int64_t synthetic_samples(const SampleForm& form) {
   constexpr std::int64_t kMost = 10'000;
-  constexpr std::int64_t kMostFloats = std::int64_t{1} << 27U;
   const std::int64_t size =
       std::accumulate(form.shape.begin(), form.shape.end(), std::int64_t{1}, std::multiplies<>());
   return std::clamp<std::int64_t>(kMostFloats / size, 1, kMost);
 }
 
+// "3x32x32" as numbers; empty if it is none, or too large.
+std::vector<std::int64_t> shape_of(const std::string& text) {
+  std::vector<std::int64_t> shape;
+  std::int64_t room = kMostFloats;
+  std::istringstream sides(text + "x");
+  for (std::string side; std::getline(sides, side, 'x');) {
+    std::int64_t length = 0;
+    const auto [end, fault] = std::from_chars(side.data(), side.data() + side.size(), length);
+    if (fault != std::errc() || end != side.data() + side.size() || length < 1 || length > room) {
+      return {};
+    }
+    shape.push_back(length);
+    room /= length;
+  }
+  return shape;
+}
+
+// The samples for a model from a file, which does not tell what it takes.
+Result<SampleForm> asked_form(const Settings& settings) {
+  const std::string text = settings.text("input-shape");
+  const std::string data = settings.text("data");
+  if (text.empty()) {
+    return Error(fmt::format(
+        "--input-shape: is missing; a model from a file needs the shape of a sample for --data {}, "
+        "such as 3x32x32",
+        data));
+  }
+  const SampleForm form{shape_of(text), settings.integer("classes"),
+                        settings.integer(data == "text" ? "vocabulary" : "input-words")};
+  const bool pairs = form.shape.size() == 2 && form.shape[0] == 2 && form.shape[1] >= 2;
+  if (form.shape.empty() || (form.words > 0 && !pairs)) {
+    return Error(fmt::format("--input-shape: is \"{}\", expected {}", text,
+                             form.words > 0
+                                 ? "2xLONGEST for pairs of sentences, such as 2x20"
+                                 : "whole numbers such as 3x32x32, a sample of 512 MiB at most"));
+  }
+  if (data == "synthetic" && form.words > 0 && std::min(form.words, form.classes) <= kFirstWord) {
+    return Error(
+        fmt::format("--input-words and --classes: expected more than {} for sentences, "
+                    "found {} and {}",
+                    kFirstWord, form.words, form.classes));
+  }
+  return form;
+}
+
+// The samples that the model takes.
+Result<SampleForm> wanted_form(const Settings& settings) {
+  const std::string model = settings.text("model");
+  return is_model_file(model) ? asked_form(settings)
+                              : model_form(model, settings.integer("input-size"));
+}
+
 Result<void> make_up_data(const Settings& settings, std::int64_t asked, TorchTask& task) {
-  const auto form = model_form(task.model, settings.integer("input-size"));
+  const auto form = wanted_form(settings);
   if (!form) {
     return form.error();
   }
@@ -74,7 +130,7 @@ Result<void> take(Result<Split> split, TorchTask& task) {
 }
 
 Result<void> find_pictures(const Settings& settings, TorchTask& task) {
-  const auto form = model_form(task.model, settings.integer("input-size"));
+  const auto form = wanted_form(settings);
   if (!form) {
     return form.error();
   }
@@ -90,7 +146,7 @@ Result<void> find_pictures(const Settings& settings, TorchTask& task) {
 }
 
 Result<void> read_sentences(const Settings& settings, TorchTask& task) {
-  const auto form = model_form(task.model, settings.integer("input-size"));
+  const auto form = wanted_form(settings);
   if (!form) {
     return form.error();
   }
@@ -159,15 +215,20 @@ Result<void> check_data_flags(const Settings& settings) {
   };
   for (const Rule& rule :
        {Rule{"samples", {"synthetic"}}, Rule{"input-size", {"images", "text", "synthetic"}},
-        Rule{"augment", {"images"}}, Rule{"source", {"text"}}, Rule{"target", {"text"}},
-        Rule{"vocabulary", {"text"}}}) {
+        Rule{"input-shape", {"images", "text", "synthetic"}}, Rule{"input-words", {"synthetic"}},
+        Rule{"classes", {"synthetic"}}, Rule{"augment", {"images"}}, Rule{"source", {"text"}},
+        Rule{"target", {"text"}}, Rule{"vocabulary", {"text"}}}) {
     const auto unused = settings.refuse(
         {rule.key}, fmt::format("is for --data {} only", fmt::join(rule.data, ", ")));
     if (!unused && std::ranges::find(rule.data, settings.text("data")) == rule.data.end()) {
       return unused.error();
     }
   }
-  return {};
+  return is_model_file(settings.text("model"))
+             ? settings.refuse({"input-size"},
+                               "is for built-in models; for one from a file take --input-shape")
+             : settings.refuse({"input-shape", "input-words", "classes"},
+                               "is for a model from a file; a built-in one takes --input-size");
 }
 
 Result<Workload> training(const Settings& settings) {
@@ -196,7 +257,7 @@ Result<Workload> training(const Settings& settings) {
   if (!factory) {
     return factory.error();
   }
-  return Workload{.name = task.model,
+  return Workload{.name = std::filesystem::path(task.model).stem(),
                   .extent = *extent,
                   .factory = *std::move(factory),
                   .task = std::move(task),
@@ -205,10 +266,13 @@ Result<Workload> training(const Settings& settings) {
 
 Result<Workload> replay(const Settings& settings, const std::string& path) {
   if (const auto plain = settings.refuse(
-          {"data", "data-dir", "samples", "input-size", "augment", "source", "target", "vocabulary",
-           "loaders", "batch", "epochs"},
+          {"data", "data-dir", "samples", "input-size", "input-shape", "input-words", "classes",
+           "augment", "source", "target", "vocabulary", "loaders", "batch", "epochs"},
           "a replay has no data; its batch is the profile's, its length --iterations");
       !plain) {
+    return plain.error();
+  }
+  if (const auto plain = settings.refuse({"save"}, "a replay learns nothing"); !plain) {
     return plain.error();
   }
   auto profile = scaled_profile(path, settings);

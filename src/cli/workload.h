@@ -15,7 +15,7 @@ namespace sluice::cli {
 
 // What the user wants to train: a model on data, or the replay of a profile.
 struct Workload {
-  std::string name;  // of the model, or of the profile behind "replay-"
+  std::string name;  // of the model or its file, or of the profile behind "replay-"
   Extent extent;
   LearnerFactory factory;
   std::optional<TorchTask> task;        // of a real model

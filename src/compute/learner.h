@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -8,6 +9,7 @@
 #include <vector>
 
 #include "base/id.h"
+#include "base/result.h"
 #include "base/units.h"
 #include "base/zeroed_buffer.h"
 #include "model/layer.h"
@@ -76,6 +78,11 @@ class Learner {
   // Whether the step only hands work to an accelerator, which tells afterwards when it was done;
   // else the time between calls of the hooks is the time of the layers.
   virtual bool times_itself() const { return false; }
+
+  // Writes the model as it is now into this folder, for other programs.
+  virtual Result<void> save(const std::filesystem::path& /*folder*/) {
+    return Error("there is no model to save");
+  }
 };
 
 using LearnerFactory = std::function<std::unique_ptr<Learner>(std::size_t rank)>;

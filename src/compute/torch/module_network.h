@@ -64,6 +64,18 @@ class ModuleNetwork final : public Network {
     }
   }
 
+  std::vector<NamedTensor> weights() const override {
+    std::vector<NamedTensor> weights;
+    for (const auto& items : {module_->named_parameters(), module_->named_buffers()}) {
+      for (const auto& item : items) {
+        weights.push_back({item.key(), item.value()});
+      }
+    }
+    return weights;
+  }
+
+  std::optional<std::string> script() const override { return std::nullopt; }
+
  private:
   std::shared_ptr<Module> module_;
 };

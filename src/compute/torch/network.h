@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -33,8 +34,15 @@ class Network {
 
   virtual void set_training(bool on) = 0;
   // All that is random in the passes to come is a function of this seed. LibTorch's own generator
-  // serves all threads, where workers would disturb each other: a network must not draw from it.
+  // serves all threads, where workers would disturb each other: a network must not draw from it if
+  // it can do without.
   virtual void reseed(std::uint64_t seed) = 0;
+
+  // All that parameters() and state() have, under every name that it has.
+  virtual std::vector<NamedTensor> weights() const = 0;
+  // The network as it is now, as the bytes of a TorchScript file; nothing if it did not come as
+  // one.
+  virtual std::optional<std::string> script() const = 0;
 };
 
 using NetworkFactory = std::function<std::unique_ptr<Network>()>;

@@ -18,6 +18,7 @@
 #include "compute/torch/layer_calls.h"
 #include "compute/torch/layout.h"
 #include "compute/torch/network_setup.h"
+#include "compute/torch/saved_network.h"
 
 namespace sluice {
 namespace {
@@ -137,6 +138,14 @@ class NetworkLearner final : public Learner {
     network_->set_training(true);
     const auto count = static_cast<double>(asked);
     return Evaluation{loss / count, static_cast<double>(right) / count};
+  }
+
+  Result<void> save(const std::filesystem::path& folder) override {
+    const c10::StreamGuard on(stream());
+    if (copies_) {
+      copies_->bring_all();
+    }
+    return save_network(*network_, folder);
   }
 
  private:

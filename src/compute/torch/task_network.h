@@ -1,6 +1,6 @@
 #pragma once
 
-#include <c10/util/Exception.h>
+#include <exception>
 
 #include "base/result.h"
 #include "compute/torch/network.h"
@@ -11,7 +11,7 @@ namespace sluice {
 // The network that a task asks for. An error if there is none, or if the task's data do not fit.
 Result<NetworkFactory> network_of_task(const TorchTask& task);
 
-// What a user is told if LibTorch cannot compute with the task's batches.
-Error refusal(const TorchTask& task, const c10::Error& why);
+// What a user is told if the network cannot compute with the task's batches.
+Error refusal(const TorchTask& task, const std::exception& why);
 
 }  // namespace sluice

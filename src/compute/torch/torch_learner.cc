@@ -1,12 +1,17 @@
 #include "compute/torch/torch_learner.h"
 
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/zeros.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
 
+#include "compute/data/text.h"
 #include "compute/torch/models/table.h"
 #include "compute/torch/network_learner.h"
+#include "compute/torch/script_network.h"
 #include "compute/torch/task_network.h"
 
 namespace sluice {
@@ -20,8 +25,10 @@ Result<ModelEntry> find_model(const std::string& name) {
     }
     names.push_back(entry.name);
   }
-  return Error(fmt::format("model {}: there is no such model; choose one of {}", name,
-                           fmt::join(names, ", ")));
+  return Error(
+      fmt::format("model {}: there is no such model; choose one of {}, or name a TorchScript file "
+                  "such as ./{}.pt",
+                  name, fmt::join(names, ", "), name));
 }
 
 bool takes(const ModelEntry& entry, const SampleForm& form) {
@@ -46,16 +53,13 @@ Result<void> check_form(const ModelEntry& entry, const SampleForm& form) {
       fmt::join(form.shape, "x")));
 }
 
-Result<void> check_task(const TorchTask& task, const ModelEntry& entry) {
+Result<void> check_task(const TorchTask& task) {
   for (const auto& data : {task.train, task.test}) {
     if (data == nullptr || data->size() == 0) {
       return Error(
           fmt::format("model {}: expected samples to train on and samples to test with, "
                       "found none; choose another data set",
-                      entry.name));
-    }
-    if (auto valid = check_form(entry, data->form()); !valid) {
-      return valid.error();
+                      task.model));
     }
   }
   if (task.batch < 1 || task.workers < 1) {
@@ -73,23 +77,66 @@ Result<void> check_task(const TorchTask& task, const ModelEntry& entry) {
   return {};
 }
 
-}  // namespace
+// A sample for which nothing is left out.
+at::Tensor full_sample(const SampleForm& form) {
+  std::vector<std::int64_t> shape = form.shape;
+  shape.insert(shape.begin(), 1);
+  return form.words > 0 ? at::full(shape, kFirstWord, at::kLong) : at::zeros(shape, at::kFloat);
+}
 
-Result<NetworkFactory> network_of_task(const TorchTask& task) {
-  auto entry = find_model(task.model);
+Error refusal(const std::string& model, std::int64_t samples, const SampleForm& form,
+              const std::exception& reason) {
+  return Error(fmt::format("model {}: does not take {} sample{} of shape {}: {}", model, samples,
+                           samples == 1 ? "" : "s", fmt::join(form.shape, "x"), gist_of(reason)));
+}
+
+// The networks in a user's file, of which one has judged a sample: an evaluation at the end of a
+// long run is no time to find that it cannot.
+Result<NetworkFactory> find_script(const std::string& path, const SampleForm& form) {
+  auto make = read_script(path, form);
+  if (!make) {
+    return make;
+  }
+  try {
+    const at::NoGradGuard no_grad;
+    const std::unique_ptr<Network> network = (*make)();
+    network->set_training(false);
+    network->forward(full_sample(form));
+  } catch (const std::exception& e) {
+    return refusal(path, 1, form, e);
+  }
+  return make;
+}
+
+// Networks of a built-in model or of a file, for samples of this form.
+Result<NetworkFactory> find_networks(const std::string& model, const SampleForm& form) {
+  if (is_model_file(model)) {
+    return find_script(model, form);
+  }
+  auto entry = find_model(model);
   if (!entry) {
     return entry.error();
   }
-  if (auto valid = check_task(task, *entry); !valid) {
+  if (auto valid = check_form(*entry, form); !valid) {
     return valid.error();
   }
-  return NetworkFactory([make = entry->make, form = task.train->form()] { return make(form); });
+  return NetworkFactory([make = entry->make, form] { return make(form); });
 }
 
-Error refusal(const TorchTask& task, const c10::Error& why) {
-  return Error(fmt::format("model {}: LibTorch refuses a batch of {} samples of shape {}: {}",
-                           task.model, task.batch, fmt::join(task.train->form().shape, "x"),
-                           why.what_without_backtrace()));
+}  // namespace
+
+Result<NetworkFactory> network_of_task(const TorchTask& task) {
+  if (auto valid = check_task(task); !valid) {
+    return valid.error();
+  }
+  if (const auto judges = find_networks(task.model, task.test->form()); !judges) {
+    return judges.error();
+  }
+  return find_networks(task.model, task.train->form());
+}
+
+Error refusal(const TorchTask& task, const std::exception& why) {
+  return refusal(task.model, task.batch, task.train->form(), why);
 }
 
 Result<LearnerFactory> make_torch_learners(const TorchTask& task) {
@@ -99,7 +146,7 @@ Result<LearnerFactory> make_torch_learners(const TorchTask& task) {
   }
   try {
     return make_network_learners(*make, task);
-  } catch (const c10::Error& e) {
+  } catch (const std::exception& e) {
     return refusal(task, e);
   }
 }

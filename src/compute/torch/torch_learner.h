@@ -18,8 +18,14 @@
 // functions, which say how to get it.
 namespace sluice {
 
+// Whether a model is the path of a TorchScript file; the names of built-in ones have neither dot
+// nor slash.
+inline bool is_model_file(const std::string& model) {
+  return model.find_first_of("./") != std::string::npos;
+}
+
 struct TorchTask {
-  std::string model;  // one of torch_models()
+  std::string model;  // one of torch_models(), or a TorchScript file
   std::shared_ptr<const Samples> train;
   std::shared_ptr<const Samples> test;
   std::int64_t batch = 64;  // of each worker
@@ -40,8 +46,8 @@ Result<std::string> torch_device(const std::string& asked);
 // The factory may be called from any thread, also by several at once.
 Result<LearnerFactory> make_torch_learners(const TorchTask& task);
 
-// The samples that a model was made for, with this side of an image or longest sentence instead of
-// its own unless it is 0. An error if the model cannot do with it.
+// The samples that a built-in model was made for, with this side of an image or longest sentence
+// instead of its own unless it is 0. An error if the model cannot do with it.
 Result<SampleForm> model_form(const std::string& model, std::int64_t input_size);
 
 struct ModelInfo {

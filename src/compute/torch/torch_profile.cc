@@ -116,7 +116,7 @@ Result<Profile> with_network(const TorchTask& task, const Work& work) {
   }
   try {
     return work(*make);
-  } catch (const c10::Error& e) {
+  } catch (const std::exception& e) {
     return refusal(task, e);
   }
 }

@@ -155,7 +155,7 @@ TEST(TorchLearnerTest, RefusesWhatCannotBeTrained) {
   // One sample has no variance where an image has shrunk to one place.
   task = task_of("resnet18", make_synthetic(spec));
   task.batch = 1;
-  expect_refused(task, "refuses a batch of 1 samples of shape 3x32x32");
+  expect_refused(task, "does not take 1 sample of shape 3x32x32");
 }
 
 // What the steps of a learner leave, in the order of the parameters.
