@@ -5,12 +5,11 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "api/drive.h"
 #include "cli/console.h"
 #include "compute/idle_learner.h"
 #include "planner/merged_training.h"
 #include "report/tee.h"
-#include "runtime/mpi/mpi_training.h"
-#include "runtime/threads/thread_training.h"
 
 namespace sluice::cli {
 namespace {
@@ -35,23 +34,7 @@ MergePolicy::Decision decode_decision(const std::string& text) {
   return decision;
 }
 
-TrainingState state_of(const Crew& crew, const Assembly& assembly,
-                       std::span<const std::unique_ptr<Learner>> learners, const UpdateRule& rule) {
-  return {assembly.job.topology,
-          learners,
-          *assembly.chunks,
-          assembly.job.strategy,
-          rule,
-          crew.is_launched() ? std::optional(HostId(crew.rank())) : std::nullopt};
-}
-
-void drive(const Crew& crew, const Stretch& stretch) {
-  if (crew.is_launched()) {
-    train_on_mpi(crew.world(), stretch, warn);
-  } else {
-    train_on_threads(stretch);
-  }
-}
+MpiWorld* world_of(const Crew& crew) { return crew.is_launched() ? &crew.world() : nullptr; }
 
 class Run {
  public:
@@ -108,7 +91,8 @@ MergeOutcome Run::train_merged() {
 void Run::train(Assembly assembly, Iteration last, Observer* also) {
   const Job& job = assembly.job;
   if (!state_) {
-    state_.emplace(state_of(training_.crew, assembly, training_.learners, training_.rule));
+    state_.emplace(
+        state_of(world_of(training_.crew), assembly, training_.learners, training_.rule));
   }
   training_.record.watch(assembly);
   std::vector<Observer*> observers{training_.record.observer()};
@@ -131,7 +115,7 @@ void Run::train(Assembly assembly, Iteration last, Observer* also) {
     stretch.on_step = [=](const StepReport& step) { journal->on_step(step); };
     stretch.on_boundary = [=](Iteration t) { journal->on_boundary(t); };
   }
-  drive(training_.crew, stretch);
+  drive(world_of(training_.crew), stretch, warn);
   trained_.counters += assembly.counters();
   trained_.assembly = std::move(assembly);
 }
@@ -152,16 +136,18 @@ void train_idle(const IdleTraining& training, const Assembly& assembly, Iteratio
   for (std::size_t w = 0; w < training.workers; ++w) {
     learners.push_back(std::make_unique<IdleLearner>(assembly.job.layers));
   }
-  TrainingState state = state_of(training.crew, assembly, learners, {});
-  drive(training.crew, {.topology = assembly.job.topology,
-                        .chunks = *assembly.chunks,
-                        .hosts = assembly.protocols,
-                        .state = state,
-                        .last = last,
-                        .clock = training.clock,
-                        .observer = &observer,
-                        .on_step = {},
-                        .on_boundary = {}});
+  TrainingState state = state_of(world_of(training.crew), assembly, learners, {});
+  drive(world_of(training.crew),
+        {.topology = assembly.job.topology,
+         .chunks = *assembly.chunks,
+         .hosts = assembly.protocols,
+         .state = state,
+         .last = last,
+         .clock = training.clock,
+         .observer = &observer,
+         .on_step = {},
+         .on_boundary = {}},
+        warn);
 }
 
 Trained run_training(const Job& job, const Training& training) { return Run(job, training).run(); }

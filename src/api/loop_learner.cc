@@ -1,0 +1,184 @@
+#include "api/loop_learner.h"
+
+#include <ATen/core/grad_mode.h>
+#include <fmt/format.h>
+
+#include <stdexcept>
+#include <unordered_set>
+#include <utility>
+
+#include "runtime/gate.h"
+
+namespace sluice {
+namespace {
+
+// Those that are trained, each once.
+LoopWorker::NamedParameters trained_of(const LoopWorker::NamedParameters& parameters) {
+  LoopWorker::NamedParameters trained;
+  std::unordered_set<const c10::TensorImpl*> seen;
+  for (const auto& [name, tensor] : parameters) {
+    if (!tensor.requires_grad() || !seen.insert(tensor.unsafeGetTensorImpl()).second) {
+      continue;
+    }
+    if (tensor.scalar_type() != at::kFloat || !tensor.device().is_cpu()) {
+      throw std::invalid_argument("parameter " + name +
+                                  " must be of type float and in the memory of the host");
+    }
+    trained.emplace_back(name, tensor);
+  }
+  if (trained.empty()) {
+    throw std::invalid_argument("there are no parameters that want a gradient");
+  }
+  return trained;
+}
+
+std::vector<at::Tensor> tensors_of(const LoopWorker::NamedParameters& parameters) {
+  std::vector<at::Tensor> tensors;
+  for (const auto& [name, tensor] : parameters) {
+    tensors.push_back(tensor);
+  }
+  return tensors;
+}
+
+Layout record_layout(const LoopWorker::NamedParameters& parameters,
+                     const std::function<void()>& forward) {
+  std::vector<ParameterSize> sizes;
+  for (const auto& [name, tensor] : parameters) {
+    sizes.push_back({name, tensor.numel()});
+  }
+  const at::NoGradGuard no_grad;
+  std::vector<std::size_t> reads;
+  const auto run = [&] {
+    forward();
+    return at::Tensor();
+  };
+  ForwardGate(tensors_of(parameters)).run(run, [&](std::size_t read) { reads.push_back(read); });
+  return make_layout(sizes, reads);
+}
+
+}  // namespace
+
+void LoopLearner::attach(const NamedParameters& parameters, const std::function<void()>& forward) {
+  if (replica_) {
+    throw std::logic_error("attach() may be called once only");
+  }
+  const NamedParameters trained = trained_of(parameters);
+  Layout layout = record_layout(trained, forward);
+  std::vector<at::Tensor> tensors;
+  for (const std::size_t index : layout.order) {
+    tensors.push_back(trained[index].second);
+  }
+  replica_.reset(new Replica{std::move(layout), FlatParameters(tensors, c10::kCPU),
+                             ForwardGate(tensors), GradientHooks(tensors)});
+  {
+    const std::lock_guard lock(mutex_);
+    attached_ = true;
+  }
+  changed_.notify_all();
+}
+
+double LoopLearner::step(const std::function<at::Tensor()>& loss) {
+  open();
+  const at::Tensor result =
+      replica_->gate.run(loss, [&](std::size_t parameter) { calls_->before_read(parameter); });
+  calls_->forward_done();
+  replica_->flat.zero_gradients();
+  replica_->gradient_hooks.backward(
+      result, [&](std::size_t parameter) { calls_->gradient_final(parameter); });
+  calls_->backward_done();
+  calls_.reset();
+  ++taken_;
+  const double value = result.item().toDouble();
+  {
+    const std::lock_guard lock(mutex_);
+    loss_ = value;
+    hooks_ = nullptr;
+  }
+  changed_.notify_all();
+  return value;
+}
+
+void LoopLearner::wait() {
+  if (taken_ < iterations_) {
+    open();
+    for (std::size_t p = 0; p < replica_->layout.order.size(); ++p) {
+      calls_->before_read(p);
+    }
+    return;
+  }
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [&] { return run_ended_; });
+  if (broken_off_) {
+    throw Cancelled();
+  }
+}
+
+void LoopLearner::open() {
+  if (!replica_) {
+    throw std::logic_error("attach() must come before the first step");
+  }
+  if (taken_ == iterations_) {
+    throw std::logic_error(
+        fmt::format("a loop has taken more steps than its {} iterations", iterations_));
+  }
+  if (calls_) {
+    return;
+  }
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [&] { return hooks_ != nullptr || run_ended_; });
+  if (hooks_ == nullptr) {
+    throw Cancelled();
+  }
+  calls_.emplace(replica_->layout, *hooks_);
+}
+
+double LoopLearner::step(Iteration /*iteration*/, StepHooks& hooks) {
+  std::unique_lock lock(mutex_);
+  hooks_ = &hooks;
+  changed_.notify_all();
+  changed_.wait(lock, [&] { return hooks_ == nullptr || loop_ended_; });
+  if (std::exchange(hooks_, nullptr) != nullptr) {
+    fail_loop();
+  }
+  return loss_;
+}
+
+void LoopLearner::wait_until_attached() {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [&] { return attached_ || loop_ended_; });
+  if (!attached_) {
+    fail_loop();
+  }
+}
+
+void LoopLearner::fail_loop() const {
+  rethrow();
+  throw std::logic_error(
+      fmt::format("the loop of worker {} ended after {} of {} steps", rank_, taken_, iterations_));
+}
+
+void LoopLearner::rethrow() const {
+  if (loop_failure_) {
+    std::rethrow_exception(loop_failure_);
+  }
+}
+
+void LoopLearner::loop_ended(std::exception_ptr failure) {
+  {
+    const std::lock_guard lock(mutex_);
+    loop_ended_ = true;
+    loop_failure_ = std::move(failure);
+  }
+  changed_.notify_all();
+}
+
+void LoopLearner::run_ended(bool broken_off) {
+  {
+    const std::lock_guard lock(mutex_);
+    run_ended_ = true;
+    broken_off_ = broken_off;
+  }
+  changed_.notify_all();
+}
+
+}  // namespace sluice

@@ -1,0 +1,84 @@
+#pragma once
+
+#include <sluice/loop.h>
+
+#include <condition_variable>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <optional>
+
+#include "compute/learner.h"
+#include "compute/torch/flat_parameters.h"
+#include "compute/torch/forward_gate.h"
+#include "compute/torch/gradient_hooks.h"
+#include "compute/torch/layer_calls.h"
+#include "compute/torch/layout.h"
+
+namespace sluice {
+
+// One worker with a loop of its own. Two threads meet here. The loop's thread does all that
+// computes. The trainer's thread, which every worker has, opens the steps one after another and
+// waits until the loop has taken each of them.
+class LoopLearner final : public LoopWorker, public Learner {
+ public:
+  LoopLearner(std::size_t rank, std::size_t workers, Iteration iterations)
+      : rank_(rank), workers_(workers), iterations_(iterations) {}
+
+  // For the loop.
+  std::size_t rank() const override { return rank_; }
+  std::size_t workers() const override { return workers_; }
+  void attach(const NamedParameters& parameters, const std::function<void()>& forward) override;
+  double step(const std::function<at::Tensor()>& loss) override;
+  void wait() override;
+
+  // For the trainer, once attached.
+  const std::vector<Layer>& layers() const override { return replica_->layout.layers; }
+  std::span<float> parameters() override { return span_of(replica_->flat.values()); }
+  std::span<float> gradients() override { return span_of(replica_->flat.gradients()); }
+  void gradients_into(std::span<float> buffer) override { replica_->flat.gradients_into(buffer); }
+  double step(Iteration iteration, StepHooks& hooks) override;
+  std::optional<Evaluation> evaluate() override { return {}; }
+
+  // For who runs both. Throws what the loop threw, or that it ended, if it does not attach.
+  void wait_until_attached();
+  void loop_ended(std::exception_ptr failure);
+  // No more steps will be opened, since all have been taken or because of a failure.
+  void run_ended(bool broken_off);
+  // After both ends: what the loop threw, if it did.
+  void rethrow() const;
+
+ private:
+  struct Replica {
+    Layout layout;
+    FlatParameters flat;
+    ForwardGate gate;
+    GradientHooks gradient_hooks;
+  };
+
+  // Waits until the trainer has opened the step.
+  void open();
+  // What the loop threw, or that it came to its end too early.
+  [[noreturn]] void fail_loop() const;
+
+  const std::size_t rank_;
+  const std::size_t workers_;
+  const Iteration iterations_;
+
+  // Of the loop's thread; the replica is everybody's once it is attached.
+  std::unique_ptr<Replica> replica_;
+  std::optional<LayerCalls> calls_;  // of the step under way
+  Iteration taken_ = 0;              // steps
+
+  std::mutex mutex_;  // of all below
+  std::condition_variable changed_;
+  bool attached_ = false;
+  StepHooks* hooks_ = nullptr;  // of the step that is open
+  double loss_ = 0;             // of the step taken last
+  bool loop_ended_ = false;
+  std::exception_ptr loop_failure_;
+  bool run_ended_ = false;
+  bool broken_off_ = false;
+};
+
+}  // namespace sluice
