@@ -4,6 +4,7 @@ find_package(PNG)
 set(SLUICE_IMAGES_FOLDER ${PROJECT_SOURCE_DIR}/src/compute/images)
 if(JPEG_FOUND AND PNG_FOUND)
   set(SLUICE_IMAGES ON)
+  list(APPEND SLUICE_DEPENDENCIES JPEG PNG)
   target_sources(sluice_core PRIVATE
     ${SLUICE_IMAGES_FOLDER}/decode.cc ${SLUICE_IMAGES_FOLDER}/jpeg.cc ${SLUICE_IMAGES_FOLDER}/png.cc)
   target_link_libraries(sluice_core PRIVATE JPEG::JPEG PNG::PNG)
