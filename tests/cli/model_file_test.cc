@@ -147,7 +147,8 @@ TEST(CliModelFileTest, WhatCannotBeIsOneLineAndCodeTwo) {
     expect_refused("--model text.pt " + made_up + shape, "expected whole numbers such as 3x32x32");
   }
   expect_refused("--model text.pt --input-words 50 " + made_up + "20", "expected 2xLONGEST");
-  expect_refused("--model text.pt --input-words 3 " + made_up + "2x20", "expected more than 3");
+  expect_refused("--model text.pt --input-words 3 " + made_up + "2x20",
+                 "for sentences, found 3 and 10");
   expect_refused("--model text.pt --input-size 3 " + made_up + "3",
                  "--input-size: is for built-in");
   expect_refused("--model lenet --data synthetic --classes 3", "--classes: is for a model from a");
