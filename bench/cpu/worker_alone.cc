@@ -63,7 +63,7 @@ double plain_loop(const TorchTask& task, double enough) {
   std::vector<double> times;
   const double begin = seconds();
   for (double now = begin; now - begin < enough || times.size() < 3;) {
-    task.train->load(sharding.batch_of(0, static_cast<Iteration>(times.size())), batch);
+    task.train->load(sharding.batch_of(0, static_cast<Iteration>(times.size())), task.seed, batch);
     optimiser.zero_grad();
     network->loss(samples_of(batch, {}), answers_of(batch, {})).backward();
     optimiser.step();
