@@ -179,7 +179,12 @@ RC_GTEST_PROP(ProfileProperty, GoodProfilesAreReadAsTheyAre, ()) {
 
 RC_GTEST_PROP(ProfileProperty, WhatIsWrittenIsReadAgain, (bool estimated)) {
   const auto time = [] { return Duration(*rc::gen::inRange<std::int64_t>(0, 1'000'000'000'000)); };
-  Profile made{.name = "net", .batch = 8, .device = "K80", .estimated = estimated, .source = "me"};
+  Profile made{.name = "net",
+               .batch = 8,
+               .device = "K80",
+               .estimated = estimated,
+               .source = "me",
+               .layers = {}};
   const auto count = *rc::gen::inRange(1, 20);
   for (int i = 0; i < count; ++i) {
     made.layers.push_back(
