@@ -40,7 +40,7 @@ class CliImagesThreadsTest : public testing::Test {
   Outcome train(const std::string& more) {
     return run_command("'" SLUICE_BINARY
                        "' train --data images --data-dir data --workers 2 --batch 4 "
-                       "--onednn off --json " +
+                       "--kernels native --json " +
                            more,
                        folder_);
   }
