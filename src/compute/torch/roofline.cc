@@ -13,6 +13,10 @@
 namespace sluice {
 namespace {
 
+const c10::StorageImpl* memory_of(const at::Tensor& tensor) {
+  return tensor.storage().unsafeGetStorageImpl();
+}
+
 Bytes bytes_of(const at::Tensor& tensor) {
   return tensor.numel() * static_cast<Bytes>(tensor.element_size());
 }
@@ -33,7 +37,7 @@ class CostMeter {
  public:
   explicit CostMeter(const std::vector<at::Tensor>& parameters) {
     for (const at::Tensor& parameter : parameters) {
-      parameters_.insert(parameter.unsafeGetTensorImpl());
+      parameters_.insert(memory_of(parameter));
     }
   }
 
@@ -59,7 +63,7 @@ class CostMeter {
     for (const c10::IValue& output : call.outputs()) {
       for_each_tensor(output, [&](const at::Tensor& tensor) {
         const bool in_place = inputs_.contains(tensor.unsafeGetTensorImpl());
-        if (in_place || !memory_.contains(tensor.storage().unsafeGetStorageImpl())) {
+        if (in_place || !memory_.contains(memory_of(tensor))) {
           writes = true;
           cost_.activations += bytes_of(tensor);
         }
@@ -73,13 +77,13 @@ class CostMeter {
  private:
   void see_input(const at::Tensor& tensor) {
     if (inputs_.insert(tensor.unsafeGetTensorImpl()).second) {
-      const bool parameter = parameters_.contains(tensor.unsafeGetTensorImpl());
+      memory_.insert(memory_of(tensor));
+      const bool parameter = parameters_.contains(memory_of(tensor));
       (parameter ? cost_.parameters : cost_.activations) += bytes_of(tensor);
-      memory_.insert(tensor.storage().unsafeGetStorageImpl());
     }
   }
 
-  std::unordered_set<const c10::TensorImpl*> parameters_;
+  std::unordered_set<const c10::StorageImpl*> parameters_;  // often read through a view
   int depth_ = 0;
   // Of the operator under way.
   OperatorCost cost_;
