@@ -6,7 +6,7 @@ namespace sluice {
 enum MpiTag : int {
   kTextTag = 1,  // MpiWorld
   kMeetTag,
-  kHelloTag,     // surveys
+  kHelloTag,  // surveys
   kHeardTag,
   kReachTag,
   kOrderTag,
