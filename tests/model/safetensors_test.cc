@@ -45,7 +45,9 @@ std::vector<T> values_of(const Parsed& parsed, const std::string& name) {
   const std::size_t end = parsed.header.at(name).at("data_offsets").at(1);
   EXPECT_EQ(begin % sizeof(T), 0U) << name;
   std::vector<T> values((end - begin) / sizeof(T));
-  std::memcpy(values.data(), parsed.data.substr(begin, end - begin).data(), end - begin);
+  if (!values.empty()) {
+    std::memcpy(values.data(), parsed.data.data() + begin, end - begin);
+  }
   return values;
 }
 
