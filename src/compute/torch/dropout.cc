@@ -1,5 +1,6 @@
 #include "compute/torch/dropout.h"
 
+#include <ATen/CPUGeneratorImpl.h>
 #include <ATen/Context.h>
 #include <ATen/ops/empty_like.h>
 
@@ -24,7 +25,8 @@ void DropoutImpl::reseed(std::uint64_t seed) {
 
 const at::Generator& DropoutImpl::generator_on(c10::Device device) {
   if (!random_.defined() || random_.device() != device) {
-    random_ = at::globalContext().defaultGenerator(device).clone();
+    random_ = device.is_cpu() ? at::detail::createCPUGenerator()
+                              : at::globalContext().defaultGenerator(device).clone();
     random_.set_current_seed(seed_);
   }
   return random_;
