@@ -1,20 +1,20 @@
 #include "api/loop_learner.h"
 
-#include <ATen/core/grad_mode.h>
 #include <fmt/format.h>
 
 #include <stdexcept>
 #include <unordered_set>
 #include <utility>
 
+#include "compute/torch/network_setup.h"
 #include "runtime/gate.h"
 
 namespace sluice {
 namespace {
 
 // Those that are trained, each once.
-LoopWorker::NamedParameters trained_of(const LoopWorker::NamedParameters& parameters) {
-  LoopWorker::NamedParameters trained;
+std::vector<NamedTensor> trained_of(const LoopWorker::NamedParameters& parameters) {
+  std::vector<NamedTensor> trained;
   std::unordered_set<const c10::TensorImpl*> seen;
   for (const auto& [name, tensor] : parameters) {
     if (!tensor.requires_grad() || !seen.insert(tensor.unsafeGetTensorImpl()).second) {
@@ -24,36 +24,12 @@ LoopWorker::NamedParameters trained_of(const LoopWorker::NamedParameters& parame
       throw std::invalid_argument("parameter " + name +
                                   " must be of type float and in the memory of the host");
     }
-    trained.emplace_back(name, tensor);
+    trained.push_back({name, tensor});
   }
   if (trained.empty()) {
     throw std::invalid_argument("there are no parameters that want a gradient");
   }
   return trained;
-}
-
-std::vector<at::Tensor> tensors_of(const LoopWorker::NamedParameters& parameters) {
-  std::vector<at::Tensor> tensors;
-  for (const auto& [name, tensor] : parameters) {
-    tensors.push_back(tensor);
-  }
-  return tensors;
-}
-
-Layout record_layout(const LoopWorker::NamedParameters& parameters,
-                     const std::function<void()>& forward) {
-  std::vector<ParameterSize> sizes;
-  for (const auto& [name, tensor] : parameters) {
-    sizes.push_back({name, tensor.numel()});
-  }
-  const at::NoGradGuard no_grad;
-  std::vector<std::size_t> reads;
-  const auto run = [&] {
-    forward();
-    return at::Tensor();
-  };
-  ForwardGate(tensors_of(parameters)).run(run, [&](std::size_t read) { reads.push_back(read); });
-  return make_layout(sizes, reads);
 }
 
 }  // namespace
@@ -62,12 +38,9 @@ void LoopLearner::attach(const NamedParameters& parameters, const std::function<
   if (replica_) {
     throw std::logic_error("attach() may be called once only");
   }
-  const NamedParameters trained = trained_of(parameters);
+  const std::vector<NamedTensor> trained = trained_of(parameters);
   Layout layout = record_layout(trained, forward);
-  std::vector<at::Tensor> tensors;
-  for (const std::size_t index : layout.order) {
-    tensors.push_back(trained[index].second);
-  }
+  const std::vector<at::Tensor> tensors = parameters_in_order(trained, layout);
   replica_.reset(new Replica{std::move(layout), FlatParameters(tensors, c10::kCPU),
                              ForwardGate(tensors), GradientHooks(tensors)});
   {

@@ -32,27 +32,39 @@ void move_to(const Network& network, c10::Device device) {
   }
 }
 
-Layout record_layout(Network& network, const at::Tensor& samples, const at::Tensor& answers) {
+Layout record_layout(const std::vector<NamedTensor>& parameters,
+                     const std::function<void()>& forward) {
   std::vector<ParameterSize> sizes;
   std::vector<at::Tensor> tensors;
-  for (const NamedTensor& parameter : network.parameters()) {
+  for (const NamedTensor& parameter : parameters) {
     sizes.push_back({parameter.name, parameter.tensor.numel()});
     tensors.push_back(parameter.tensor);
   }
   const at::NoGradGuard no_grad;
   std::vector<std::size_t> reads;
-  ForwardGate(tensors).run([&] { return network.loss(samples, answers); },
-                           [&](std::size_t parameter) { reads.push_back(parameter); });
+  const auto run = [&] {
+    forward();
+    return at::Tensor();
+  };
+  ForwardGate(tensors).run(run, [&](std::size_t parameter) { reads.push_back(parameter); });
   return make_layout(sizes, reads);
 }
 
-std::vector<at::Tensor> parameters_in_order(const Network& network, const Layout& layout) {
-  const std::vector<NamedTensor> parameters = network.parameters();
+Layout record_layout(Network& network, const at::Tensor& samples, const at::Tensor& answers) {
+  return record_layout(network.parameters(), [&] { network.loss(samples, answers); });
+}
+
+std::vector<at::Tensor> parameters_in_order(const std::vector<NamedTensor>& parameters,
+                                            const Layout& layout) {
   std::vector<at::Tensor> tensors;
   for (const std::size_t index : layout.order) {
     tensors.push_back(parameters[index].tensor);
   }
   return tensors;
+}
+
+std::vector<at::Tensor> parameters_in_order(const Network& network, const Layout& layout) {
+  return parameters_in_order(network.parameters(), layout);
 }
 
 }  // namespace sluice

@@ -4,6 +4,7 @@
 #include <c10/core/Device.h>
 
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "compute/data/dataset.h"
@@ -25,10 +26,14 @@ at::Tensor answers_of(Batch& batch, const Placement& placement);
 
 void move_to(const Network& network, c10::Device device);
 
-// Records in which order a forward pass on these samples reads the parameters.
+// Records in which order a forward pass reads the parameters: any pass, or one on these samples.
+Layout record_layout(const std::vector<NamedTensor>& parameters,
+                     const std::function<void()>& forward);
 Layout record_layout(Network& network, const at::Tensor& samples, const at::Tensor& answers);
 
-// The network's parameters in the order of the layout.
+// The parameters in the order of the layout.
+std::vector<at::Tensor> parameters_in_order(const std::vector<NamedTensor>& parameters,
+                                            const Layout& layout);
 std::vector<at::Tensor> parameters_in_order(const Network& network, const Layout& layout);
 
 }  // namespace sluice
