@@ -5,6 +5,8 @@
 
 #include <utility>
 
+#include "compute/torch/event_time.h"
+
 namespace sluice {
 namespace {
 
@@ -37,11 +39,6 @@ class WaitingClock final : public DeviceClock {
 };
 
 template <class Event>
-concept Timed = requires(const Event& begin, const Event& end) {
-  begin.elapsedTime(end);
-};
-
-template <class Event>
 class EventClock final : public DeviceClock {
  public:
   explicit EventClock(c10::Stream stream) : stream_(stream) {}
@@ -68,7 +65,7 @@ class EventClock final : public DeviceClock {
 
 template <class Event>
 std::unique_ptr<DeviceClock> clock_on(c10::Stream stream, std::function<double()> seconds) {
-  if constexpr (Timed<Event>) {
+  if constexpr (TellsTime<Event>) {
     if (!stream.device().is_cpu()) {
       return std::make_unique<EventClock<Event>>(stream);
     }

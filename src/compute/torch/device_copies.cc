@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "compute/torch/event_time.h"
 
 namespace sluice {
 namespace {
@@ -16,11 +17,6 @@ namespace {
 constexpr Duration kNap = std::chrono::microseconds(20);
 // Shorter waits are the time between two events that nothing lies between.
 constexpr Duration kShortestWait = std::chrono::microseconds(10);
-
-template <class Event>
-concept TellsTime = requires(const Event& a, const Event& b) {
-  a.elapsedTime(b);
-};
 
 // Nothing where LibTorch cannot tell.
 template <class Event>
