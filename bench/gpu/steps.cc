@@ -59,13 +59,6 @@ TorchTask make_task(const std::string& model, std::int64_t batch) {
   return task;
 }
 
-class NoHooks final : public StepHooks {
- public:
-  bool before_layer(LayerId /*layer*/) override { return true; }
-  void forward_done() override {}
-  void gradient_ready(LayerId /*layer*/) override {}
-};
-
 class PlainLoop {
  public:
   explicit PlainLoop(const TorchTask& task)

@@ -43,6 +43,14 @@ class StepHooks {
   virtual void device_done(std::span<const DeviceSpan> /*spans*/) {}
 };
 
+// For steps that synchronise with nobody.
+class NoHooks final : public StepHooks {
+ public:
+  bool before_layer(LayerId /*layer*/) override { return true; }
+  void forward_done() override {}
+  void gradient_ready(LayerId /*layer*/) override {}
+};
+
 struct Evaluation {
   double loss = 0;
   double accuracy = 0;  // share of right answers, 0 ... 1

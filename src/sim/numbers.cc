@@ -3,16 +3,6 @@
 #include <memory>
 
 namespace sluice {
-namespace {
-
-class IgnoreHooks final : public StepHooks {
- public:
-  bool before_layer(LayerId /*layer*/) override { return true; }
-  void forward_done() override {}
-  void gradient_ready(LayerId /*layer*/) override {}
-};
-
-}  // namespace
 
 Numbers::Numbers(const VirtualNumbers* numbers, const Topology& topology) : numbers_(numbers) {
   if (numbers_ == nullptr) {
@@ -75,7 +65,7 @@ void Numbers::all_reduce(const Message& request) {
 void Numbers::compute_gradients(NodeId worker, Iteration iteration) {
   if (numbers_ != nullptr) {
     state_->slots(worker).use(iteration);
-    IgnoreHooks hooks;
+    NoHooks hooks;
     numbers_->learners[worker.index()]->step(iteration, hooks);
   }
 }

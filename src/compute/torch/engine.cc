@@ -1,5 +1,6 @@
 #include <ATen/Context.h>
 #include <ATen/Parallel.h>
+#include <c10/util/Logging.h>
 #include <dlfcn.h>
 #include <torch/version.h>
 
@@ -51,12 +52,12 @@ void use_tf32() {
   at::globalContext().setAllowTF32CuDNN(true);
 }
 
-class NoHooks final : public StepHooks {
- public:
-  bool before_layer(LayerId /*layer*/) override { return true; }
-  void forward_done() override {}
-  void gradient_ready(LayerId /*layer*/) override {}
-};
+// cuDNN wants the weights of an LSTM in a buffer of their own. They are parts of one buffer here,
+// and LibTorch would complain about it in every step.
+void mute_warnings() {
+  constexpr int kErrors = 2;
+  FLAGS_caffe2_log_level = kErrors;
+}
 
 // Seconds of the fastest of a few steps, after one that warms up.
 double measure_step(Learner& learner, const std::function<double()>& seconds) {
@@ -152,6 +153,7 @@ Result<EngineChoice> configure_engine(const TorchTask& task, const std::function
   use_one_thread();
   if (task.device != "cpu") {
     use_tf32();
+    mute_warnings();
     return EngineChoice{};
   }
   EngineChoice choice;
