@@ -14,6 +14,7 @@ if(SLUICE_TORCH)
   target_link_libraries(sluice_loop PUBLIC ${TORCH_LIBRARIES} PRIVATE sluice_torch sluice_mpi)
 
   foreach(target sluice_torch sluice_loop)
+    target_compile_options(${target} PRIVATE ${SLUICE_COLD})
     target_include_directories(${target} SYSTEM PRIVATE ${TORCH_INCLUDE_DIRS})
     # LibTorch's structures change their layout without NDEBUG, and its packages are built with it.
     # Newer ones also bring headers of an fmt of their own, whose library is not the one linked here.
