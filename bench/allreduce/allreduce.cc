@@ -21,12 +21,11 @@
 #include <utility>
 #include <vector>
 
-#include "algorithms/assembly.h"
 #include "algorithms/presets.h"
+#include "api/drive.h"
 #include "base/median.h"
 #include "compute/idle_learner.h"
 #include "runtime/mpi/launch.h"
-#include "runtime/mpi/mpi_training.h"
 #include "server/update_rule.h"
 
 namespace sluice {
@@ -83,6 +82,7 @@ std::vector<Duration> sum_with_sluice(MpiWorld& world, Bytes bytes,
   job.topology = Topology(world.size(), 1, 0, per_machine(world));
   job.strategy = find_preset("wfbp")->strategy;
   job.strategy.collective = collective;
+  suit_to_world(&world, job, {});
   const Assembly assembly = assemble(std::move(job));
   std::vector<std::unique_ptr<Learner>> learners;
   learners.push_back(std::make_unique<IdleLearner>(assembly.job.layers));
@@ -192,5 +192,6 @@ int main(int argc, char** argv) {
   if (!world) {
     return sluice::fail(world.error().message());
   }
+  (*world)->meet();
   return sluice::measure(**world, sums, sizes);
 }

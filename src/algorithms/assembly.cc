@@ -3,28 +3,9 @@
 #include "base/check.h"
 
 namespace sluice {
-namespace {
-
-// Memory has no queue that short hops and a small credit would keep short; fewer messages cost
-// less.
-void suit_shared_memory(Strategy& strategy) {
-  const Strategy usual;
-  if (strategy.segment_params == usual.segment_params) {
-    strategy.segment_params = 262'144;
-  }
-  if (strategy.peer_credit == usual.peer_credit) {
-    strategy.peer_credit = 8'000'000;
-  }
-}
-
-}  // namespace
-
 Assembly assemble(Job job) {
   check(job.first == 0 || job.strategy.algorithm == Algorithm::kBsp,
         "only where all workers step together does nothing hang over between two iterations");
-  if (job.topology.on_one_machine()) {
-    suit_shared_memory(job.strategy);
-  }
   Assembly assembly;
   const std::size_t servers = job.strategy.uses_servers() ? job.topology.servers() : 1;
   assembly.chunks =

@@ -3,11 +3,23 @@
 #include <optional>
 
 #include "algorithms/assembly.h"
+#include "algorithms/suit.h"
 #include "runtime/mpi/mpi_training.h"
 #include "runtime/threads/thread_training.h"
 
 // Training on threads or on MPI, whichever it is.
 namespace sluice {
+
+// Measures the links of the world, if there is one, and has the job suit them.
+inline void suit_to_world(MpiWorld* world, Job& job, const ChosenSizes& chosen) {
+  if (world == nullptr) {
+    return;
+  }
+  if (!job.topology.on_one_machine()) {
+    job.link = world->measure_link();
+  }
+  suit_to_network(job, chosen);
+}
 
 // The numbers of the workers in this process and of the servers beside them. Without a world all
 // workers are here.

@@ -150,6 +150,7 @@ void LoopRun::train() {
   job.layers = learners_[0]->layers();
   job.topology = Topology(workers_, 1, 0);
   job.strategy = strategy_;
+  suit_to_world(world_, job, {});
   const Assembly assembly = assemble(std::move(job));
   const UpdateRule rule{.rate = {.base = options_.learning_rate},
                         .momentum = options_.momentum,
@@ -180,6 +181,7 @@ void run_loops(const LoopOptions& options, const std::function<void(LoopWorker&)
     throw std::runtime_error(world.error().message());
   }
   try {
+    (*world)->meet();
     LoopRun(options, world->get()).run(loop);
   } catch (const std::exception& e) {
     say(rank_on_host((*world)->rank()) + ": " + e.what());

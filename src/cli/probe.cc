@@ -8,6 +8,7 @@
 #include <set>
 
 #include "algorithms/presets.h"
+#include "api/drive.h"
 #include "base/file.h"
 #include "base/median.h"
 #include "cli/commands.h"
@@ -98,6 +99,7 @@ std::vector<Timing> timings_of(const Crew& crew, const Clock& clock, Collective 
   job.topology = Topology(crew.world().size(), 1, 0, per_machine);
   job.strategy = find_preset("single")->strategy;
   job.strategy.collective = collective;
+  suit_to_world(&crew.world(), job, {});
   return allreduce_timings(
       job, sizes, [&](const Assembly& assembly, Iteration last, Observer& observer) {
         train_idle({.crew = crew, .workers = 1, .clock = clock}, assembly, last, observer);

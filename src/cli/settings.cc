@@ -187,6 +187,12 @@ std::string Settings::text(const std::string& key) const { return at(key).value;
 std::int64_t Settings::integer(const std::string& key) const { return at(key).value; }
 double Settings::number(const std::string& key) const { return at(key).value; }
 bool Settings::on(const std::string& key) const { return at(key).value; }
+bool Settings::is_chosen(const std::string& key) const {
+  const Entry& entry = at(key);
+  return entry.origin.kind == Origin::Kind::kFlag ||
+         (entry.origin.kind == Origin::Kind::kConfig && entry.value != entry.setting.fallback);
+}
+
 const Origin& Settings::origin(const std::string& key) const { return at(key).origin; }
 
 Result<void> Settings::refuse(std::initializer_list<const char*> keys,

@@ -39,6 +39,9 @@ class Settings {
   double number(const std::string& key) const;
   bool on(const std::string& key) const;
   const Origin& origin(const std::string& key) const;
+  // By the user, with a flag or in a file. The file may be that of an earlier run, with all values:
+  // a usual one there is nobody's choice.
+  bool is_chosen(const std::string& key) const;
 
   // An error if one of these was given as a flag.
   Result<void> refuse(std::initializer_list<const char*> keys, const std::string& why) const;

@@ -8,6 +8,7 @@
 #include <stdexcept>
 
 #include "algorithms/presets.h"
+#include "api/drive.h"
 #include "base/check.h"
 #include "base/hash.h"
 #include "cli/commands.h"
@@ -217,6 +218,13 @@ Json summarise(const Settings& settings, const Prepared& prepared, const Trained
         device_copies_of(record, trained.assembly.job.topology, extent.iterations);
   }
   summary["by_worker"] = workers;
+  if (const Job& job = trained.assembly.job; job.link != kSharedMemory) {
+    summary["links"] = {{"gbps", job.link.gbps()},
+                        {"startup_us", to_us(job.link.startup)},
+                        {"slice", job.strategy.slice_params},
+                        {"credit", job.strategy.credit},
+                        {"peer_credit", job.strategy.peer_credit}};
+  }
   if (trained.merging) {
     summary["merging"] = to_json(*trained.merging);
   }
@@ -318,6 +326,17 @@ Job job_of(const Settings& settings, const Prepared& prepared, const std::vector
   return job;
 }
 
+void suit_to_links(const Crew& crew, const Settings& settings, Job& job) {
+  suit_to_world(crew.is_launched() ? &crew.world() : nullptr, job,
+                {.slice = settings.is_chosen("slice"),
+                 .credit = settings.is_chosen("credit"),
+                 .peer_credit = settings.is_chosen("peer-credit"),
+                 .segment = settings.is_chosen("segment")});
+  if (crew.speaks() && job.link != kSharedMemory) {
+    spdlog::info("links of {:.3g} Gb/s and {:.0f} us", job.link.gbps(), to_us(job.link.startup));
+  }
+}
+
 // When it returns, the clocks of all processes start together. Replicas that differ at the start
 // would never agree.
 void begin_together(const Crew& crew, Learner& judge) {
@@ -352,8 +371,8 @@ int train(const Crew& crew, Settings settings) {
     learners.push_back(prepared.work.factory(crew.rank() * workers + w));
   }
   Learner& judge = *learners.front();
-  const Job job = job_of(settings, prepared, judge.layers(), *ready);
-
+  Job job = job_of(settings, prepared, judge.layers(), *ready);
+  suit_to_links(crew, settings, job);
   begin_together(crew, judge);
   const Clock clock;
   std::optional<Journal> journal;

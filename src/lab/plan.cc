@@ -7,9 +7,12 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <limits>
 #include <sstream>
 #include <string_view>
 #include <utility>
+
+#include "runtime/mpi/launch.h"
 
 namespace sluice::lab {
 namespace {
@@ -49,6 +52,15 @@ Words limit(const std::string& device, std::int64_t bits_per_second) {
           fmt::format("{}", bucket_bytes(bits_per_second)),
           "latency",
           "50ms"};
+}
+
+// Of the slowest link, which all wait for.
+double gbps_of(const std::vector<Rate>& rates) {
+  double slowest = std::numeric_limits<double>::infinity();
+  for (const Rate& rate : rates) {
+    slowest = rate ? std::min(slowest, static_cast<double>(*rate) / 1e9) : slowest;
+  }
+  return slowest;
 }
 
 Words words_of(const std::string& text) {
@@ -163,6 +175,8 @@ Words launch_words(const Spec& spec) {
       {"pml", "ob1"},
       {"btl", per_host > 1 ? "self,vader,tcp" : "self,tcp"},
       {"btl_tcp_if_include", kSubnet},
+      // A virtual interface does not tell its rate, by which a process would choose it.
+      {"btl_tcp_rdma_pipeline_frag_size", fmt::format("{}", piece_bytes(gbps_of(spec.rates)))},
       {"mpi_yield_when_idle", "1"},
   };
   Words words{"mpirun", "--allow-run-as-root", "--bind-to", "none", "--map-by", "slot"};

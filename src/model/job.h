@@ -13,7 +13,15 @@ struct LinkCost {
   Duration startup{0};            // alpha, of one message
   double ns_per_byte = 0;         // beta, on the wire
   double reduce_ns_per_byte = 0;  // gamma, adding two operands
+
+  double gbps() const { return 8 / ns_per_byte; }
+  bool operator==(const LinkCost&) const = default;
 };
+
+// On slower links what is asked for waits behind what is under way, longer than it takes itself;
+// faster ones pass a usual slice in less time than the processors at their ends need for a message.
+inline constexpr double kSlowGbps = 3;
+inline constexpr double kFastGbps = 8;
 
 // A guess for hosts that share one memory.
 inline const LinkCost kSharedMemory{from_us(20), 0.1, 0.1};

@@ -120,6 +120,9 @@ constexpr std::optional<E> value_of(const std::array<Names<E>, N>& names, std::s
   return std::nullopt;
 }
 
+// 56 KB go out with their announcement, before the receiver has asked for them.
+inline constexpr std::int64_t kAnnouncedParams = 14'336;
+
 struct Strategy {
   Algorithm algorithm = Algorithm::kBsp;
   Exchange exchange = Exchange::kBroadcast;
@@ -139,9 +142,8 @@ struct Strategy {
   bool error_feedback = false;  // truncate16, quantise8: what the code loses goes into the next
   DeepGradientOptions dgc;
 
-  // What each rank has of a segment, and longer chunks are summed in segments: with 56 KB a hop of
-  // a ring goes out with its announcement, before the receiver has asked for it.
-  std::int64_t segment_params = 14'336;
+  // What each rank has of a segment, and longer chunks are summed in segments.
+  std::int64_t segment_params = kAnnouncedParams;
   std::optional<Collective> collective;  // none: the cheapest for each chunk
   Iteration staleness = 3;               // ssp: how far a worker may be ahead of the slowest
   Iteration period = 4;                  // easgd: iterations between two talks with the centre

@@ -72,6 +72,16 @@ TEST(SettingsTest, FlagsWinOverConfigOverPresetOverDefault) {
   EXPECT_TRUE(settings.warnings().empty());
 }
 
+TEST(SettingsTest, KnowsWhatTheUserChose) {
+  const TemporaryFolder folder;
+  const std::string usual = resolve({}).to_toml();
+  const std::string config = folder.write("run.toml", "credit = 7\n");
+  EXPECT_FALSE(resolve({}).is_chosen("slice"));
+  EXPECT_FALSE(resolve({}, folder.write("usual.toml", usual)).is_chosen("slice"));
+  EXPECT_TRUE(resolve({}, config).is_chosen("credit"));
+  EXPECT_TRUE(resolve({{"slice", "50000"}}).is_chosen("slice"));
+}
+
 TEST(SettingsTest, AConfigThatHidesThePresetOfAFlagIsWarnedOf) {
   const TemporaryFolder folder;
   const std::string config = folder.write("run.toml", "order = 'fifo'\npartition = 'slice'\n");

@@ -127,6 +127,15 @@ TEST(LabPlanTest, TheCommandStandsLastAndUntouched) {
   EXPECT_EQ(value_behind(words, "--host"), "h0:2,h1:2,h2:2");
 }
 
+TEST(LabPlanTest, TheSlowestLinkTellsHowLongPiecesAre) {
+  const auto piece = [](std::vector<Rate> rates) {
+    return std::stoll(value_behind(launch_words({std::move(rates), 1, {"true"}}),
+                                   "btl_tcp_rdma_pipeline_frag_size"));
+  };
+  EXPECT_LT(piece({Rate(1'000'000'000), Rate()}), piece({Rate(), Rate()}));
+  EXPECT_EQ(piece({Rate(25'000'000'000), Rate()}), piece({Rate(), Rate()}));
+}
+
 TEST(LabPlanTest, WorkersOfOneHostShareMemory) {
   const auto transports = [](std::size_t per_host) {
     return value_behind(launch_words({std::vector<Rate>(2), per_host, {"true"}}), "btl");

@@ -7,6 +7,9 @@
 #include <charconv>
 #include <cstdlib>
 #include <string_view>
+#include <thread>
+
+#include "model/job.h"
 
 namespace sluice {
 namespace {
@@ -14,14 +17,19 @@ namespace {
 struct Launcher {
   const char* rank;
   const char* size;
+  const char* size_here;
 };
 
 // The first one that tells a rank counts.
 constexpr std::array kLaunchers{
-    Launcher{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},  // Open MPI's mpirun
-    Launcher{"PMI_RANK", "PMI_SIZE"},                          // MPICH's mpiexec; srun --mpi=pmi2
-    Launcher{"PMIX_RANK", "SLURM_STEP_NUM_TASKS"},             // srun --mpi=pmix; PRRTE's prun
-    Launcher{"SLURM_PROCID", "SLURM_STEP_NUM_TASKS"},          // srun without an MPI plugin
+    // Open MPI's mpirun
+    Launcher{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE"},
+    // MPICH's mpiexec; srun --mpi=pmi2
+    Launcher{"PMI_RANK", "PMI_SIZE", "MPI_LOCALNRANKS"},
+    // srun --mpi=pmix; PRRTE's prun
+    Launcher{"PMIX_RANK", "SLURM_STEP_NUM_TASKS", "SLURM_NTASKS_PER_NODE"},
+    // srun without an MPI plugin
+    Launcher{"SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_NTASKS_PER_NODE"},
 };
 
 std::optional<std::size_t> number(const char* text) {
@@ -48,7 +56,7 @@ std::optional<Launch> find_launch(const Environment& environment) {
     if (std::string_view(launcher.rank) == "SLURM_PROCID" && size.value_or(1) == 1) {
       continue;
     }
-    return Launch{launcher.rank, *rank, size};
+    return Launch{launcher.rank, *rank, size, number(environment(launcher.size_here))};
   }
   return std::nullopt;
 }
@@ -56,6 +64,13 @@ std::optional<Launch> find_launch(const Environment& environment) {
 std::optional<Launch> find_launch() {
   return find_launch([](const char* name) { return std::getenv(name); });
 }
+
+bool has_idle_cores(std::size_t processes) {
+  constexpr std::size_t kBusy = 4;
+  return std::thread::hardware_concurrency() >= kBusy * processes;
+}
+
+std::int64_t piece_bytes(double gbps) { return gbps > kFastGbps ? 1 << 20 : 256 << 10; }
 
 std::string host_name() {
   std::array<char, 256> name{};

@@ -12,7 +12,8 @@ namespace sluice {
 struct Launch {
   std::string by;  // the variable that told
   std::size_t rank = 0;
-  std::optional<std::size_t> size;  // where the launcher says so
+  std::optional<std::size_t> size;       // where the launcher says so
+  std::optional<std::size_t> size_here;  // likewise, of those on this machine
 };
 
 // The value of an environment variable; null if there is none.
@@ -22,6 +23,14 @@ using Environment = std::function<const char*(const char* name)>;
 std::optional<Launch> find_launch(const Environment& environment);
 // As the process's own environment has it.
 std::optional<Launch> find_launch();
+
+// Whether so many processes leave cores of this machine idle. Each has one that computes, one for
+// arithmetic, one for MPI, and one for the kernel's part of the network.
+bool has_idle_cores(std::size_t processes);
+
+// What waits behind a piece of a message in a socket waits for about as long as behind a usual
+// slice at 1 Gb/s; but each piece has a price.
+std::int64_t piece_bytes(double gbps);
 
 std::string host_name();
 // "rank 2 on HOST": how this process calls itself.

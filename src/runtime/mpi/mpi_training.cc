@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "runtime/host_loop.h"
+#include "runtime/mpi/launch.h"
 #include "runtime/mpi/mpi_supervision.h"
 #include "runtime/mpi/mpi_transport.h"
 #include "runtime/trainer.h"
@@ -33,12 +34,8 @@ class Session {
   std::mutex speaking_;  // held while callbacks run
 };
 
-// For each process of this machine one to compute, one for arithmetic, one for MPI, and one for the
-// kernel's part of the network.
-bool has_idle_cores(const Topology& topology) {
-  constexpr std::size_t kBusy = 4;
-  const std::size_t processes = topology.workers_per_machine() / topology.workers_per_host();
-  return std::thread::hardware_concurrency() >= kBusy * processes;
+std::size_t processes_here(const Topology& topology) {
+  return topology.workers_per_machine() / topology.workers_per_host();
 }
 
 Session::Session(HostId self, const Stretch& stretch, const Warn& warn)
@@ -48,7 +45,7 @@ Session::Session(HostId self, const Stretch& stretch, const Warn& warn)
                   .first = stretch.first,
                   .clock = stretch.clock,
                   .mailbox = mailbox_,
-                  .spins = has_idle_cores(stretch.topology)}),
+                  .spins = has_idle_cores(processes_here(stretch.topology))}),
       supervision_({.transport = transport_,
                     .gates = gates_,
                     .chunks = stretch.chunks,

@@ -4,11 +4,15 @@
 #include <fmt/ranges.h>
 #include <mpi.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <utility>
 
 #include "base/check.h"
+#include "base/median.h"
+#include "runtime/clock.h"
+#include "runtime/interfaces.h"
 #include "runtime/mpi/launch.h"
 #include "runtime/mpi/mpi_requests.h"
 #include "runtime/mpi/mpi_tags.h"
@@ -92,6 +96,15 @@ class JoinedWorld final : public MpiWorld {
     });
   }
 
+  LinkCost measure_link() override {
+    constexpr std::size_t kLong = 2 << 20;
+    const double startup = slowest(median_of(times_of_turns(0, 20)));
+    const double passage = slowest(median_of(times_of_turns(kLong, 8)));
+    return {.startup = from_ns(startup),
+            .ns_per_byte = std::max(passage - startup, 1.0) / kLong,
+            .reduce_ns_per_byte = kSharedMemory.reduce_ns_per_byte};
+  }
+
   void abort(int code) override {
     MPI_Abort(MPI_COMM_WORLD, code);
     std::_Exit(code);
@@ -106,6 +119,33 @@ class JoinedWorld final : public MpiWorld {
       }
     }
     return missing;
+  }
+
+  // Nanoseconds of each turn in which a rank sends to the next one and receives from the one
+  // before. The first, which may find a token bucket full or a connection slow to start, is left
+  // out.
+  std::vector<double> times_of_turns(std::size_t bytes, int count) {
+    std::vector<std::byte> out(bytes);
+    std::vector<std::byte> in(bytes);
+    const auto length = static_cast<int>(bytes);
+    const int next = (rank_ + 1) % size_;
+    const int previous = (rank_ + size_ - 1) % size_;
+    const Clock clock;
+    std::vector<double> times;
+    for (int turn = 0; turn <= count; ++turn) {
+      const Time begin = clock.now();
+      MPI_Sendrecv(out.data(), length, MPI_BYTE, next, kMeetTag, in.data(), length, MPI_BYTE,
+                   previous, kMeetTag, comm_, MPI_STATUS_IGNORE);
+      if (turn > 0) {
+        times.push_back(to_us(clock.now() - begin) * 1e3);
+      }
+    }
+    return times;
+  }
+
+  double slowest(double own) {
+    MPI_Allreduce(MPI_IN_PLACE, &own, 1, MPI_DOUBLE, MPI_MAX, comm_);
+    return own;
   }
 
   // Returns when all have begun to receive it.
@@ -155,16 +195,29 @@ class JoinedWorld final : public MpiWorld {
   int size_ = 1;
 };
 
+double fastest_interface_gbps() {
+  double fastest = 0;
+  for (const Interface& interface : interfaces()) {
+    fastest = std::max(fastest, interface.gbps.value_or(0));
+  }
+  return fastest;
+}
+
 // How Open MPI carries a large message over TCP. It would put it into the socket as one piece, and
 // everything else between the two processes would wait behind it, also the permission to send what
 // is urgent: so a piece is no longer than a slice. And it would send the first 192 KB by way of
-// buffers, which costs copies and further messages: so all goes from memory to memory. Other MPIs
-// do not know these names; who has set one keeps the value.
-void tune_large_messages() {
-  setenv("OMPI_MCA_btl_tcp_rdma_pipeline_frag_size", "262144", 0);
+// buffers, which costs copies and further messages: so all goes from memory to memory. Where cores
+// are idle, one of them empties the sockets while another fills them. Other MPIs do not know these
+// names; who has set one keeps the value.
+void tune_large_messages(const Launch& launch) {
+  const std::string piece = std::to_string(piece_bytes(fastest_interface_gbps()));
+  setenv("OMPI_MCA_btl_tcp_rdma_pipeline_frag_size", piece.c_str(), 0);
   setenv("OMPI_MCA_btl_tcp_rdma_pipeline_send_length", "4096", 0);
   setenv("OMPI_MCA_btl_tcp_rndv_eager_limit", "4096", 0);
   setenv("OMPI_MCA_btl_tcp_min_rdma_pipeline_size", "8192", 0);
+  if (launch.size_here && launch.size_here != launch.size && has_idle_cores(*launch.size_here)) {
+    setenv("OMPI_MCA_btl_tcp_progress_thread", "1", 0);
+  }
 }
 
 }  // namespace
@@ -179,7 +232,7 @@ Result<std::unique_ptr<MpiWorld>> join_mpi(Warn warn) {
                       "reach the launcher",
                       rank_on_host(launch->rank)));
     });
-    tune_large_messages();
+    tune_large_messages(*launch);
     int provided = MPI_THREAD_SINGLE;
     MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided);
     if (provided < MPI_THREAD_FUNNELED) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "model/job.h"
 
 namespace sluice {
 
@@ -27,6 +28,10 @@ class MpiWorld {
   // Returns when this process and every other one have heard of each other. What MPI does among all
   // of them waits in silence where two do not reach each other; after this it need not.
   virtual void meet() = 0;
+
+  // What a message costs between neighbours in rank while all send and receive at a time, the
+  // slowest of them; the same for all. Adding is not measured. Only after meet().
+  virtual LinkCost measure_link() = 0;
 
   // Ends all processes of the job, this one too. Say why before.
   virtual void abort(int code) = 0;

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <thread>
 
 namespace sluice {
 namespace {
@@ -25,6 +26,7 @@ TEST(LaunchTest, KnowsTheLaunchers) {
   ASSERT_TRUE(open_mpi);
   EXPECT_EQ(open_mpi->rank, 3U);
   EXPECT_EQ(open_mpi->size, 4U);
+  EXPECT_FALSE(open_mpi->size_here);
   const auto mpich = launch_in({{"PMI_RANK", "1"}, {"PMI_SIZE", "2"}});
   ASSERT_TRUE(mpich);
   EXPECT_EQ(mpich->size, 2U);
@@ -33,6 +35,19 @@ TEST(LaunchTest, KnowsTheLaunchers) {
   ASSERT_TRUE(srun);
   EXPECT_EQ(srun->rank, 5U);
   EXPECT_EQ(srun->size, 8U);
+}
+
+TEST(LaunchTest, CountsTheProcessesOfThisMachine) {
+  const auto launch = launch_in({{"OMPI_COMM_WORLD_RANK", "3"},
+                                 {"OMPI_COMM_WORLD_SIZE", "8"},
+                                 {"OMPI_COMM_WORLD_LOCAL_SIZE", "2"}});
+  ASSERT_TRUE(launch);
+  EXPECT_EQ(launch->size_here, 2U);
+}
+
+TEST(LaunchTest, ManyProcessesLeaveNoCoreIdle) {
+  EXPECT_TRUE(has_idle_cores(0));
+  EXPECT_FALSE(has_idle_cores(std::thread::hardware_concurrency()));
 }
 
 TEST(LaunchTest, TellsTheScriptOfAnAllocationFromItsTasks) {

@@ -1,0 +1,66 @@
+#include "algorithms/suit.h"
+
+#include <gtest/gtest.h>
+
+#include "algorithms/presets.h"
+
+namespace sluice {
+namespace {
+
+Strategy usual() { return find_preset("p3")->strategy; }
+
+Strategy suited(const Topology& topology, double gbps, const ChosenSizes& chosen = {}) {
+  Job job;
+  job.topology = topology;
+  job.link.ns_per_byte = 8 / gbps;
+  job.strategy = usual();
+  suit_to_network(job, chosen);
+  return job.strategy;
+}
+
+const Topology kApart(4, 1, 0);
+const Topology kTogether(4, 1, 0, 4);
+
+TEST(SuitTest, HopsAreLongerAmongProcessesOfOneMachine) {
+  const Strategy strategy = suited(kTogether, 80);
+  EXPECT_GT(strategy.segment_params, usual().segment_params);
+  EXPECT_GE(strategy.peer_credit, 4 * strategy.segment_params * kFloatBytes)
+      << "several hops are under way at a time";
+}
+
+TEST(SuitTest, HopsStayShortBetweenMachines) {
+  for (const Topology& topology : {kApart, Topology(4, 1, 0, 2)}) {
+    const Strategy strategy = suited(topology, 1);
+    EXPECT_EQ(strategy.segment_params, usual().segment_params);
+    EXPECT_EQ(strategy.peer_credit, usual().peer_credit);
+  }
+}
+
+TEST(SuitTest, SlicesGrowWithTheRate) {
+  EXPECT_LE(suited(kApart, 1).slice_params * kFloatBytes, 64 << 10) << "less than Open MPI's limit";
+  EXPECT_EQ(suited(kApart, 5).slice_params, usual().slice_params);
+  EXPECT_GT(suited(kApart, 25).slice_params, usual().slice_params);
+}
+
+TEST(SuitTest, CreditsHoldASliceForEachPeer) {
+  for (const double gbps : {0.1, 1.0, 10.0, 25.0, 100.0}) {
+    const Strategy strategy = suited(kApart, gbps);
+    EXPECT_GE(strategy.peer_credit, strategy.slice_params * kFloatBytes) << gbps;
+    EXPECT_GE(strategy.credit, 3 * strategy.peer_credit) << gbps;
+  }
+}
+
+TEST(SuitTest, WhatTheUserChoseStays) {
+  for (const Topology& topology : {kApart, kTogether}) {
+    for (const double gbps : {1.0, 25.0}) {
+      const Strategy strategy = suited(topology, gbps, {true, true, true, true});
+      EXPECT_EQ(strategy.slice_params, usual().slice_params);
+      EXPECT_EQ(strategy.credit, usual().credit);
+      EXPECT_EQ(strategy.peer_credit, usual().peer_credit);
+      EXPECT_EQ(strategy.segment_params, usual().segment_params);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace sluice
