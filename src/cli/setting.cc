@@ -77,7 +77,7 @@ void for_each_value(Visit visit) {
       [](auto& s) -> auto& { return s.peer_credit; });
   visit(
       "segment", count,
-      "parameters of each rank in a segment; an all-reduce sums longer pieces in segments",
+      "parameters in a hop of an all-reduce, at most; longer pieces are summed in segments",
       [](auto& s) -> auto& { return s.segment_params; });
   visit(
       "local-aggregation", Form::on_or_off(),

@@ -16,6 +16,18 @@ bool adds_to_what_it_sends(const Round& round) {
   return round.receive.has_value() && overlap(round.send->range, round.receive->range);
 }
 
+// Into how many parts of equal length a segment falls so that the longest hop carries one.
+std::int64_t parts_of_segment(Collective collective, std::size_t ranks) {
+  switch (collective) {
+    case Collective::kRing:
+      return static_cast<std::int64_t>(ranks);
+    case Collective::kHalvingDoubling:
+      return 2;
+    default:
+      return 1;
+  }
+}
+
 // What a rank passes on only once it may correct in the next iteration; a second correction, or
 // one that another rank makes too, would count twice.
 bool sends_first(const Plan& plan, std::size_t round) {
@@ -46,8 +58,8 @@ CollectiveRunner::CollectiveRunner(const Strategy& strategy, std::vector<Collect
 
 std::size_t CollectiveRunner::segments_of(ChunkId chunk) const {
   const std::int64_t params = (*chunks_)[chunk].range.size();
-  const auto ranks = static_cast<std::int64_t>(party_.size());
-  const std::int64_t most = strategy_.sparse() ? params : strategy_.segment_params * ranks;
+  const std::int64_t parts = parts_of_segment(collectives_[chunk.index()], party_.size());
+  const std::int64_t most = strategy_.sparse() ? params : strategy_.segment_params * parts;
   return static_cast<std::size_t>((params + most - 1) / most);
 }
 

@@ -142,7 +142,7 @@ struct Strategy {
   bool error_feedback = false;  // truncate16, quantise8: what the code loses goes into the next
   DeepGradientOptions dgc;
 
-  // What each rank has of a segment, and longer chunks are summed in segments.
+  // What a hop of an all-reduce carries at most; longer chunks are summed in segments.
   std::int64_t segment_params = kAnnouncedParams;
   std::optional<Collective> collective;  // none: the cheapest for each chunk
   Iteration staleness = 3;               // ssp: how far a worker may be ahead of the slowest
