@@ -70,7 +70,12 @@ bool has_idle_cores(std::size_t processes) {
   return std::thread::hardware_concurrency() >= kBusy * processes;
 }
 
-std::int64_t piece_bytes(double gbps) { return gbps > kFastGbps ? 1 << 20 : 256 << 10; }
+std::int64_t piece_bytes(std::optional<double> gbps) {
+  if (gbps && *gbps < kSlowGbps) {
+    return 64 << 10;
+  }
+  return gbps && *gbps > kFastGbps ? 1 << 20 : 256 << 10;
+}
 
 std::string host_name() {
   std::array<char, 256> name{};

@@ -28,9 +28,9 @@ std::optional<Launch> find_launch();
 // arithmetic, one for MPI, and one for the kernel's part of the network.
 bool has_idle_cores(std::size_t processes);
 
-// What waits behind a piece of a message in a socket waits for about as long as behind a usual
-// slice at 1 Gb/s; but each piece has a price.
-std::int64_t piece_bytes(double gbps);
+// How long the pieces are in which a long message goes into a socket: what else is to go there
+// waits behind a piece, but each has a price. The rate of the link may not be known.
+std::int64_t piece_bytes(std::optional<double> gbps);
 
 std::string host_name();
 // "rank 2 on HOST": how this process calls itself.

@@ -207,17 +207,17 @@ class JoinedWorld final : public MpiWorld {
   int size_ = 1;
 };
 
-double fastest_interface_gbps() {
-  double fastest = 0;
+std::optional<double> fastest_interface_gbps() {
+  std::optional<double> fastest;
   for (const Interface& interface : interfaces()) {
-    fastest = std::max(fastest, interface.gbps.value_or(0));
+    fastest = std::max(fastest, interface.gbps);
   }
   return fastest;
 }
 
 // How Open MPI carries a large message over TCP. It would put it into the socket as one piece, and
 // everything else between the two processes would wait behind it, also the permission to send what
-// is urgent: so a piece is no longer than a slice. And it would send the first 192 KB by way of
+// is urgent: so pieces are short. And it would send the first 192 KB by way of
 // buffers, which costs copies and further messages: so all goes from memory to memory. Where cores
 // are idle, one of them empties the sockets while another fills them. Other MPIs do not know these
 // names; who has set one keeps the value.

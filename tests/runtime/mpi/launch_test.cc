@@ -50,6 +50,11 @@ TEST(LaunchTest, ManyProcessesLeaveNoCoreIdle) {
   EXPECT_FALSE(has_idle_cores(std::thread::hardware_concurrency()));
 }
 
+TEST(LaunchTest, PiecesGrowWithTheRate) {
+  EXPECT_LT(piece_bytes(1), piece_bytes(std::nullopt));
+  EXPECT_LT(piece_bytes(std::nullopt), piece_bytes(25));
+}
+
 TEST(LaunchTest, TellsTheScriptOfAnAllocationFromItsTasks) {
   EXPECT_FALSE(launch_in({{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "8"}}));
   EXPECT_FALSE(launch_in({{"SLURM_PROCID", "0"}, {"SLURM_STEP_NUM_TASKS", "1"}}));
