@@ -75,14 +75,16 @@ std::size_t per_machine(MpiWorld& world) {
              : 1;
 }
 
-std::vector<Duration> sum_with_sluice(MpiWorld& world, Bytes bytes,
-                                      std::optional<Collective> collective) {
+Job summing_job(MpiWorld& world) {
   Job job;
-  job.layers = lay_out({"sum"}, {bytes / kFloatBytes});
   job.topology = Topology(world.size(), 1, 0, per_machine(world));
   job.strategy = find_preset("wfbp")->strategy;
-  job.strategy.collective = collective;
   suit_to_world(&world, job, {});
+  return job;
+}
+
+std::vector<Duration> sum_with_sluice(MpiWorld& world, Job job, Bytes bytes) {
+  job.layers = lay_out({"sum"}, {bytes / kFloatBytes});
   const Assembly assembly = assemble(std::move(job));
   std::vector<std::unique_ptr<Learner>> learners;
   learners.push_back(std::make_unique<IdleLearner>(assembly.job.layers));
@@ -154,9 +156,11 @@ Sums sums_of_sluice(const std::string& word) {
 }
 
 int measure(MpiWorld& world, const Sums& sums, const std::vector<Bytes>& sizes) {
+  Job job = summing_job(world);
   for (const Bytes bytes : sizes) {
     for (const auto& [name, collective] : sums) {
-      print(world, name, bytes, sum_with_sluice(world, bytes, collective));
+      job.strategy.collective = collective;
+      print(world, name, bytes, sum_with_sluice(world, job, bytes));
     }
     if (sums.empty()) {
       print(world, "mpi", bytes, sum_with_mpi(world, bytes));

@@ -3,6 +3,7 @@
 #include "base/check.h"
 
 namespace sluice {
+
 Assembly assemble(Job job) {
   check(job.first == 0 || job.strategy.algorithm == Algorithm::kBsp,
         "only where all workers step together does nothing hang over between two iterations");

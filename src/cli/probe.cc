@@ -92,14 +92,17 @@ std::vector<std::int64_t> sizes_for(double gbps) {
   return sizes;
 }
 
-// With every process a host, as train has it.
-std::vector<Timing> timings_of(const Crew& crew, const Clock& clock, Collective collective,
-                               std::span<const std::int64_t> sizes, std::size_t per_machine) {
+// All-reduces of whole models with every process a host, as train has it.
+Job summing_job(const Crew& crew, std::size_t per_machine) {
   Job job;
   job.topology = Topology(crew.world().size(), 1, 0, per_machine);
   job.strategy = find_preset("single")->strategy;
-  job.strategy.collective = collective;
   suit_to_world(&crew.world(), job, {});
+  return job;
+}
+
+std::vector<Timing> timings_of(const Crew& crew, const Clock& clock, const Job& job,
+                               std::span<const std::int64_t> sizes) {
   return allreduce_timings(
       job, sizes, [&](const Assembly& assembly, Iteration last, Observer& observer) {
         train_idle({.crew = crew, .workers = 1, .clock = clock}, assembly, last, observer);
@@ -132,11 +135,13 @@ Measured measure(const Crew& crew, const std::optional<Survey>& survey, std::siz
   cluster.code_ns_per_byte = arithmetic.code_ns_per_byte;
   const Json sizes = Json::parse(
       crew.from_first(Json(sizes_for(cluster.bandwidth_gbps)).dump(), "the sizes of the sums"));
+  Job job = summing_job(crew, per_machine);
   for (const auto& [collective, name] : kCollectiveNames) {
     spdlog::info("measuring all-reduces: {}", name);
-    CollectiveFit fit{.collective = collective,
-                      .points = timings_of(crew, clock, collective,
-                                           sizes.get<std::vector<std::int64_t>>(), per_machine)};
+    job.strategy.collective = collective;
+    CollectiveFit fit{
+        .collective = collective,
+        .points = timings_of(crew, clock, job, sizes.get<std::vector<std::int64_t>>())};
     fit.line = fit_allreduce(fit.points);
     if (survey && collective != Collective::kNative) {
       fit.theory = collective_cost(collective, crew.world().size(), cluster.link());

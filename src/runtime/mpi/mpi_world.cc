@@ -217,10 +217,10 @@ std::optional<double> fastest_interface_gbps() {
 
 // How Open MPI carries a large message over TCP. It would put it into the socket as one piece, and
 // everything else between the two processes would wait behind it, also the permission to send what
-// is urgent: so pieces are short. And it would send the first 192 KB by way of
-// buffers, which costs copies and further messages: so all goes from memory to memory. Where cores
-// are idle, one of them empties the sockets while another fills them. Other MPIs do not know these
-// names; who has set one keeps the value.
+// is urgent: so pieces are short. And it would send the first 192 KB by way of buffers, which costs
+// copies and further messages: so all goes from memory to memory. Where cores are idle, one of them
+// empties the sockets while another fills them. Other MPIs do not know these names; who has set one
+// keeps the value.
 void tune_large_messages(const Launch& launch) {
   const std::string piece = std::to_string(piece_bytes(fastest_interface_gbps()));
   setenv("OMPI_MCA_btl_tcp_rdma_pipeline_frag_size", piece.c_str(), 0);
