@@ -20,6 +20,7 @@
 #include "planner/arithmetic_cost.h"
 #include "planner/network_fit.h"
 #include "report/table.h"
+#include "runtime/mpi/launch.h"
 
 namespace sluice::cli {
 namespace {
@@ -125,6 +126,9 @@ Measured measure(const Crew& crew, const std::optional<Survey>& survey, std::siz
     measured.network = fit_network(*survey);
     cluster.latency = measured.network.latency;
     cluster.bandwidth_gbps = measured.network.gbps;
+    // On faster links the price of an announcement is hardly seen.
+    const bool is_slow = per_machine < crew.world().size() && cluster.bandwidth_gbps < kSlowGbps;
+    cluster.piece_bytes = is_slow ? piece_bytes(cluster.bandwidth_gbps) : 0;
     for (const auto& member : survey->members) {
       measured.hosts.push_back(member->host);
     }

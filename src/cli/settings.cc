@@ -193,6 +193,13 @@ bool Settings::is_chosen(const std::string& key) const {
          (entry.origin.kind == Origin::Kind::kConfig && entry.value != entry.setting.fallback);
 }
 
+ChosenSizes Settings::chosen_sizes() const {
+  return {.slice = is_chosen("slice"),
+          .credit = is_chosen("credit"),
+          .peer_credit = is_chosen("peer-credit"),
+          .segment = is_chosen("segment")};
+}
+
 const Origin& Settings::origin(const std::string& key) const { return at(key).origin; }
 
 Result<void> Settings::refuse(std::initializer_list<const char*> keys,

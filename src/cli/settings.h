@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "algorithms/suit.h"
 #include "base/result.h"
 #include "cli/setting.h"
 
@@ -49,6 +50,8 @@ class Settings {
   Result<void> dictate(const std::string& key, std::int64_t value, const std::string& why);
 
   Strategy strategy() const;
+  // Of the strategy's sizes.
+  ChosenSizes chosen_sizes() const;
   // Every setting by its key.
   Json values() const;
   // Every setting with its origin; a file for --config.

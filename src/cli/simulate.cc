@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "algorithms/presets.h"
+#include "algorithms/suit.h"
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/record.h"
@@ -28,6 +29,10 @@ Result<Job> job_of(const Settings& settings, const Profile& profile, const Clust
   job.strategy = settings.strategy();
   job.server_threads = cluster.server_threads;
   job.link = cluster.link();
+  if (cluster.piece_bytes > 0) {
+    // There the length of a message has a price: the sizes are those with which train would run.
+    suit_to_network(job, settings.chosen_sizes());
+  }
   if (cluster.allreduce.has_value()) {
     if (job.strategy.local_aggregation) {
       return Error(

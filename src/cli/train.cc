@@ -327,11 +327,7 @@ Job job_of(const Settings& settings, const Prepared& prepared, const std::vector
 }
 
 void suit_to_links(const Crew& crew, const Settings& settings, Job& job) {
-  suit_to_world(crew.is_launched() ? &crew.world() : nullptr, job,
-                {.slice = settings.is_chosen("slice"),
-                 .credit = settings.is_chosen("credit"),
-                 .peer_credit = settings.is_chosen("peer-credit"),
-                 .segment = settings.is_chosen("segment")});
+  suit_to_world(crew.is_launched() ? &crew.world() : nullptr, job, settings.chosen_sizes());
   if (crew.speaks() && job.link != kSharedMemory) {
     spdlog::info("links of {:.3g} Gb/s and {:.0f} us", job.link.gbps(), to_us(job.link.startup));
   }

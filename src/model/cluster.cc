@@ -10,7 +10,7 @@ namespace {
 
 // Far above any use, and low enough that node ids and times fit their types.
 constexpr std::int64_t kMostNodes = 1'000'000;
-constexpr std::int64_t kMostHeaderBytes = 1'000'000'000;
+constexpr std::int64_t kMostPieceBytes = 1'000'000'000;
 constexpr double kLongestUs = 3600e6;
 constexpr double kMostNsPerByte = 1e9;
 constexpr double kLeastGbps = 1e-9;
@@ -71,7 +71,9 @@ Result<Cluster> parse_cluster(const std::string& text, const std::string& source
   cluster.server_threads =
       fields.get("server_threads", Form::integer(1, kMostNodes), cluster.server_threads);
   cluster.header_bytes =
-      fields.get("header_bytes", Form::integer(0, kMostHeaderBytes), cluster.header_bytes);
+      fields.get("header_bytes", Form::integer(0, kMostPieceBytes), cluster.header_bytes);
+  cluster.piece_bytes =
+      fields.get("piece_bytes", Form::integer(0, kMostPieceBytes), cluster.piece_bytes);
   cluster.sync = from_us(fields.get<double>("sync_us", time, to_us(cluster.sync)));
   if (const auto done = fields.done(); !done) {
     return done.error();
@@ -100,9 +102,10 @@ std::string to_toml(const Cluster& cluster) {
   }
   toml += fmt::format(
       "latency_us = {}\nreduce_ns_per_byte = {}\nupdate_ns_per_byte = {}\ncode_ns_per_byte = {}\n"
-      "server_threads = {}\nheader_bytes = {}\nsync_us = {}\n",
+      "server_threads = {}\nheader_bytes = {}\npiece_bytes = {}\nsync_us = {}\n",
       to_us(cluster.latency), cluster.reduce_ns_per_byte, cluster.update_ns_per_byte,
-      cluster.code_ns_per_byte, cluster.server_threads, cluster.header_bytes, to_us(cluster.sync));
+      cluster.code_ns_per_byte, cluster.server_threads, cluster.header_bytes, cluster.piece_bytes,
+      to_us(cluster.sync));
   return toml + (cluster.allreduce ? to_toml(*cluster.allreduce) : "");
 }
 

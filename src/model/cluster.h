@@ -30,10 +30,13 @@ struct Cluster {
   double code_ns_per_byte = 0.1;  // of the floats that a codec packs or unpacks
   int server_threads = 1;
   Bytes header_bytes = 64;
+  // A longer message is announced, asked for, and goes in such pieces; 0: each goes whole, at once.
+  Bytes piece_bytes = 0;
   Duration sync{0};                        // fixed cost of one synchronisation of a chunk
   std::optional<AllReduceCost> allreduce;  // replaces the network if present
 
   Duration wire_time(Bytes bytes) const;
+  bool announces(Bytes payload) const { return piece_bytes > 0 && payload > piece_bytes; }
   LinkCost link() const { return {latency, 8.0 / bandwidth_gbps, reduce_ns_per_byte}; }
 };
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <deque>
+#include <optional>
+#include <utility>
 
 #include "base/check.h"
 #include "base/slots.h"
@@ -36,20 +38,29 @@ class Simulator final : public Effects {
     Kind kind;
     std::uint32_t index;
   };
+  // A message on its way. One that is announced goes there as an announcement, comes back as a
+  // request, and goes again with its data.
   struct Transit {
+    enum class Leg : std::uint8_t { kAnnouncement, kRequest, kData };
     Message message;
     Payload payload;
-    Time begin{0};  // of the leg that is under way
+    Leg leg = Leg::kData;
+    Bytes left{0};  // of the data, has not begun to leave
+    Time egress_begin{0};
+    Time ingress_begin{0};
   };
   struct Doing {
     Work work;
     Time begin;
   };
   struct Interface {
-    std::deque<std::uint32_t> queue;  // slots of what waits behind the one that leaves
+    std::deque<std::uint32_t> queue;  // slots of what waits behind the piece that leaves
     bool busy = false;
-    Message leaving;
-    Time since{0};
+    struct Ending {
+      Message message;
+      Time begin;
+    };
+    std::optional<Ending> ending;  // the message whose last piece leaves
   };
   struct Pace {
     Time since{0};  // when the step under way, or the wait for it, began
@@ -60,9 +71,10 @@ class Simulator final : public Effects {
   void deliver_event(HostId host, const Event& event);
   void try_compute(NodeId worker);
   void on_computed(NodeId worker);
-  void begin_egress(HostId host);
+  void pump_egress(HostId host);
   void on_egress_free(HostId host);
   void on_delivered(std::uint32_t slot);
+  void on_negotiated(std::uint32_t slot);
   void on_work_done(std::uint32_t slot);
   void on_channel_free();
   void pump_channel();
@@ -204,7 +216,8 @@ void Simulator::send(const Message& message, Payload payload) {
     return pump_channel();
   }
   // What is under way must not change when the sender goes on.
-  const auto slot = transits_.put({message, Numbers::snapshot(payload), now_});
+  const auto slot = transits_.put(
+      {.message = message, .payload = Numbers::snapshot(payload), .left = message.payload_bytes});
   const HostId from = host_of(message.from);
   if (from == host_of(message.to)) {
     due_.ready_at(now_, {Due::Kind::kDeliver, slot});
@@ -212,57 +225,94 @@ void Simulator::send(const Message& message, Payload payload) {
   }
   ++result_.messages;
   result_.bytes += message.payload_bytes + setup_.cluster.header_bytes;
-  Interface& interface = interfaces_[from.index()];
-  interface.queue.push_back(slot);
-  if (!interface.busy) {
-    begin_egress(from);
+  if (setup_.cluster.announces(message.payload_bytes)) {
+    transits_[slot].leg = Transit::Leg::kAnnouncement;
   }
+  interfaces_[from.index()].queue.push_back(slot);
+  pump_egress(from);
 }
 
-void Simulator::begin_egress(HostId host) {
+void Simulator::pump_egress(HostId host) {
   Interface& interface = interfaces_[host.index()];
+  if (interface.busy || interface.queue.empty()) {
+    return;
+  }
   const std::uint32_t slot = interface.queue.front();
   interface.queue.pop_front();
+  Transit& transit = transits_[slot];
+  const bool is_data = transit.leg == Transit::Leg::kData;
+  const bool is_first = transit.left == transit.message.payload_bytes;
+  const Bytes piece = !is_data                                 ? 0
+                      : setup_.cluster.announces(transit.left) ? setup_.cluster.piece_bytes
+                                                               : transit.left;
+  const NodeId to =
+      transit.leg == Transit::Leg::kRequest ? transit.message.from : transit.message.to;
+  const auto flight = network_.begin(host, host_of(to), piece, now_);
+  if (is_first) {
+    transit.egress_begin = now_;
+    transit.ingress_begin = flight.ingress_begin;
+  }
+  transit.left -= piece;
   interface.busy = true;
-  interface.leaving = transits_[slot].message;
-  interface.since = now_;
-  const auto flight =
-      network_.begin(host, host_of(interface.leaving.to), interface.leaving.payload_bytes, now_);
-  transits_[slot].begin = flight.ingress_begin;
   due_.free_at(flight.egress_end,
                {Due::Kind::kEgressFree, static_cast<std::uint32_t>(host.index())});
+  if (is_data && transit.left > 0) {
+    interface.queue.push_back(slot);
+    return;
+  }
   due_.ready_at(flight.ingress_end, {Due::Kind::kDeliver, slot});
+  if (is_data) {
+    interface.ending = {transit.message, transit.egress_begin};
+  }
 }
 
 void Simulator::on_egress_free(HostId host) {
   Interface& interface = interfaces_[host.index()];
   interface.busy = false;
-  const Message message = interface.leaving;
-  if (setup_.observer != nullptr) {
-    setup_.observer->sent(message, interface.since, now_);
+  if (const auto ended = std::exchange(interface.ending, std::nullopt)) {
+    if (setup_.observer != nullptr) {
+      setup_.observer->sent(ended->message, ended->begin, now_);
+    }
+    deliver_event(host, Sent{ended->message});
+    if (ended->message.wants_return) {
+      deliver_event(host, Returned{ended->message});
+    }
   }
-  deliver_event(host, Sent{message});
-  if (message.wants_return) {
-    deliver_event(host, Returned{message});
-  }
-  if (!interface.busy && !interface.queue.empty()) {
-    begin_egress(host);
-  }
+  pump_egress(host);
 }
 
 void Simulator::on_delivered(std::uint32_t slot) {
+  if (transits_[slot].leg != Transit::Leg::kData) {
+    return on_negotiated(slot);
+  }
   Transit transit = transits_.take(slot);
   const Message& message = transit.message;
   const HostId host = host_of(message.to);
   const bool local = host_of(message.from) == host;
   if (!local && setup_.observer != nullptr) {
-    setup_.observer->received(message, transit.begin, now_);
+    setup_.observer->received(message, transit.ingress_begin, now_);
   }
   numbers_.land(message.to, setup_.hosts[host.index()]->landing(message), transit.payload);
   deliver_event(host, Received{message, std::move(transit.payload)});
   if (local && message.wants_return) {
     deliver_event(host, Returned{message});
   }
+}
+
+// The request does not wait behind data: of what the receiver sends to that host little is ever in
+// front of it. The data joins the queue.
+void Simulator::on_negotiated(std::uint32_t slot) {
+  Transit& transit = transits_[slot];
+  if (transit.leg == Transit::Leg::kAnnouncement) {
+    transit.leg = Transit::Leg::kRequest;
+    const HostId receiver = host_of(transit.message.to);
+    interfaces_[receiver.index()].queue.push_front(slot);
+    return pump_egress(receiver);
+  }
+  transit.leg = Transit::Leg::kData;
+  const HostId sender = host_of(transit.message.from);
+  interfaces_[sender.index()].queue.push_back(slot);
+  pump_egress(sender);
 }
 
 // ---- arithmetic ---------------------------------------------------------------------------------

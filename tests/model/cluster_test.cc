@@ -31,6 +31,7 @@ TEST(ClusterTest, HasTheDefaultsOfTheFormat) {
   EXPECT_EQ(cluster->update_ns_per_byte, 0.1);
   EXPECT_EQ(cluster->server_threads, 1);
   EXPECT_EQ(cluster->header_bytes, 64);
+  EXPECT_EQ(cluster->piece_bytes, 0);
   EXPECT_EQ(cluster->sync, Duration(0));
   EXPECT_FALSE(cluster->allreduce.has_value());
 }
@@ -39,7 +40,7 @@ TEST(ClusterTest, ReadsEveryKey) {
   const auto cluster = parse_cluster(
       "hosts = 2\nbandwidth_gbps = 1.5\nworkers_per_host = 3\nservers = 5\nlatency_us = 7\n"
       "reduce_ns_per_byte = 0\nupdate_ns_per_byte = 0.25\nserver_threads = 8\nheader_bytes = 0\n"
-      "sync_us = 1.5\n[allreduce]\nstartup_us = 2\nns_per_byte = 0.5\n",
+      "piece_bytes = 65536\nsync_us = 1.5\n[allreduce]\nstartup_us = 2\nns_per_byte = 0.5\n",
       "c.toml");
   ASSERT_TRUE(cluster);
   EXPECT_EQ(cluster->topology.workers(), 6U);
@@ -51,6 +52,7 @@ TEST(ClusterTest, ReadsEveryKey) {
   EXPECT_EQ(cluster->update_ns_per_byte, 0.25);
   EXPECT_EQ(cluster->server_threads, 8);
   EXPECT_EQ(cluster->header_bytes, 0);
+  EXPECT_EQ(cluster->piece_bytes, 65536);
   EXPECT_EQ(cluster->sync, from_us(1.5));
   ASSERT_TRUE(cluster->allreduce.has_value());
   EXPECT_EQ(cluster->allreduce->startup, from_us(2));
@@ -100,6 +102,7 @@ TEST(ClusterTest, WrongValuesAreRefused) {
   EXPECT_THAT(with("workers_per_host = 1.5"), HasSubstr("is 1.5, expected an integer"));
   EXPECT_THAT(with("server_threads = 0"), HasSubstr("is 0, expected an integer from 1"));
   EXPECT_THAT(with("header_bytes = -1"), HasSubstr("is -1, expected an integer from 0"));
+  EXPECT_THAT(with("piece_bytes = -1"), HasSubstr("is -1, expected an integer from 0"));
   EXPECT_THAT(with("workers_per_host = 300000"), StartsWith("c.toml: workers_per_host: 4 hosts"));
   EXPECT_THAT(complaint("hosts = 0\nbandwidth_gbps = 1\n"), StartsWith("c.toml: hosts: is 0"));
   EXPECT_THAT(complaint("hosts = 1\nbandwidth_gbps = 0\n"),
@@ -145,6 +148,7 @@ RC_GTEST_PROP(ClusterTest, ComesBackFromItsToml, ()) {
   cluster.code_ns_per_byte = 1e-7 * number(5000);
   cluster.server_threads = static_cast<int>(count(1));
   cluster.header_bytes = *rc::gen::inRange(0, 1000);
+  cluster.piece_bytes = *rc::gen::inRange(0, 1000);
   cluster.sync = from_us(number(5000));
   if (*rc::gen::arbitrary<bool>()) {
     cluster.allreduce = AllReduceCost{from_us(number(50'000)), number(5000)};
@@ -162,6 +166,7 @@ RC_GTEST_PROP(ClusterTest, ComesBackFromItsToml, ()) {
   RC_ASSERT(read->code_ns_per_byte == cluster.code_ns_per_byte);
   RC_ASSERT(read->server_threads == cluster.server_threads);
   RC_ASSERT(read->header_bytes == cluster.header_bytes);
+  RC_ASSERT(read->piece_bytes == cluster.piece_bytes);
   RC_ASSERT(read->sync == cluster.sync);
   RC_ASSERT(read->allreduce.has_value() == cluster.allreduce.has_value());
   if (read->allreduce) {

@@ -114,6 +114,7 @@ RC_GTEST_PROP(SimulationProperties, AlikeInputGivesAlikeOutput, ()) {
 // did not meet before: once on its way to the server and once on its way back.
 RC_GTEST_PROP(SimulationProperties, MoreBandwidthNeverCostsMoreThanTheTripOfASlice, ()) {
   World world = any_world();
+  world.cluster.piece_bytes = 0;
   Strategy strategy = testing::point(Exchange::kBroadcast, Partition::kSlice, Order::kPriority);
   strategy.slice_params = *testing::between(50, 500);
   strategy.credit = 1;

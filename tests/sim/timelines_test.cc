@@ -68,5 +68,64 @@ TEST_F(Figure6, SlicesOfOneParameterTakeSeven) {
   }
 }
 
+// A layer of two and a layer of eight; a unit for each parameter and for the latency.
+class LongMessages : public ::testing::Test, public Observer {
+ protected:
+  LongMessages() {
+    cluster_.topology = Topology(1, 1, 1);
+    cluster_.bandwidth_gbps = 0.032;
+    cluster_.latency = from_us(1);
+    cluster_.header_bytes = 0;
+    cluster_.update_ns_per_byte = 0;
+  }
+
+  void computed(NodeId, LayerId, Iteration, Phase, Time, Time) override {}
+  void waited(NodeId, LayerId, Iteration, Time, Time) override {}
+  void sent(const Message& message, Time begin, Time end) override {
+    if (message.kind == MessageKind::kPush && message.iteration == 1) {
+      leaves_.emplace_back(to_us(begin), to_us(end));
+    }
+  }
+  void received(const Message& message, Time begin, Time end) override {
+    if (message.kind == MessageKind::kPush && message.iteration == 1) {
+      comes_.emplace_back(to_us(begin), to_us(end));
+    }
+  }
+  void worked(const Work&, Time, Time) override {}
+
+  void run() {
+    run_simulated(profile_of({2, 8}, 0, 0), cluster_,
+                  point(Exchange::kBroadcast, Partition::kLayer, Order::kFifo), 1, this);
+  }
+
+  using Spans = std::vector<std::pair<double, double>>;
+  Cluster cluster_;
+  Spans leaves_;
+  Spans comes_;
+};
+
+TEST_F(LongMessages, GoWholeInTheirOrder) {
+  run();
+  EXPECT_EQ(leaves_, (Spans{{0, 8}, {8, 10}}));
+  EXPECT_EQ(comes_, (Spans{{1, 9}, {9, 11}}));
+}
+
+// The long one is announced (until 1) and asked for (until 2), while the short one goes; the data
+// then waits for no one.
+TEST_F(LongMessages, AreAnnouncedAndAskedForWhileShortOnesGo) {
+  cluster_.piece_bytes = 8;
+  run();
+  EXPECT_EQ(leaves_, (Spans{{0, 2}, {2, 10}}));
+  EXPECT_EQ(comes_, (Spans{{1, 3}, {3, 11}}));
+}
+
+// Both have been asked for at 2. The first piece of the longer one leaves at once, so it is first
+// in the queue, and from its second piece on they take turns.
+TEST_F(LongMessages, TakeTurnsPieceByPiece) {
+  cluster_.piece_bytes = 4;
+  run();
+  EXPECT_EQ(leaves_, (Spans{{4, 7}, {2, 12}}));
+}
+
 }  // namespace
 }  // namespace sluice

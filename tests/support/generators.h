@@ -50,6 +50,7 @@ inline World any_world() {
   world.cluster.bandwidth_gbps = *rc::gen::element(0.05, 0.3, 1.0, 4.0, 25.0);
   world.cluster.latency = from_us(static_cast<double>(*between(0, 60)));
   world.cluster.server_threads = static_cast<int>(*between(1, 3));
+  world.cluster.piece_bytes = *rc::gen::element(0, 0, 100, 1000);
   return world;
 }
 
