@@ -3,9 +3,10 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/from_blob.h>
+#include <ATen/record_function.h>
 #include <c10/core/StreamGuard.h>
 
-#include <cmath>
+#include <algorithm>
 #include <utility>
 
 #include "base/check.h"
@@ -32,12 +33,17 @@ at::Tensor pinned(std::int64_t elements) {
   return at::empty({elements}, at::TensorOptions(at::kFloat).pinned_memory(true)).zero_();
 }
 
-// Copies a layer between the flat buffers of host and device, when `stream` comes to it.
-void copy(const at::Tensor& from, const at::Tensor& to, const Range& range, c10::Stream stream) {
+at::Tensor view_in(const at::Tensor& flat, const Range& range) {
+  return flat.narrow(0, range.begin, range.size());
+}
+
+// Copies between host and device, when `stream` comes to it. The gate that watches the forward pass
+// has nothing to see here.
+void copy(const at::Tensor& from, const at::Tensor& to, c10::Stream stream) {
   const at::NoGradGuard no_grad;
+  const at::DisableRecordFunctionGuard unwatched;
   const c10::StreamGuard on(stream);
-  to.narrow(0, range.begin, range.size())
-      .copy_(from.narrow(0, range.begin, range.size()), /*non_blocking=*/true);
+  to.copy_(from, /*non_blocking=*/true);
 }
 
 c10::Event new_event(c10::DeviceType device) {
@@ -50,9 +56,7 @@ DeviceCopies::Trail::Trail(c10::DeviceType device)
     : reached(new_event(device)),
       in_begin(new_event(device)),
       in_end(new_event(device)),
-      begun(new_event(device)),
       ready(new_event(device)),
-      out_begin(new_event(device)),
       out_end(new_event(device)) {}
 
 DeviceCopies::DeviceCopies(FlatParameters& flat, const std::vector<Layer>& layers,
@@ -70,7 +74,9 @@ DeviceCopies::DeviceCopies(FlatParameters& flat, const std::vector<Layer>& layer
       gradients_(own_gradients_),
       forward_end_(new_event(device_.type())) {
   check(sleeper_ != nullptr, "who waits for a device has a way to sleep");
-  for (std::size_t l = 0; l < layers_.size(); ++l) {
+  for (const Layer& layer : layers_) {
+    views_.push_back({view_in(parameters_, layer.range), view_in(flat.values(), layer.range),
+                      view_in(flat.gradients(), layer.range)});
     trails_.emplace_back(device_.type());
   }
 }
@@ -102,11 +108,11 @@ bool DeviceCopies::before_layer(LayerId layer) {
   Trail& trail = trails_[layer.index()];
   trail.reached.record(compute_);
   const bool at_once = hooks_->before_layer(layer);
+  const Views& views = views_[layer.index()];
   trail.in_begin.record(in_);
-  copy(parameters_, flat_.values(), layers_[layer.index()].range, in_);
+  copy(views.host_parameters, views.parameters, in_);
   trail.in_end.record(in_);
   trail.in_end.block(compute_);
-  trail.begun.record(compute_);
   forward_order_.push_back(layer);
   return at_once;
 }
@@ -121,8 +127,7 @@ void DeviceCopies::gradient_ready(LayerId layer) {
   // Autograd calls from a thread of its own, where the stream of the pass is the current one.
   trail.ready.record(streams_.getStream(device_));
   trail.ready.block(out_);
-  trail.out_begin.record(out_);
-  copy(flat_.gradients(), gradients_, layers_[layer.index()].range, out_);
+  copy(views_[layer.index()].gradients, view_in(gradients_, layers_[layer.index()].range), out_);
   trail.out_end.record(out_);
   backward_order_.push_back(layer);
   on_the_way_.push_back(layer);
@@ -146,39 +151,38 @@ void DeviceCopies::end_step() {
   }
 }
 
+// Times are told as how long before `now` they were: the earlier, the larger.
 void DeviceCopies::report_times() {
   using Task = DeviceSpan::Task;
   std::vector<DeviceSpan> spans;
   const c10::Event& now = trails_[backward_order_.back().index()].out_end;
-  const auto note = [&](LayerId layer, Task task, const c10::Event& begin, const c10::Event& end) {
-    spans.push_back({layer, task, between(begin, now), between(end, now)});
-  };
-  for (const LayerId layer : forward_order_) {
+  Duration forward_end = between(forward_end_, now);
+  for (std::size_t i = forward_order_.size(); i-- > 0;) {
+    const LayerId layer = forward_order_[i];
     const Trail& trail = trails_[layer.index()];
-    note(layer, Task::kCopyIn, trail.in_begin, trail.in_end);
-    note(layer, Task::kCopyOut, trail.out_begin, trail.out_end);
-  }
-  for (std::size_t i = 0; i < forward_order_.size(); ++i) {
-    const Trail& trail = trails_[forward_order_[i].index()];
-    const bool last = i + 1 == forward_order_.size();
-    if (between(trail.reached, trail.begun) >= kShortestWait) {
-      note(forward_order_[i], Task::kWait, trail.reached, trail.begun);
+    const Duration reached = between(trail.reached, now);
+    const Duration in_end = between(trail.in_end, now);
+    const Duration begun = std::min(reached, in_end);
+    spans.push_back({layer, Task::kCopyIn, between(trail.in_begin, now), in_end});
+    spans.push_back({layer, Task::kForward, begun, std::exchange(forward_end, reached)});
+    if (reached - begun >= kShortestWait) {
+      spans.push_back({layer, Task::kWait, reached, begun});
     }
-    note(forward_order_[i], Task::kForward, trail.begun,
-         last ? forward_end_ : trails_[forward_order_[i + 1].index()].reached);
   }
-  const c10::Event* since = &forward_end_;
+  std::reverse(spans.begin(), spans.end());
+  Duration since = between(forward_end_, now);
+  Duration left = since;
   for (const LayerId layer : backward_order_) {
-    const c10::Event& ready = trails_[layer.index()].ready;
-    note(layer, Task::kBackward, *since, ready);
-    since = &ready;
+    const Duration ready = between(trails_[layer.index()].ready, now);
+    const Duration out_end = between(trails_[layer.index()].out_end, now);
+    spans.push_back({layer, Task::kBackward, std::exchange(since, ready), ready});
+    spans.push_back({layer, Task::kCopyOut, std::min(ready, left), out_end});
+    left = out_end;
   }
   hooks_->device_done(spans);
 }
 
-void DeviceCopies::bring_all() {
-  copy(parameters_, flat_.values(), {0, parameters_.numel()}, compute_);
-}
+void DeviceCopies::bring_all() { copy(parameters_, flat_.values(), compute_); }
 
 bool DeviceCopies::has_times() { return TellsTime<c10::Event>; }
 

@@ -47,17 +47,22 @@ class DeviceCopies final : public StepHooks {
   static bool has_times();
 
  private:
-  // A layer in one step.
+  // A layer in one step. The pass begins with it when it has reached it and the parameters are in;
+  // its gradient begins to leave when it is final and the one before has left.
   struct Trail {
     explicit Trail(c10::DeviceType device);
 
     c10::Event reached;  // by the forward pass
     c10::Event in_begin;
     c10::Event in_end;
-    c10::Event begun;  // parameters are there
     c10::Event ready;  // the gradient is final
-    c10::Event out_begin;
     c10::Event out_end;
+  };
+  // What a layer has in the flat buffers that stay.
+  struct Views {
+    at::Tensor host_parameters;
+    at::Tensor parameters;
+    at::Tensor gradients;
   };
 
   bool before_layer(LayerId layer) override;
@@ -78,6 +83,7 @@ class DeviceCopies final : public StepHooks {
   at::Tensor parameters_;
   at::Tensor own_gradients_;
   at::Tensor gradients_;  // where they go now
+  std::vector<Views> views_;
   std::vector<Trail> trails_;
   c10::Event forward_end_;
   std::vector<LayerId> forward_order_;   // of this step
