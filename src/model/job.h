@@ -20,8 +20,8 @@ struct LinkCost {
 
 // On slower links what is asked for waits behind what is under way, longer than it takes itself;
 // faster ones pass a usual slice in less time than the processors at their ends need for a message.
-inline constexpr double kSlowGbps = 3;
-inline constexpr double kFastGbps = 8;
+inline constexpr double kSlowGbps = 5;
+inline constexpr double kFastGbps = 11;
 
 // A guess for hosts that share one memory.
 inline const LinkCost kSharedMemory{from_us(20), 0.1, 0.1};
