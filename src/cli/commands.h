@@ -19,7 +19,4 @@ int profile(const Settings& settings);
 // The command is what stands behind "--".
 int lab(const Settings& settings, const std::vector<std::string>& command);
 
-// What mpirun starts to reach a host of a lab; not for users.
-int lab_agent(const std::vector<std::string>& words);
-
 }  // namespace sluice::cli

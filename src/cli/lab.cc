@@ -75,6 +75,4 @@ int lab(const Settings& settings, const std::vector<std::string>& command) {
   return outcome->exit_code;
 }
 
-int lab_agent(const std::vector<std::string>& words) { return failed(lab::run_on_host(words)); }
-
 }  // namespace sluice::cli

@@ -134,9 +134,6 @@ int run(const Entry& command, const CLI::App& app, const Words& behind) {
 }
 
 int run(Words words) {
-  if (!words.empty() && words.front() == "lab-agent") {
-    return lab_agent({words.begin() + 1, words.end()});
-  }
   const auto dashes = std::ranges::find(words, "--");
   const Words behind(dashes == words.end() ? dashes : dashes + 1, words.end());
   words.erase(dashes, words.end());

@@ -49,16 +49,7 @@ Result<void> all_of(First first, Rest... rest) {
 
 fs::path program() { return fs::read_symlink("/proc/self/exe"); }
 
-// An empty shelf with the program on it. The launch agent must have the same path everywhere, and
-// one without blanks.
-Result<void> set_up_shelf() {
-  if (auto mounted = mount_at(kShelf, "tmpfs", "tmpfs", 0); !mounted) {
-    return mounted;
-  }
-  std::error_code failed;
-  fs::create_symlink(program(), fs::path(kShelf) / "sluice", failed);
-  return failed ? Error(std::string(kShelf) + ": " + failed.message()) : Result<void>{};
-}
+Result<void> set_up_shelf() { return mount_at(kShelf, "tmpfs", "tmpfs", 0); }
 
 // `sluice` in the command is this very program.
 void put_program_on_path() {
@@ -76,6 +67,7 @@ Result<void> furnish_head(const Spec& spec) {
                 [] { return mount_at("/proc", "proc", "proc", 0); },
                 set_up_shelf,  //
                 [&] { return write_file(hosts, hosts_file(spec.rates.size())); },
+                [] { return write_file(agent_path(), agent_script()); },
                 [&] { return mount_at("/etc/hosts", hosts.c_str(), nullptr, MS_BIND); },
                 [] { return take_name("head"); });
 }

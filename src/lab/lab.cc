@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <poll.h>
 #include <sched.h>
 #include <sys/wait.h>
@@ -206,6 +205,9 @@ std::vector<std::string> missing() {
     lacks.emplace_back(
         "ip and tc on the PATH (apt-get install iproute2; they may be in /usr/sbin)");
   }
+  if (!on_path("nsenter")) {
+    lacks.emplace_back("nsenter on the PATH (apt-get install util-linux)");
+  }
   if (!on_path("mpirun")) {
     lacks.emplace_back("mpirun on the PATH (apt-get install openmpi-bin)");
   }
@@ -213,16 +215,5 @@ std::vector<std::string> missing() {
 }
 
 Result<Outcome> run(const Spec& spec, std::ostream& samples) { return Owner(spec, samples).run(); }
-
-Error run_on_host(const Words& words) {
-  if (words.size() < 2) {
-    return Error("lab-agent: expected a host and a command; it is for mpirun inside a lab");
-  }
-  if (const auto entered = enter_host(std::string(kShelf) + "/" + words.front()); !entered) {
-    return entered.error().within("lab-agent");
-  }
-  const Words command(words.begin() + 1, words.end());
-  return become({"/bin/sh", "-c", fmt::format("{}", fmt::join(command, " "))});
-}
 
 }  // namespace sluice::lab

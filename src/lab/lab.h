@@ -25,8 +25,4 @@ struct Outcome {
 // or its refusal to end, the lab at once. Nothing of the lab outlives this call, nor this process.
 Result<Outcome> run(const Spec& spec, std::ostream& samples);
 
-// The other end of mpirun's launch agent: runs a command of the head's on a host, as ssh does on
-// another machine. `words` are the host and the command. Returns only if that fails.
-Error run_on_host(const Words& words);
-
 }  // namespace sluice::lab

@@ -134,6 +134,16 @@ std::string hosts_file(std::size_t hosts) {
   return text;
 }
 
+std::string agent_path() { return std::string(kShelf) + "/agent"; }
+
+std::string agent_script() {
+  return fmt::format(
+      "host={0}/$1; shift\n"
+      "exec nsenter --net=$host/net --uts=$host/uts --mount=$host/mnt"
+      " sh -c 'cd \"$0\" 2>/dev/null; eval \"$*\"' \"$PWD\" \"$@\"\n",
+      kShelf);
+}
+
 std::vector<Step> network_steps(const Spec& spec) {
   std::vector<Step> steps;
   const auto on_head = [&](const std::string& text) { steps.push_back({{}, words_of(text)}); };
@@ -168,7 +178,7 @@ Words launch_words(const Spec& spec) {
   }
   const std::vector<std::pair<std::string, std::string>> parameters{
       {"plm", "rsh"},
-      {"plm_rsh_agent", fmt::format("{}/sluice lab-agent", kShelf)},
+      {"plm_rsh_agent", "sh " + agent_path()},
       {"plm_rsh_no_tree_spawn", "1"},
       {"oob_tcp_if_include", kSubnet},
       {"orte_tmpdir_base", kShelf},

@@ -37,9 +37,14 @@ std::string port_name(std::size_t host);
 // What every host and the head have in /etc/hosts.
 std::string hosts_file(std::size_t hosts);
 
-// A memory file system with the program under the name "sluice"; the head and every host have one
-// of their own. The head's also has a folder for each host, with its namespaces.
+// A memory file system; the head and every host have one of their own. The head's has a folder for
+// each host, with its namespaces.
 inline constexpr const char* kShelf = "/dev/shm";
+
+// mpirun's launch agent, on the head's shelf: runs a command on a host in the folder of the caller,
+// as ssh does on another machine. A script, since the program would load LibTorch for every host.
+std::string agent_path();
+std::string agent_script();
 
 struct Step {
   std::optional<std::size_t> host;  // where to run it; absent: on the head
