@@ -14,7 +14,7 @@
 namespace sluice::cli {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 Result<lab::Spec> spec_of(const Settings& settings, const std::vector<std::string>& command) {
   if (command.empty()) {
@@ -32,13 +32,14 @@ Result<lab::Spec> spec_of(const Settings& settings, const std::vector<std::strin
                    static_cast<std::size_t>(settings.integer("workers-per-host")), command};
 }
 
-Json summarise(const lab::Spec& spec, const lab::Outcome& outcome) {
-  Json hosts = Json::array();
+OrderedJson summarise(const lab::Spec& spec, const lab::Outcome& outcome) {
+  OrderedJson hosts = OrderedJson::array();
   for (std::size_t h = 0; h < spec.rates.size(); ++h) {
     const lab::Traffic traffic = h < outcome.traffic.size() ? outcome.traffic[h] : lab::Traffic{};
-    hosts.push_back({{"rate_bits_per_s", spec.rates[h] ? Json(*spec.rates[h]) : Json()},
-                     {"rx_bytes", traffic.rx},
-                     {"tx_bytes", traffic.tx}});
+    hosts.push_back(
+        {{"rate_bits_per_s", spec.rates[h] ? OrderedJson(*spec.rates[h]) : OrderedJson()},
+         {"rx_bytes", traffic.rx},
+         {"tx_bytes", traffic.tx}});
   }
   return {{"command", spec.command},
           {"workers_per_host", spec.workers_per_host},

@@ -15,7 +15,7 @@
 namespace sluice::cli {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 constexpr SurveySpec kQuickLook{.enough = std::chrono::milliseconds(20), .repetitions = 3};
 
@@ -68,16 +68,16 @@ std::string render_pairs(const Survey& survey, const std::vector<Link>& links) {
   return table.render();
 }
 
-Json summarise(const Survey& survey, const std::vector<Link>& links,
-               const std::vector<Finding>& findings) {
-  Json ranks = Json::array();
+OrderedJson summarise(const Survey& survey, const std::vector<Link>& links,
+                      const std::vector<Finding>& findings) {
+  OrderedJson ranks = OrderedJson::array();
   for (const auto& member : survey.members) {
-    ranks.push_back(member ? Json(sluice::to_json(*member)) : Json());
+    ranks.push_back(member ? OrderedJson(sluice::to_json(*member)) : OrderedJson());
   }
-  Json measured = Json::array();
+  OrderedJson measured = OrderedJson::array();
   std::ranges::transform(links, std::back_inserter(measured),
                          [](const Link& link) { return to_json(link); });
-  Json found = Json::array();
+  OrderedJson found = OrderedJson::array();
   for (const Finding& finding : findings) {
     found.push_back({{"kind", name_of(kFindingNames, finding.kind)},
                      {"ranks", finding.ranks},
@@ -134,7 +134,7 @@ void give_up(const Crew& crew) {
   std::abort();
 }
 
-Json to_json(const Link& link) {
+OrderedJson to_json(const Link& link) {
   return {{"from", link.from},
           {"to", link.to},
           {"latency_us", to_us(link.latency)},

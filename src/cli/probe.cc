@@ -25,7 +25,7 @@
 namespace sluice::cli {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 constexpr SurveySpec kCloseLook{.enough = std::chrono::milliseconds(100), .repetitions = 5};
 
@@ -66,12 +66,12 @@ double CollectiveFit::worst_error() const {
 // Every process measures its own; for the first one the median of all.
 ArithmeticCost arithmetic_of(const Crew& crew, const Clock& clock) {
   const ArithmeticCost own = measured_arithmetic([&] { return clock.now(); });
-  const Json self{own.reduce_ns_per_byte, own.update_ns_per_byte, own.code_ns_per_byte};
+  const OrderedJson self{own.reduce_ns_per_byte, own.update_ns_per_byte, own.code_ns_per_byte};
   std::vector<double> reduce;
   std::vector<double> update;
   std::vector<double> code;
   for (const std::string& text : crew.to_first(self.dump(), "the time of its arithmetic")) {
-    const Json costs = Json::parse(text);
+    const OrderedJson costs = OrderedJson::parse(text);
     reduce.push_back(costs.at(0));
     update.push_back(costs.at(1));
     code.push_back(costs.at(2));
@@ -137,8 +137,8 @@ Measured measure(const Crew& crew, const std::optional<Survey>& survey, std::siz
   cluster.reduce_ns_per_byte = arithmetic.reduce_ns_per_byte;
   cluster.update_ns_per_byte = arithmetic.update_ns_per_byte;
   cluster.code_ns_per_byte = arithmetic.code_ns_per_byte;
-  const Json sizes = Json::parse(
-      crew.from_first(Json(sizes_for(cluster.bandwidth_gbps)).dump(), "the sizes of the sums"));
+  const OrderedJson sizes = OrderedJson::parse(crew.from_first(
+      OrderedJson(sizes_for(cluster.bandwidth_gbps)).dump(), "the sizes of the sums"));
   Job job = summing_job(crew, per_machine);
   for (const auto& [collective, name] : kCollectiveNames) {
     spdlog::info("measuring all-reduces: {}", name);
@@ -155,8 +155,8 @@ Measured measure(const Crew& crew, const std::optional<Survey>& survey, std::siz
   return measured;
 }
 
-Json points_beside(const AllReduceCost& line, const std::vector<Timing>& points) {
-  Json rows = Json::array();
+OrderedJson points_beside(const AllReduceCost& line, const std::vector<Timing>& points) {
+  OrderedJson rows = OrderedJson::array();
   for (const Timing& point : points) {
     rows.push_back({{"bytes", point.bytes},
                     {"median_us", to_us(point.median)},
@@ -168,23 +168,24 @@ Json points_beside(const AllReduceCost& line, const std::vector<Timing>& points)
   return rows;
 }
 
-Json summarise(const Measured& measured, const std::string& out) {
+OrderedJson summarise(const Measured& measured, const std::string& out) {
   const Cluster& cluster = measured.cluster;
-  Json links = Json::array();
+  OrderedJson links = OrderedJson::array();
   for (const Link& link : measured.network.links) {
     links.push_back(to_json(link));
   }
-  Json collectives = Json::array();
+  OrderedJson collectives = OrderedJson::array();
   for (const CollectiveFit& fit : measured.collectives) {
     const auto& theory = fit.theory;
-    collectives.push_back({{"collective", fit.name()},
-                           {"startup_us", to_us(fit.line.startup)},
-                           {"ns_per_byte", fit.line.ns_per_byte},
-                           {"mean_error", fit.mean_error()},
-                           {"worst_error", fit.worst_error()},
-                           {"theory_startup_us", theory ? Json(to_us(theory->startup)) : Json()},
-                           {"theory_ns_per_byte", theory ? Json(theory->ns_per_byte) : Json()},
-                           {"points", points_beside(fit.line, fit.points)}});
+    collectives.push_back(
+        {{"collective", fit.name()},
+         {"startup_us", to_us(fit.line.startup)},
+         {"ns_per_byte", fit.line.ns_per_byte},
+         {"mean_error", fit.mean_error()},
+         {"worst_error", fit.worst_error()},
+         {"theory_startup_us", theory ? OrderedJson(to_us(theory->startup)) : OrderedJson()},
+         {"theory_ns_per_byte", theory ? OrderedJson(theory->ns_per_byte) : OrderedJson()},
+         {"points", points_beside(fit.line, fit.points)}});
   }
   return {{"hosts", measured.hosts},
           {"latency_us", to_us(cluster.latency)},
@@ -198,8 +199,8 @@ Json summarise(const Measured& measured, const std::string& out) {
           {"out", out}};
 }
 
-void add_points(Table& table, const std::string& what, const Json& points) {
-  for (const Json& point : points) {
+void add_points(Table& table, const std::string& what, const OrderedJson& points) {
+  for (const OrderedJson& point : points) {
     const auto us = [&](const char* key) {
       return fmt::format("{:.1f}", point[key].get<double>());
     };
@@ -209,7 +210,7 @@ void add_points(Table& table, const std::string& what, const Json& points) {
   }
 }
 
-void print_tables(const Json& summary) {
+void print_tables(const OrderedJson& summary) {
   constexpr auto kRight = Table::Align::kRight;
   Table points({{""},
                 {"bytes", kRight},
@@ -226,7 +227,7 @@ void print_tables(const Json& summary) {
                {"worst", kRight},
                {"a by alpha", kRight},
                {"b by beta, gamma", kRight}});
-  for (const Json& fit : summary["collectives"]) {
+  for (const OrderedJson& fit : summary["collectives"]) {
     const auto number = [&](const char* key) {
       return fit[key].is_null() ? "" : fmt::format("{:.4g}", fit[key].get<double>());
     };
@@ -286,7 +287,7 @@ int probe(const Crew& crew, const Settings& settings) {
   const Measured measured = measure(crew, survey, *ready);
   int code = kOk;
   if (crew.speaks()) {
-    const Json summary = summarise(measured, out);
+    const OrderedJson summary = summarise(measured, out);
     const auto written = write_file(out, file_of(measured, settings.text("allreduce")));
     if (settings.on("json")) {
       print(summary);

@@ -20,7 +20,7 @@
 namespace sluice::cli {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 Result<Job> job_of(const Settings& settings, const Profile& profile, const Cluster& cluster) {
   Job job;
@@ -73,8 +73,9 @@ Merging plan_groups(Job& job, const Profile& profile, const Cluster& cluster) {
 // Simulated before the iterations that are asked for, so that those are of the steady state.
 constexpr Iteration kWarmUp = 4;
 
-Json summarise(const Settings& settings, const Profile& profile, const Cluster& cluster,
-               const Assembly& assembly, const SimulationResult& result, const Record& record) {
+OrderedJson summarise(const Settings& settings, const Profile& profile, const Cluster& cluster,
+                      const Assembly& assembly, const SimulationResult& result,
+                      const Record& record) {
   const Duration iteration = result.iteration_time();
   const auto simulated = static_cast<double>(result.starts.size() - 1);
   const Iteration iterations = settings.integer("iterations");
@@ -88,7 +89,7 @@ Json summarise(const Settings& settings, const Profile& profile, const Cluster& 
   const auto samples =
       static_cast<double>(profile.batch) * static_cast<double>(cluster.topology.workers());
   const Strategy& strategy = assembly.job.strategy;
-  Json summary{
+  OrderedJson summary{
       {"preset", settings.text("preset")},
       {"algorithm", name_of(kAlgorithmNames, strategy.algorithm)},
       {"exchange", name_of(kExchangeNames, strategy.exchange)},
@@ -122,9 +123,9 @@ Json summarise(const Settings& settings, const Profile& profile, const Cluster& 
 // A row an iteration, those of the warm-up included.
 Result<void> write_metrics(const SimulationResult& result, RunFolder& folder) {
   for (std::size_t i = 0; i + 1 < result.starts.size(); ++i) {
-    const Json row{{"iteration", i},
-                   {"start_us", to_us(result.starts[i])},
-                   {"length_us", to_us(result.starts[i + 1] - result.starts[i])}};
+    const OrderedJson row{{"iteration", i},
+                          {"start_us", to_us(result.starts[i])},
+                          {"length_us", to_us(result.starts[i + 1] - result.starts[i])}};
     if (auto written = folder.append_metrics(row); !written) {
       return written;
     }
@@ -132,7 +133,7 @@ Result<void> write_metrics(const SimulationResult& result, RunFolder& folder) {
   return {};
 }
 
-void print_table(const Json& summary, const std::string& folder) {
+void print_simulation(const OrderedJson& summary, const std::string& folder) {
   const auto ms = [&](const char* key) {
     return fmt::format("{:.3f} ms", summary[key].get<double>() / 1000);
   };
@@ -199,7 +200,7 @@ int simulate(const Settings& settings) {
                         .iterations = settings.integer("iterations") + kWarmUp,
                         .channel_order = assembly.job.strategy.order,
                         .observer = kept.observer()});
-  Json summary = summarise(settings, *profile, *cluster, assembly, result, kept);
+  OrderedJson summary = summarise(settings, *profile, *cluster, assembly, result, kept);
   if (merges) {
     merging.groups = groups_of(assembly);
     merging.iteration = result.iteration_time();
@@ -214,7 +215,7 @@ int simulate(const Settings& settings) {
   if (settings.on("json")) {
     print(summary);
   } else {
-    print_table(summary, kept.folder().path());
+    print_simulation(summary, kept.folder().path());
   }
   return kOk;
 }

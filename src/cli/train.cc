@@ -25,7 +25,7 @@
 namespace sluice::cli {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 // "30,60,80" as iterations.
 Result<std::vector<Iteration>> drops_of(const std::string& text, Iteration per_epoch) {
@@ -156,15 +156,15 @@ void prepare_engine(const Crew& crew, const Settings& settings, Prepared& prepar
 
 // The counters of all processes; the first one's record takes up what the others have seen.
 Counters collect(const Crew& crew, const Counters& own, Record& record) {
-  Json counters = Json::array();
+  OrderedJson counters = OrderedJson::array();
   for (const auto counter : kCounters) {
     counters.push_back(own.*counter);
   }
-  const Json self{{"counters", counters}, {"seen", record.report(HostId(crew.rank()))}};
+  const OrderedJson self{{"counters", counters}, {"seen", record.report(HostId(crew.rank()))}};
   const std::vector<std::string> reports = crew.to_first(self.dump(), "the record");
   Counters sum;
   for (std::size_t r = 0; r < reports.size(); ++r) {
-    const Json report = Json::parse(reports[r]);
+    const OrderedJson report = OrderedJson::parse(reports[r]);
     for (std::size_t c = 0; c < kCounters.size(); ++c) {
       sum.*kCounters[c] += report.at("counters").at(c).get<std::int64_t>();
     }
@@ -179,25 +179,26 @@ std::string hash_text(std::span<const float> parameters) {
   return fmt::format("{:016x}", hash_of(std::as_bytes(parameters)));
 }
 
-Json summarise(const Settings& settings, const Prepared& prepared, const Trained& trained,
-               std::span<const float> parameters, const Record& record, const Journal& journal) {
+OrderedJson summarise(const Settings& settings, const Prepared& prepared, const Trained& trained,
+                      std::span<const float> parameters, const Record& record,
+                      const Journal& journal) {
   const Extent& extent = prepared.work.extent;
   const double iteration = to_seconds(journal.steady_iteration());
-  Json workers = Json::array();
+  OrderedJson workers = OrderedJson::array();
   for (std::size_t w = 0; w < extent.workers; ++w) {
     const WorkerTally of_worker = record.tally().worker(w);
     workers.push_back(
         {{"compute_s", to_seconds(of_worker.compute)}, {"waited_s", to_seconds(of_worker.waited)}});
   }
-  Json summary{{"preset", settings.text("preset")},
-               {"model", prepared.work.name},
-               {"parameters", total_params(trained.assembly.job.layers)},
-               {"workers", extent.workers},
-               {"batch", extent.batch},
-               {"iterations", extent.iterations},
-               {"train_s", to_seconds(journal.trained())},
-               {"samples_per_s", extent.samples_per_iteration() / iteration},
-               {"iteration_us", iteration * 1e6}};
+  OrderedJson summary{{"preset", settings.text("preset")},
+                      {"model", prepared.work.name},
+                      {"parameters", total_params(trained.assembly.job.layers)},
+                      {"workers", extent.workers},
+                      {"batch", extent.batch},
+                      {"iterations", extent.iterations},
+                      {"train_s", to_seconds(journal.trained())},
+                      {"samples_per_s", extent.samples_per_iteration() / iteration},
+                      {"iteration_us", iteration * 1e6}};
   if (prepared.work.task) {
     summary["data"] = settings.text("data");
     summary["device"] = prepared.work.task->device;
@@ -234,7 +235,7 @@ Json summarise(const Settings& settings, const Prepared& prepared, const Trained
   return summary;
 }
 
-void print_table(const Json& summary, const std::string& folder) {
+void print_table(const OrderedJson& summary, const std::string& folder) {
   const auto& mechanism = summary["mechanism"];
   const auto count = [&](const char* key) { return mechanism[key].get<std::int64_t>(); };
   Table table({{""}, {"", Table::Align::kRight}});
@@ -270,7 +271,7 @@ void print_table(const Json& summary, const std::string& folder) {
 }
 
 // Writes and prints the results; the exit code.
-int conclude(const Settings& settings, const Json& summary, Learner& judge, Record& record,
+int conclude(const Settings& settings, const OrderedJson& summary, Learner& judge, Record& record,
              const Journal& journal) {
   if (const auto closed = record.close(summary); !closed) {
     return failed(closed.error());
@@ -383,10 +384,12 @@ int train(const Crew& crew, Settings settings) {
                                        .record = record,
                                        .journal = journal ? &*journal : nullptr});
   trained.counters = collect(crew, trained.counters, record);
-  const Json loading = prepared.work.loader ? collect_loading(crew, *prepared.work.loader) : Json();
+  const OrderedJson loading =
+      prepared.work.loader ? collect_loading(crew, *prepared.work.loader) : OrderedJson();
   int code = kOk;
   if (crew.speaks()) {
-    Json summary = summarise(settings, prepared, trained, judge.parameters(), record, *journal);
+    OrderedJson summary =
+        summarise(settings, prepared, trained, judge.parameters(), record, *journal);
     if (!loading.is_null()) {
       summary["loading"] = loading;
     }

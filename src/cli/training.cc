@@ -14,8 +14,6 @@
 namespace sluice::cli {
 namespace {
 
-using Json = nlohmann::json;
-
 // The groups and the interval as text.
 std::string encode(const MergePolicy::Decision& decision) {
   Json groups = Json::array();

@@ -6,20 +6,20 @@
 
 #include "algorithms/assembly.h"
 #include "algorithms/presets.h"
+#include "algorithms/shuffled_runs.h"
 #include "support/shuffled.h"
 #include "support/simulated.h"
 
 namespace sluice {
 namespace {
 
+using testing::any_seed;
+using testing::kIterations;
+using testing::kLayers;
 using testing::ShuffledWorld;
 using testing::toy_learners;
 
-const std::vector<std::int64_t> kLayers{5, 40, 0, 17};
-const UpdateRule kRule{.rate = {.base = 0.05F}, .momentum = 0.9F, .weight_decay = 1e-3F};
-constexpr Iteration kIterations = 6;
-
-std::uint64_t any_seed() { return *rc::gen::arbitrary<std::uint64_t>(); }
+const UpdateRule kDecaying{.rate = {.base = 0.05F}, .momentum = 0.9F, .weight_decay = 1e-3F};
 
 Strategy with_codec(std::string_view preset, Codec codec) {
   Strategy strategy = find_preset(preset)->strategy;
@@ -57,8 +57,8 @@ RC_GTEST_PROP(CodecRuns, PackedSumsAreTheSameOnEveryRank, ()) {
   strategy.collective = *rc::gen::elementOf(kPlannedCollectives);
   strategy.error_feedback = *rc::gen::arbitrary<bool>();
   const auto workers = *rc::gen::inRange<std::size_t>(1, 10);
-  const auto one = run_shuffled(strategy, workers, kRule, any_seed());
-  const auto other = run_shuffled(strategy, workers, kRule, any_seed());
+  const auto one = run_shuffled(strategy, workers, kDecaying, any_seed());
+  const auto other = run_shuffled(strategy, workers, kDecaying, any_seed());
   for (std::size_t w = 0; w < workers; ++w) {
     RC_ASSERT(one[w] == other[0]);
   }
@@ -91,8 +91,8 @@ RC_GTEST_PROP(CodecRuns, SparseReplicasAgree, ()) {
   strategy.dgc.factor_masking = *rc::gen::arbitrary<bool>();
   strategy.kvstore_split_params = 20;
   const auto workers = *rc::gen::inRange<std::size_t>(1, 7);
-  const auto one = run_shuffled(strategy, workers, kRule, any_seed());
-  const auto other = run_shuffled(strategy, workers, kRule, any_seed());
+  const auto one = run_shuffled(strategy, workers, kDecaying, any_seed());
+  const auto other = run_shuffled(strategy, workers, kDecaying, any_seed());
   for (std::size_t w = 0; w < workers; ++w) {
     RC_ASSERT(one[w] == other[0]);
   }

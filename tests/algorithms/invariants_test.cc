@@ -7,18 +7,20 @@
 #include "algorithms/assembly.h"
 #include "algorithms/gossip_worker.h"
 #include "algorithms/presets.h"
+#include "algorithms/shuffled_runs.h"
 #include "support/shuffled.h"
 
 namespace sluice {
 namespace {
 
+using testing::any_seed;
+using testing::kIterations;
+using testing::kLayers;
 using testing::ShuffledWorld;
 using testing::toy_learners;
 
-const std::vector<std::int64_t> kLayers{5, 40, 0, 17};
 const UpdateRule kRule{.rate = {.base = 0.05F}, .momentum = 0.9F, .weight_decay = 0};
 const UpdateRule kStill{.rate = {.base = 0}, .momentum = 0, .weight_decay = 0};
-constexpr Iteration kIterations = 6;
 
 Job job_of(std::string_view preset, std::size_t workers) {
   Job job;
@@ -52,8 +54,6 @@ struct Shuffle {
   VirtualNumbers numbers;
   ShuffledWorld world;
 };
-
-std::uint64_t any_seed() { return *rc::gen::arbitrary<std::uint64_t>(); }
 
 RC_GTEST_PROP(AlgorithmInvariants, NoPresetLocksUp, ()) {
   const auto index = *rc::gen::inRange<std::size_t>(0, presets().size());

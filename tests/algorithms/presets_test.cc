@@ -9,7 +9,7 @@
 namespace sluice {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 TEST(PresetsTest, EveryPresetMakesSense) {
   std::set<std::string_view> names;

@@ -13,10 +13,10 @@ namespace sluice {
 namespace {
 
 using testing::any_values;
+using testing::kInf;
+using testing::kNan;
 
 constexpr float kMax = std::numeric_limits<float>::max();
-constexpr float kInf = std::numeric_limits<float>::infinity();
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
 std::vector<std::byte> encoded(Codec format, std::span<const float> values) {
   const auto codec = make_dense_codec(format);

@@ -16,9 +16,8 @@ namespace {
 using testing::any_values;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
-
-constexpr float kInf = std::numeric_limits<float>::infinity();
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+using testing::kInf;
+using testing::kNan;
 
 bool is_larger(float a, float b) {
   if (std::isnan(a) || std::isnan(b)) {

@@ -11,6 +11,9 @@
 
 namespace sluice::testing {
 
+inline constexpr float kInf = std::numeric_limits<float>::infinity();
+inline constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+
 enum class Flavour : std::uint8_t {
   kSmooth,       // within [-1, 1)
   kWide,         // magnitudes from 2^-40 to 2^40

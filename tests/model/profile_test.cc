@@ -21,11 +21,11 @@ json toy() {
       {"name":"L2","params":0,"forward_us":0.000001,"backward_us":0}]})");
 }
 
-std::string complaint(const std::string& text) {
+std::string profile_complaint(const std::string& text) {
   const auto profile = parse_profile(text, "p.json");
   return profile ? "" : profile.error().message();
 }
-std::string complaint_of(const json& value) { return complaint(value.dump()); }
+std::string complaint_of(const json& value) { return profile_complaint(value.dump()); }
 
 TEST(ProfileTest, ReadsTheFormat) {
   const auto profile = parse_profile(toy().dump(), "p.json");
@@ -113,10 +113,10 @@ TEST(ProfileTest, WrongValuesAreRefused) {
 }
 
 TEST(ProfileTest, NumbersBeyondAllDoublesAreRefused) {
-  EXPECT_THAT(complaint(R"({"name":"x","batch":1,"layers":[
+  EXPECT_THAT(profile_complaint(R"({"name":"x","batch":1,"layers":[
       {"name":"L","params":1,"forward_us":1e999,"backward_us":1}]})"),
               StartsWith("p.json: is not JSON: "));
-  EXPECT_THAT(complaint(R"({"name":"x","batch":NaN,"layers":[]})"),
+  EXPECT_THAT(profile_complaint(R"({"name":"x","batch":NaN,"layers":[]})"),
               StartsWith("p.json: is not JSON"));
 }
 
@@ -135,9 +135,9 @@ TEST(ProfileTest, SumsThatOverflowAreRefused) {
 }
 
 TEST(ProfileTest, WhatIsNoProfileIsRefused) {
-  EXPECT_THAT(complaint(""), StartsWith("p.json: is not JSON: "));
-  EXPECT_THAT(complaint("[1]"), StartsWith("p.json: is [1], expected a table"));
-  EXPECT_THAT(complaint("{} x"), StartsWith("p.json: is not JSON: "));
+  EXPECT_THAT(profile_complaint(""), StartsWith("p.json: is not JSON: "));
+  EXPECT_THAT(profile_complaint("[1]"), StartsWith("p.json: is [1], expected a table"));
+  EXPECT_THAT(profile_complaint("{} x"), StartsWith("p.json: is not JSON: "));
 }
 
 TEST(ProfileTest, ReadsFiles) {
@@ -149,14 +149,14 @@ TEST(ProfileTest, ReadsFiles) {
 }
 
 RC_GTEST_PROP(ProfileProperty, AnyBytesGiveAProfileOrOneLine, (std::string bytes)) {
-  const std::string message = complaint(bytes);
+  const std::string message = profile_complaint(bytes);
   RC_ASSERT(message.find('\n') == std::string::npos);
 }
 
 RC_GTEST_PROP(ProfileProperty, AnyChangeOfAByteGivesAProfileOrOneLine, (char byte)) {
   std::string text = toy().dump();
   text[*rc::gen::inRange<std::size_t>(0, text.size())] = byte;
-  const std::string message = complaint(text);
+  const std::string message = profile_complaint(text);
   RC_ASSERT(message.find('\n') == std::string::npos);
 }
 

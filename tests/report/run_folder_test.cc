@@ -11,7 +11,7 @@ namespace sluice {
 namespace {
 
 using nlohmann::ordered_json;
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 TEST(RunFolderTest, HoldsTheRecordOfARun) {
   const TemporaryFolder temporary;

@@ -71,9 +71,9 @@ TEST(TraceTest, HasALaneForEveryPartOfEveryHost) {
     names.push_back(name);
   }
   EXPECT_THAT(names,
-              testing::ElementsAre("host 0 / worker 0 compute", "host 0 / worker 1 compute",
-                                   "host 0 / egress", "host 0 / ingress", "host 0 / server",
-                                   "host 1 / egress", "host 1 / ingress", "host 1 / server"));
+              ::testing::ElementsAre("host 0 / worker 0 compute", "host 0 / worker 1 compute",
+                                     "host 0 / egress", "host 0 / ingress", "host 0 / server",
+                                     "host 1 / egress", "host 1 / ingress", "host 1 / server"));
 }
 
 TEST(TraceTest, PutsEverySpanOnItsLane) {
@@ -89,7 +89,7 @@ TEST(TraceTest, PutsEverySpanOnItsLane) {
   trace.worked(update, Time(2), Time(3));
   EXPECT_THAT(
       spans_of(events_of(trace)),
-      testing::UnorderedElementsAre(
+      ::testing::UnorderedElementsAre(
           "host 0 / worker 0 compute: forward conv1", "host 0 / worker 0 compute: wait for conv1",
           "host 1 / worker 1 compute: backward fc \"2\"\n", "host 0 / egress: push conv1/5",
           "host 1 / ingress: push conv1/5", "host 1 / server: update conv1/5"));
@@ -123,9 +123,9 @@ TEST(TraceTest, OverlappingSpansGoToFurtherLanes) {
   trace.sent(push(0, 3, 1), Time(5), Time(15));
   trace.sent(push(0, 3, 2), Time(10), Time(20));
   EXPECT_THAT(spans_of(events_of(trace)),
-              testing::UnorderedElementsAre("host 0 / egress: push conv1/0",
-                                            "host 0 / egress (2): push conv1/1",
-                                            "host 0 / egress: push conv1/2"));
+              ::testing::UnorderedElementsAre("host 0 / egress: push conv1/0",
+                                              "host 0 / egress (2): push conv1/1",
+                                              "host 0 / egress: push conv1/2"));
 }
 
 TEST(TraceTest, ChunksThatAreCutAnewGetTheirNewNames) {

@@ -17,7 +17,7 @@ using testing::profile_of;
 using testing::run_simulated;
 
 // Half of them is a multiple of every depth: a pipeline may run in bursts.
-constexpr Iteration kIterations = 120;
+constexpr Iteration kManyIterations = 120;
 
 double whole(int least, int most) { return static_cast<double>(*rc::gen::inRange(least, most)); }
 
@@ -53,14 +53,14 @@ RC_GTEST_PROP(PipelineEquations, LimitedResourcesAreEquation4ForAnyDepth, ()) {
                      to_us(stages.communicate) > 1.1 * to_us(stages.compute);
   for (const Iteration depth : {2, 3, 5}) {
     const auto run =
-        run_simulated(profile, cluster, pipeline(depth, Partition::kWhole), kIterations);
+        run_simulated(profile, cluster, pipeline(depth, Partition::kWhole), kManyIterations);
     RC_ASSERT(near(run.result.iteration_time(), pipelined_iteration(stages)) ||
               (depth > 2 && !fills));
   }
   // Eq. 7: a worker alone is never held up.
   const double efficiency =
       to_seconds(profile.compute()) /
-      to_seconds(run_simulated(profile, cluster, pipeline(2, Partition::kWhole), kIterations)
+      to_seconds(run_simulated(profile, cluster, pipeline(2, Partition::kWhole), kManyIterations)
                      .result.iteration_time());
   RC_ASSERT(std::abs(efficiency - scaling_efficiency(stages)) < 1e-6);
 }
@@ -83,7 +83,7 @@ RC_GTEST_PROP(PipelineEquations, UnlimitedResourcesAreEquation3, ()) {
   Strategy strategy = pipeline(depth, Partition::kWhole);
   strategy.collective = Collective::kRing;
   const Stages stages{update, profile.compute(), 2 * cluster.latency};
-  const auto run = run_simulated(profile, cluster, strategy, kIterations);
+  const auto run = run_simulated(profile, cluster, strategy, kManyIterations);
   const double expected = to_us(ideal_pipelined_iteration(stages, depth));
   RC_ASSERT(std::abs(to_us(run.result.iteration_time()) / expected - 1) < 0.02);
 }
@@ -96,7 +96,7 @@ RC_GTEST_PROP(PipelineEquations, SegmentsPayTheirStartUps, ()) {
   const Profile profile = profile_of(std::vector<std::int64_t>(layers, 5000), 1, 1);
   const Bytes bytes = total_params(profile.layout()) * kFloatBytes;
   const auto time = [&](Partition partition) {
-    return run_simulated(profile, cluster, pipeline(2, partition), kIterations)
+    return run_simulated(profile, cluster, pipeline(2, partition), kManyIterations)
         .result.iteration_time();
   };
   const auto segments = static_cast<std::int64_t>(layers);

@@ -17,7 +17,7 @@ using testing::any_world;
 using testing::run_simulated;
 using testing::World;
 
-constexpr Iteration kIterations = 4;
+constexpr Iteration kFewIterations = 4;
 
 // Counts the pieces of work and the messages of a run by what they are about.
 class Census final : public Observer {
@@ -51,13 +51,13 @@ RC_GTEST_PROP(SimulationProperties, NothingIsLostOrAppliedTwice, ()) {
   const World world = any_world();
   const Strategy strategy = any_strategy();
   Census census;
-  const auto run = run_simulated(world.profile, world.cluster, strategy, kIterations, &census);
+  const auto run = run_simulated(world.profile, world.cluster, strategy, kFewIterations, &census);
   for (const auto& [flight, counts] : census.flights_) {
     RC_ASSERT(counts == std::make_pair(1, 1));
   }
   const std::size_t keepers = strategy.uses_servers() ? 1 : world.cluster.topology.workers();
   RC_ASSERT(census.updates_.size() ==
-            run.assembly.chunks->size() * keepers * static_cast<std::size_t>(kIterations));
+            run.assembly.chunks->size() * keepers * static_cast<std::size_t>(kFewIterations));
   for (const auto& [update, times] : census.updates_) {
     RC_ASSERT(times == 1);
   }
@@ -73,11 +73,11 @@ RC_GTEST_PROP(SimulationProperties, EveryLayerIsReleasedOnceAnIteration, ()) {
   const World world = any_world();
   Census census;
   const auto run =
-      run_simulated(world.profile, world.cluster, any_strategy(), kIterations, &census);
+      run_simulated(world.profile, world.cluster, any_strategy(), kFewIterations, &census);
   const auto workers = static_cast<std::int64_t>(world.cluster.topology.workers());
   const auto layers = static_cast<std::int64_t>(world.profile.layers.size());
-  RC_ASSERT(run.assembly.counters().releases == workers * layers * (kIterations + 1));
-  RC_ASSERT(census.computed_ == workers * layers * kIterations * 2);
+  RC_ASSERT(run.assembly.counters().releases == workers * layers * (kFewIterations + 1));
+  RC_ASSERT(census.computed_ == workers * layers * kFewIterations * 2);
 }
 
 RC_GTEST_PROP(SimulationProperties, NoScheduleBeatsTheBound, ()) {
@@ -103,8 +103,8 @@ RC_GTEST_PROP(SimulationProperties, NoScheduleBeatsTheBoundOfTheChannel, ()) {
 RC_GTEST_PROP(SimulationProperties, AlikeInputGivesAlikeOutput, ()) {
   const World world = any_world();
   const Strategy strategy = any_strategy();
-  const auto a = run_simulated(world.profile, world.cluster, strategy, kIterations).result;
-  const auto b = run_simulated(world.profile, world.cluster, strategy, kIterations).result;
+  const auto a = run_simulated(world.profile, world.cluster, strategy, kFewIterations).result;
+  const auto b = run_simulated(world.profile, world.cluster, strategy, kFewIterations).result;
   RC_ASSERT(a.starts == b.starts);
   RC_ASSERT(a.events == b.events);
   RC_ASSERT(a.bytes == b.bytes);
@@ -212,7 +212,7 @@ RC_GTEST_PROP(SimulationProperties, BytesInFlightStayWithinTheCredit, ()) {
   simulate({.profile = world.profile,
             .cluster = world.cluster,
             .hosts = protocols,
-            .iterations = kIterations});
+            .iterations = kFewIterations});
 }
 
 }  // namespace

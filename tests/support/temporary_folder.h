@@ -14,7 +14,7 @@ namespace sluice {
 class TemporaryFolder {
  public:
   TemporaryFolder() {
-    std::string name = testing::TempDir() + "sluice-XXXXXX";
+    std::string name = ::testing::TempDir() + "sluice-XXXXXX";
     path_ = mkdtemp(name.data());
   }
   ~TemporaryFolder() { std::filesystem::remove_all(path_); }

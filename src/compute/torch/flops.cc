@@ -47,7 +47,7 @@ std::int64_t product(const c10::IValue& left, const c10::IValue& right) {
   return 2 * left.toTensor().numel() * right.toTensor().size(-1);
 }
 
-std::int64_t flops_of(std::string_view name, Arguments arguments) {
+std::int64_t flops_by_name(std::string_view name, Arguments arguments) {
   if (name == "aten::convolution") {
     return convolution(arguments);
   }
@@ -63,7 +63,7 @@ std::int64_t flops_of(std::string_view name, Arguments arguments) {
 }  // namespace
 
 std::int64_t flops_of(const at::RecordFunction& call) {
-  return flops_of(call.name(), call.inputs());
+  return flops_by_name(call.name(), call.inputs());
 }
 
 std::int64_t count_flops(const std::function<void()>& work) {

@@ -10,9 +10,9 @@ namespace {
 using Places = std::unordered_map<const c10::TensorImpl*, std::size_t>;
 
 // One run of a gate.
-class Watch {
+class GateRun {
  public:
-  Watch(const Places& places, const ForwardGate::BeforeRead& before_read)
+  GateRun(const Places& places, const ForwardGate::BeforeRead& before_read)
       : places_(places), before_read_(before_read) {}
 
   void see(const c10::IValue& input) noexcept {
@@ -62,15 +62,15 @@ ForwardGate::ForwardGate(const std::vector<at::Tensor>& parameters) {
 
 at::Tensor ForwardGate::run(const std::function<at::Tensor()>& forward,
                             const BeforeRead& before_read) const {
-  Watch watch(places_, before_read);
+  GateRun run(places_, before_read);
   at::Tensor result;
   watch_operators([&] { result = forward(); },
                   [&](const at::RecordFunction& call) {
                     for (const c10::IValue& input : call.inputs()) {
-                      watch.see(input);
+                      run.see(input);
                     }
                   });
-  watch.rethrow();
+  run.rethrow();
   return result;
 }
 

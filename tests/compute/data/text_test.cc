@@ -34,7 +34,7 @@ TEST(TextSetTest, ABatchIsAsWideAsItsLongestSentence) {
   EXPECT_EQ(form.classes, 30);
 }
 
-SyntheticTextSpec small_spec() {
+SyntheticTextSpec small_text_spec() {
   return {.longest = 7,
           .source_words = 40,
           .target_words = 25,
@@ -44,7 +44,7 @@ SyntheticTextSpec small_spec() {
 }
 
 TEST(SyntheticTextTest, SentencesHaveAllLengthsAndKnownWords) {
-  const TextSplit split = make_synthetic_text(small_spec());
+  const TextSplit split = make_synthetic_text(small_text_spec());
   EXPECT_EQ(split.train.size(), 400);
   EXPECT_EQ(split.test.size(), 30);
   std::map<std::size_t, int> lengths;
@@ -59,7 +59,7 @@ TEST(SyntheticTextTest, SentencesHaveAllLengthsAndKnownWords) {
 }
 
 TEST(SyntheticTextTest, OneDictionaryTranslatesAll) {
-  const TextSplit split = make_synthetic_text(small_spec());
+  const TextSplit split = make_synthetic_text(small_text_spec());
   std::map<std::int32_t, std::int32_t> dictionary;
   for (const TextSet* set : {&split.train, &split.test}) {
     for (std::size_t i = 0; i < set->source.size(); ++i) {
@@ -75,7 +75,7 @@ TEST(SyntheticTextTest, OneDictionaryTranslatesAll) {
 }
 
 TEST(SyntheticTextTest, IsFixedByItsSeed) {
-  SyntheticTextSpec spec = small_spec();
+  SyntheticTextSpec spec = small_text_spec();
   const TextSplit split = make_synthetic_text(spec);
   EXPECT_EQ(make_synthetic_text(spec).train.source, split.train.source);
   EXPECT_NE(split.test.source.front(), split.train.source.front());

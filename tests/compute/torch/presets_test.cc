@@ -45,7 +45,7 @@ TEST_P(PresetTrains, LowersTheLossOfAnMlp) {
   }
 }
 
-std::vector<std::string_view> names() {
+std::vector<std::string_view> preset_names() {
   std::vector<std::string_view> all;
   for (const Preset& preset : presets()) {
     all.push_back(preset.name);
@@ -53,12 +53,14 @@ std::vector<std::string_view> names() {
   return all;
 }
 
-INSTANTIATE_TEST_SUITE_P(All, PresetTrains, ::testing::ValuesIn(names()), [](const auto& info) {
-  std::string name(info.param);
-  std::replace_if(
-      name.begin(), name.end(), [](char c) { return c == '-' || c == '+'; }, '_');
-  return name;
-});
+INSTANTIATE_TEST_SUITE_P(All, PresetTrains, ::testing::ValuesIn(preset_names()),
+                         [](const auto& info) {
+                           std::string name(info.param);
+                           std::replace_if(
+                               name.begin(), name.end(),
+                               [](char c) { return c == '-' || c == '+'; }, '_');
+                           return name;
+                         });
 
 }  // namespace
 }  // namespace sluice

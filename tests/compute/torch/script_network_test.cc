@@ -12,6 +12,8 @@
 #include <torch/csrc/jit/api/module.h>
 #include <torch/csrc/jit/serialization/import.h>
 
+#include <algorithm>
+
 #include "compute/data/synthetic.h"
 #include "compute/torch/recorded_hooks.h"
 #include "compute/torch/saved_network.h"
@@ -21,9 +23,9 @@
 namespace sluice {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::StartsWith;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
 using torch::jit::Module;
 
 const SampleForm kForm{{6}, 3};
@@ -77,8 +79,6 @@ TorchTask task_with(const std::string& model) {
   return task;
 }
 
-std::vector<float> copy_of(std::span<const float> values) { return {values.begin(), values.end()}; }
-
 at::Tensor flat(const std::vector<at::Tensor>& tensors) {
   std::vector<at::Tensor> parts;
   for (const at::Tensor& tensor : tensors) {
@@ -108,7 +108,7 @@ TEST(ScriptNetworkTest, TrainsAsTheModuleItselfWould) {
       module.attr("entry").toModule().attr("bias").toTensor(),
       module.attr("exit").toModule().attr("weight").toTensor(),
       module.attr("exit").toModule().attr("bias").toTensor()};
-  EXPECT_EQ(copy_of(learner->parameters()), floats_of(flat(parameters)));
+  EXPECT_TRUE(std::ranges::equal(learner->parameters(), floats_of(flat(parameters))));
 
   RecordedHooks hooks;
   learner->step(0, hooks);

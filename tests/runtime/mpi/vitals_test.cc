@@ -6,7 +6,7 @@
 namespace sluice {
 namespace {
 
-using testing::Optional;
+using ::testing::Optional;
 
 const std::vector<Layer> kLayers = lay_out({"conv1", "fc2"}, {10, 20});
 
@@ -49,25 +49,25 @@ TEST(VitalsTest, NamesTheGradientThatIsMissing) {
 TEST(VitalsTest, NamesTheWorkerThatIsFurthestBehind) {
   const std::vector<Vital> vitals{at("a", 1, 5, true, 12), at("b", 0, 5, true, 11)};
   EXPECT_THAT(diagnose(vitals, kLayers, 10),
-              Optional(testing::StartsWith("rank 1 on b has waited 11 s for layer conv1")));
+              Optional(::testing::StartsWith("rank 1 on b has waited 11 s for layer conv1")));
 }
 
 TEST(VitalsTest, NamesWhatIsUnderWay) {
   std::vector<Vital> vitals{at("a", 0, 5, true, 12), at("b", 0, 5, true, 12)};
-  EXPECT_THAT(diagnose(vitals, kLayers, 10), Optional(testing::EndsWith("nothing is under way")));
+  EXPECT_THAT(diagnose(vitals, kLayers, 10), Optional(::testing::EndsWith("nothing is under way")));
   vitals[1].outgoing = Underway{MessageKind::kPush, LayerId(1), 0, 12};
   EXPECT_THAT(
       diagnose(vitals, kLayers, 10),
-      Optional(testing::EndsWith("rank 1 on b has not got the gradient of layer fc2 through "
-                                 "to rank 0 on a for 12 s")));
+      Optional(::testing::EndsWith("rank 1 on b has not got the gradient of layer fc2 through "
+                                   "to rank 0 on a for 12 s")));
   vitals[1].outgoing = Underway{MessageKind::kAllReduce, LayerId(1), 1, 12};
   EXPECT_THAT(diagnose(vitals, kLayers, 10),
-              Optional(testing::EndsWith(
+              Optional(::testing::EndsWith(
                   "rank 1 on b has been in the MPI_Allreduce of layer fc2 for 12 s")));
   vitals[0].incoming = Underway{MessageKind::kParameters, LayerId(0), 1, 11};
   EXPECT_THAT(diagnose(vitals, kLayers, 10),
-              Optional(testing::EndsWith("parameters of layer conv1 under way from "
-                                         "rank 1 on b to rank 0 on a for 11 s")));
+              Optional(::testing::EndsWith("parameters of layer conv1 under way from "
+                                           "rank 1 on b to rank 0 on a for 11 s")));
 }
 
 }  // namespace

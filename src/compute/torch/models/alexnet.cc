@@ -10,8 +10,8 @@
 namespace sluice {
 namespace {
 
-constexpr std::int64_t kSide = 6;  // of the image that the full layers see
-constexpr std::int64_t kHidden = 4096;
+constexpr std::int64_t kAlexNetSide = 6;  // of the image that the full layers see
+constexpr std::int64_t kAlexNetHidden = 4096;
 
 torch::nn::Conv2d convolution(std::int64_t in, std::int64_t out, std::int64_t kernel,
                               std::int64_t padding, std::int64_t stride = 1) {
@@ -19,9 +19,9 @@ torch::nn::Conv2d convolution(std::int64_t in, std::int64_t out, std::int64_t ke
       torch::nn::Conv2dOptions(in, out, kernel).stride(stride).padding(padding));
 }
 
-class Features final : public torch::nn::Module {
+class AlexNetFeatures final : public torch::nn::Module {
  public:
-  Features()
+  AlexNetFeatures()
       : conv1_(register_module("0", convolution(3, 64, 11, 2, 4))),
         conv2_(register_module("3", convolution(64, 192, 5, 2))),
         conv3_(register_module("6", convolution(192, 384, 3, 1))),
@@ -44,14 +44,15 @@ class Features final : public torch::nn::Module {
   torch::nn::Conv2d conv5_;
 };
 
-class Classifier final : public torch::nn::Module {
+class AlexNetClassifier final : public torch::nn::Module {
  public:
-  explicit Classifier(std::int64_t classes)
+  explicit AlexNetClassifier(std::int64_t classes)
       : dropout1_(register_module("0", Dropout(0.5))),
-        fc1_(register_module("1", torch::nn::Linear(256 * kSide * kSide, kHidden))),
+        fc1_(register_module("1",
+                             torch::nn::Linear(256 * kAlexNetSide * kAlexNetSide, kAlexNetHidden))),
         dropout2_(register_module("3", Dropout(0.5))),
-        fc2_(register_module("4", torch::nn::Linear(kHidden, kHidden))),
-        fc3_(register_module("6", torch::nn::Linear(kHidden, classes))) {}
+        fc2_(register_module("4", torch::nn::Linear(kAlexNetHidden, kAlexNetHidden))),
+        fc3_(register_module("6", torch::nn::Linear(kAlexNetHidden, classes))) {}
 
   at::Tensor forward(const at::Tensor& x) {
     return fc3_(fc2_(dropout2_(fc1_(dropout1_(x)).relu_())).relu_());
@@ -68,7 +69,8 @@ class Classifier final : public torch::nn::Module {
 }  // namespace
 
 std::unique_ptr<Network> make_alexnet(const SampleForm& form) {
-  return network_of(std::make_shared<PooledNet<Features, Classifier>>(kSide, form.classes));
+  return network_of(
+      std::make_shared<PooledNet<AlexNetFeatures, AlexNetClassifier>>(kAlexNetSide, form.classes));
 }
 
 }  // namespace sluice

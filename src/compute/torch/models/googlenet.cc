@@ -10,7 +10,7 @@ namespace sluice {
 namespace {
 
 // Of the loss of an auxiliary head.
-constexpr double kAuxiliaryWeight = 0.3;
+constexpr double kGoogLeNetHeadWeight = 0.3;
 
 struct InceptionShape {
   std::int64_t in;
@@ -57,9 +57,9 @@ class Inception final : public torch::nn::Module {
   std::shared_ptr<Row<ConvNorm>> branch4_;
 };
 
-class AuxiliaryHead final : public torch::nn::Module {
+class GoogLeNetHead final : public torch::nn::Module {
  public:
-  AuxiliaryHead(std::int64_t in, std::int64_t classes)
+  GoogLeNetHead(std::int64_t in, std::int64_t classes)
       : conv_(register_module("conv", conv_norm({in, 128, 1}))),
         fc1_(register_module("fc1", torch::nn::Linear(128 * 4 * 4, 1024))),
         dropout_(register_module("dropout", Dropout(0.7))),
@@ -92,8 +92,8 @@ class GoogLeNet final : public torch::nn::Module {
         inception4e_(add("4e", {528, 256, 160, 320, 32, 128, 128})),
         inception5a_(add("5a", {832, 256, 160, 320, 32, 128, 128})),
         inception5b_(add("5b", {832, 384, 192, 384, 48, 128, 128})),
-        aux1_(register_module("aux1", std::make_shared<AuxiliaryHead>(512, classes))),
-        aux2_(register_module("aux2", std::make_shared<AuxiliaryHead>(528, classes))),
+        aux1_(register_module("aux1", std::make_shared<GoogLeNetHead>(512, classes))),
+        aux2_(register_module("aux2", std::make_shared<GoogLeNetHead>(528, classes))),
         dropout_(register_module("dropout", Dropout(0.2))),
         fc_(register_module("fc", torch::nn::Linear(1024, classes))) {}
 
@@ -108,7 +108,7 @@ class GoogLeNet final : public torch::nn::Module {
     const at::Tensor aux1 = at::cross_entropy_loss(aux1_->forward(from4a), labels);
     const at::Tensor from4d = second_part(from4a);
     const at::Tensor aux2 = at::cross_entropy_loss(aux2_->forward(from4d), labels);
-    return at::cross_entropy_loss(last_part(from4d), labels) + kAuxiliaryWeight * (aux1 + aux2);
+    return at::cross_entropy_loss(last_part(from4d), labels) + kGoogLeNetHeadWeight * (aux1 + aux2);
   }
 
  private:
@@ -141,7 +141,7 @@ class GoogLeNet final : public torch::nn::Module {
   std::shared_ptr<Inception> inception3a_, inception3b_;
   std::shared_ptr<Inception> inception4a_, inception4b_, inception4c_, inception4d_, inception4e_;
   std::shared_ptr<Inception> inception5a_, inception5b_;
-  std::shared_ptr<AuxiliaryHead> aux1_, aux2_;
+  std::shared_ptr<GoogLeNetHead> aux1_, aux2_;
   Dropout dropout_;
   torch::nn::Linear fc_;
 };

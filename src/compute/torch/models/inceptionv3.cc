@@ -9,7 +9,7 @@ namespace sluice {
 namespace {
 
 // Of the loss of the auxiliary head.
-constexpr double kAuxiliaryWeight = 0.4;
+constexpr double kInceptionHeadWeight = 0.4;
 
 using Size = torch::ExpandingArray<2>;
 
@@ -150,9 +150,9 @@ Branches figure7() {
       {{{"branch_pool", 192, 1, 1}}, {}, Pool::kAverage}};
 }
 
-class AuxiliaryHead final : public torch::nn::Module {
+class InceptionHead final : public torch::nn::Module {
  public:
-  AuxiliaryHead(std::int64_t in, std::int64_t classes)
+  InceptionHead(std::int64_t in, std::int64_t classes)
       : conv0_(register_module("conv0", std::make_shared<ConvNorm>(ConvShape{in, 128, 1}))),
         conv1_(register_module("conv1", std::make_shared<ConvNorm>(ConvShape{128, 768, kSide}))),
         fc_(register_module("fc", torch::nn::Linear(768, classes))) {}
@@ -190,7 +190,7 @@ class InceptionV3 final : public torch::nn::Module {
     mix(until6_, "Mixed_6c", figure6(160));
     mix(until6_, "Mixed_6d", figure6(160));
     mix(until6_, "Mixed_6e", figure6(192));
-    aux_ = register_module("AuxLogits", std::make_shared<AuxiliaryHead>(channels_, classes));
+    aux_ = register_module("AuxLogits", std::make_shared<InceptionHead>(channels_, classes));
     mix(from7_, "Mixed_7a", figure10_second());
     mix(from7_, "Mixed_7b", figure7());
     mix(from7_, "Mixed_7c", figure7());
@@ -204,7 +204,7 @@ class InceptionV3 final : public torch::nn::Module {
   at::Tensor loss(const at::Tensor& images, const at::Tensor& labels) {
     const at::Tensor from6 = first_part(images);
     const at::Tensor aux = at::cross_entropy_loss(aux_->forward(from6), labels);
-    return at::cross_entropy_loss(last_part(from6), labels) + kAuxiliaryWeight * aux;
+    return at::cross_entropy_loss(last_part(from6), labels) + kInceptionHeadWeight * aux;
   }
 
  private:
@@ -242,7 +242,7 @@ class InceptionV3 final : public torch::nn::Module {
   std::int64_t channels_ = 3;  // that come out of what has been added so far
   std::shared_ptr<ConvNorm> conv1a_, conv2a_, conv2b_, conv3b_, conv4a_;
   Mixtures until6_;
-  std::shared_ptr<AuxiliaryHead> aux_;
+  std::shared_ptr<InceptionHead> aux_;
   Mixtures from7_;
   Dropout dropout_ = nullptr;
   torch::nn::Linear fc_ = nullptr;

@@ -11,15 +11,15 @@ namespace sluice {
 namespace {
 
 constexpr std::array<std::int64_t, 5> kWidths{64, 128, 256, 512, 512};
-constexpr std::int64_t kSide = 7;  // of the image that the full layers see
-constexpr std::int64_t kHidden = 4096;
+constexpr std::int64_t kVggSide = 7;  // of the image that the full layers see
+constexpr std::int64_t kVggHidden = 4096;
 
 using Depths = std::array<std::size_t, 5>;  // convolutions of each width
 
 // Convolutions under the numbers that they have where rectifiers and poolings are counted too.
-class Features final : public torch::nn::Module {
+class VggFeatures final : public torch::nn::Module {
  public:
-  explicit Features(const Depths& depths) {
+  explicit VggFeatures(const Depths& depths) {
     std::int64_t in = 3;
     std::size_t number = 0;
     for (std::size_t stage = 0; stage < depths.size(); ++stage, ++number) {
@@ -46,14 +46,15 @@ class Features final : public torch::nn::Module {
   std::vector<std::vector<torch::nn::Conv2d>> stages_;
 };
 
-class Classifier final : public torch::nn::Module {
+class VggClassifier final : public torch::nn::Module {
  public:
-  explicit Classifier(std::int64_t classes)
-      : fc1_(register_module("0", torch::nn::Linear(kWidths.back() * kSide * kSide, kHidden))),
+  explicit VggClassifier(std::int64_t classes)
+      : fc1_(register_module("0",
+                             torch::nn::Linear(kWidths.back() * kVggSide * kVggSide, kVggHidden))),
         dropout1_(register_module("2", Dropout(0.5))),
-        fc2_(register_module("3", torch::nn::Linear(kHidden, kHidden))),
+        fc2_(register_module("3", torch::nn::Linear(kVggHidden, kVggHidden))),
         dropout2_(register_module("5", Dropout(0.5))),
-        fc3_(register_module("6", torch::nn::Linear(kHidden, classes))) {}
+        fc3_(register_module("6", torch::nn::Linear(kVggHidden, classes))) {}
 
   at::Tensor forward(const at::Tensor& x) {
     return fc3_(dropout2_(fc2_(dropout1_(fc1_(x).relu_())).relu_()));
@@ -68,7 +69,8 @@ class Classifier final : public torch::nn::Module {
 };
 
 std::unique_ptr<Network> make_vgg(const Depths& depths, const SampleForm& form) {
-  auto net = std::make_shared<PooledNet<Features, Classifier>>(kSide, form.classes, depths);
+  auto net =
+      std::make_shared<PooledNet<VggFeatures, VggClassifier>>(kVggSide, form.classes, depths);
   initialise_for_rectifiers(*net);
   return network_of(std::move(net));
 }
