@@ -5,11 +5,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <filesystem>
 #include <map>
 
 #include "algorithms/presets.h"
-#include "base/hash.h"
 #include "compute/data/synthetic.h"
 #include "compute/data/text.h"
 #include "compute/torch/flops.h"
@@ -113,24 +113,32 @@ class ModelTrainsThreads : public ::testing::TestWithParam<std::string> {
     return task;
   }
 
+  // Through LibTorch and C, as loops of tests are not optimised and models have many parameters.
+  static at::Tensor parameters_of(Learner& learner) {
+    const std::span<float> values = learner.parameters();
+    return at::from_blob(values.data(), {std::ssize(values)}, at::kFloat);
+  }
+  static bool same_bits(const at::Tensor& a, const at::Tensor& b) {
+    return a.nbytes() == b.nbytes() && std::memcmp(a.data_ptr(), b.data_ptr(), a.nbytes()) == 0;
+  }
+
   // What five iterations make of the parameters.
-  static std::uint64_t trained(const LearnerFactory& make, const char* preset) {
+  static at::Tensor trained(const LearnerFactory& make, const char* preset) {
     std::vector<std::unique_ptr<Learner>> learners;
     for (std::size_t w = 0; w < kWorkers; ++w) {
       learners.push_back(make(w));
     }
     const UpdateRule rule{.rate = {.base = 0.001F}, .momentum = 0.9F, .weight_decay = 0};
-    const std::uint64_t before = hash_of(std::as_bytes(learners.front()->parameters()));
+    const at::Tensor before = parameters_of(*learners.front()).clone();
     testing::run_threaded(learners, Topology(kWorkers, 1, 0), find_preset(preset)->strategy, rule,
                           5);
-    const std::span<const float> parameters = learners.front()->parameters();
-    EXPECT_TRUE(std::ranges::all_of(parameters, [](float x) { return std::isfinite(x); }));
-    EXPECT_TRUE(std::ranges::equal(learners.back()->parameters(), parameters));
-    const std::uint64_t after = hash_of(std::as_bytes(parameters));
-    EXPECT_NE(after, before);
+    const at::Tensor after = parameters_of(*learners.front());
+    EXPECT_TRUE(std::isfinite(after.sum().item().toDouble()));
+    EXPECT_TRUE(same_bits(parameters_of(*learners.back()), after));
+    EXPECT_FALSE(same_bits(before, after));
     const Evaluation evaluation = learners.front()->evaluate().value();
     EXPECT_TRUE(std::isfinite(evaluation.loss));
-    return after;
+    return after.clone();
   }
 };
 
@@ -139,7 +147,7 @@ TEST_P(ModelTrainsThreads, AlikeWithP3AndKvstore) {
   ASSERT_TRUE(configure_engine(task, {}, Kernels::kNative));  // one thread an operator
   const auto make = make_torch_learners(task);
   ASSERT_TRUE(make) << make.error().message();
-  EXPECT_EQ(trained(*make, "p3"), trained(*make, "kvstore"));
+  EXPECT_TRUE(same_bits(trained(*make, "p3"), trained(*make, "kvstore")));
 }
 
 // The profiles in profiles/ itself were made from torchvision's models, in the order in which these
@@ -171,7 +179,7 @@ TEST_P(ModelTrainsThreads, HasTheLayersOfItsProfiles) {
   }
 }
 
-std::vector<std::string> names() {
+std::vector<std::string> model_names() {
   std::vector<std::string> names;
   for (const auto& [name, published] : kPublished) {
     names.push_back(name);
@@ -179,7 +187,7 @@ std::vector<std::string> names() {
   return names;
 }
 
-INSTANTIATE_TEST_SUITE_P(All, ModelTrainsThreads, ::testing::ValuesIn(names()),
+INSTANTIATE_TEST_SUITE_P(All, ModelTrainsThreads, ::testing::ValuesIn(model_names()),
                          [](const auto& info) {
                            std::string name = info.param;
                            std::ranges::replace(name, '-', '_');
