@@ -24,7 +24,8 @@ inline Outcome mpirun(int processes, const std::string& program, const Temporary
   return run_command(
       "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 "
       "OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_hwloc_base_binding_policy=none "
-      "OMPI_MCA_btl=self,vader,tcp ASAN_OPTIONS=detect_leaks=0 timeout 120 " SLUICE_MPIRUN " -np " +
+      "OMPI_MCA_btl=self,vader,tcp ASAN_OPTIONS=\"$ASAN_OPTIONS:detect_leaks=0\" timeout "
+      "120 " SLUICE_MPIRUN " -np " +
           std::to_string(processes) + " " + program,
       folder);
 }
