@@ -30,7 +30,7 @@ class LabTrainPresetTest : public ::testing::TestWithParam<Preset> {
 INSTANTIATE_TEST_SUITE_P(, LabTrainPresetTest, ::testing::ValuesIn(presets()), preset_name);
 
 TEST_P(LabTrainPresetTest, TrainsAModel) {
-  const std::string training = short_training(GetParam());
+  const std::string training = short_training(GetParam(), folder_);
   const Outcome hosts = run_command("timeout 120 '" SLUICE_BINARY
                                     "' lab --hosts 4 --rate 1gbit --run lab -- sluice " +
                                         training + " --run hosts",

@@ -9,14 +9,19 @@
 #include <string>
 
 #include "algorithms/presets.h"
+#include "support/some_clothes.h"
+#include "support/temporary_folder.h"
 
 namespace sluice {
 
-// The command for a training that is over soon, but not before there is a plan of merged layers.
-inline std::string short_training(const Preset& preset) {
+// The command for a training of LeNet on some of Fashion-MNIST, which it puts into the folder. It
+// is over soon, but not before there is a plan of merged layers.
+inline std::string short_training(const Preset& preset, const TemporaryFolder& folder) {
+  const auto data = folder.path() / "clothes";
+  write_some_clothes(data);
   return fmt::format(
-      "train --data synthetic --batch 8 --kernels native --json --preset {} --iterations {}",
-      preset.name, preset.strategy.partition == Partition::kMerged ? 12 : 4);
+      "train --data-dir '{}' --batch 8 --kernels native --json --preset {} --iterations {}",
+      data.string(), preset.name, preset.strategy.partition == Partition::kMerged ? 12 : 4);
 }
 
 // Whether there is anything to train: LibTorch is built in.

@@ -226,8 +226,9 @@ TEST_F(MpiTrainTest, EndsWithTheBitsOfThreads) {
     }
     SCOPED_TRACE(preset.name);
     const TemporaryFolder folder;
-    const auto here = summary_of(run_command(threads(short_training(preset)), folder));
-    const auto there = summary_of(mpirun(kProcesses, processes(short_training(preset)), folder));
+    const std::string training = short_training(preset, folder);
+    const auto here = summary_of(run_command(threads(training), folder));
+    const auto there = summary_of(mpirun(kProcesses, processes(training), folder));
     EXPECT_EQ(here.at("parameters_hash"), there.at("parameters_hash"));
     EXPECT_EQ(here.at("loss"), there.at("loss"));
     EXPECT_EQ(here.at("mechanism").at("sent_by_kind"), there.at("mechanism").at("sent_by_kind"));
@@ -238,7 +239,8 @@ TEST_F(MpiTrainTest, EndsWithTheBitsOfThreads) {
 }
 
 TEST_F(MpiTrainTest, SeveralWorkersShareAProcess) {
-  const std::string training = short_training(*find_preset("p3")) + " --workers-per-host 2";
+  const std::string training =
+      short_training(*find_preset("p3"), folder_) + " --workers-per-host 2";
   const auto here = summary_of(run_command(threads(training), folder_));
   const auto there = summary_of(mpirun(2, processes(training), folder_));
   EXPECT_EQ(here.at("parameters_hash"), there.at("parameters_hash"));
@@ -249,7 +251,8 @@ TEST_F(MpiTrainTest, SeveralWorkersShareAProcess) {
 
 // Those of one process and of its neighbours, as if all were threads of one host.
 TEST_F(MpiTrainTest, AllWorkersOfAMachineSumTheirGradientsFirst) {
-  const std::string training = short_training(*find_preset("wfbp")) + " --local-aggregation";
+  const std::string training =
+      short_training(*find_preset("wfbp"), folder_) + " --local-aggregation";
   const auto here = summary_of(run_command(threads(training + " --workers-per-host 4"), folder_));
   const auto there = summary_of(mpirun(2, processes(training + " --workers-per-host 2"), folder_));
   EXPECT_EQ(here.at("parameters_hash"), there.at("parameters_hash"));
@@ -262,7 +265,7 @@ INSTANTIATE_TEST_SUITE_P(, MpiTrainPresetTest, ::testing::ValuesIn(presets()), p
 
 TEST_P(MpiTrainPresetTest, TrainsAModel) {
   const auto summary =
-      summary_of(mpirun(kProcesses, processes(short_training(GetParam())), folder_));
+      summary_of(mpirun(kProcesses, processes(short_training(GetParam(), folder_)), folder_));
   const bool merged = GetParam().strategy.partition == Partition::kMerged;
   ASSERT_EQ(summary.contains("merging"), merged);
   if (merged) {
