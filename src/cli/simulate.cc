@@ -104,7 +104,7 @@ OrderedJson summarise(const Settings& settings, const Profile& profile, const Cl
       {"compute_us", to_us(profile.compute())},
       {"samples_per_s", iteration.count() > 0 ? samples / to_seconds(iteration) : 0.0},
       {"exposed_communication_us", to_us(iteration - profile.compute())},
-      {"bound_us", to_us(lower_bound(profile, cluster, strategy))},
+      {"bound_us", to_us(lower_bound(profile, cluster, strategy, *assembly.chunks))},
       {"egress_utilisation", share(channel ? result.channel_busy : result.egress_busy)},
       {"ingress_utilisation", share(channel ? result.channel_busy : result.ingress_busy)},
       {"messages", of_run(result.messages)},

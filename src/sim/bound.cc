@@ -2,16 +2,24 @@
 
 #include <algorithm>
 #include <functional>
+#include <limits>
+#include <vector>
 
 #include "base/check.h"
 
 namespace sluice {
 namespace {
 
-// The parts of the bound; bytes are of parameters, as floats and without headers.
+// Parameters of the first layers, in bytes of floats and without headers.
+struct Prefix {
+  double bytes = 0;
+  std::vector<double> by_server;
+};
+
+// The parts of the bound.
 struct Limits {
-  std::function<Duration(double bytes)> iteration;  // resources busy for all bytes of an iteration
-  std::function<Duration(double bytes)> window;     // between a gradient and the next forward pass
+  std::function<Duration(double bytes)> iteration;       // resources busy for all bytes of one
+  std::function<Duration(const Prefix& prefix)> window;  // from gradients to the next forward pass
 };
 
 // What is left of a byte on its way to where gradients are summed, and on the way back.
@@ -46,12 +54,19 @@ Duration wire_time(const Cluster& cluster, double bytes) {
   return from_ns(bytes * 8.0 / cluster.bandwidth_gbps);
 }
 
+// The busiest interface and the arithmetic of a host, by what they have to do for each byte.
+auto resource_limit(const Cluster& cluster, double on_wire, double work_ns) {
+  return [&cluster, on_wire, work_ns](double bytes) {
+    return std::max(wire_time(cluster, on_wire * bytes), from_ns(work_ns * bytes));
+  };
+}
+
 Limits channel_limits(const Cluster& cluster, const Packing& packing) {
   const AllReduceCost cost = *cluster.allreduce;
   const auto time = [cost, sync = cluster.sync, packing](double bytes) {
     return cost.startup + sync + from_ns(packing.there * bytes * cost.ns_per_byte);
   };
-  return {time, time};
+  return {time, [time](const Prefix& prefix) { return time(prefix.bytes); }};
 }
 
 Limits allreduce_limits(const Cluster& cluster, const Packing& packing) {
@@ -63,33 +78,62 @@ Limits allreduce_limits(const Cluster& cluster, const Packing& packing) {
       packing.arithmetic * static_cast<double>(topology.workers_per_host()) *
       ((workers - 1) / workers * cluster.reduce_ns_per_byte + cluster.update_ns_per_byte) /
       cluster.server_threads;
-  return {
-      [&cluster, share, work](double bytes) {
-        return std::max(wire_time(cluster, 2 * share * bytes), from_ns(work * bytes));
-      },
-      [&cluster, share](double bytes) { return wire_time(cluster, share * bytes) + cluster.sync; }};
+  return {resource_limit(cluster, 2 * share, work), [&cluster, share](const Prefix& prefix) {
+            return wire_time(cluster, share * prefix.bytes) + cluster.sync;
+          }};
 }
 
-Limits server_limits(const Cluster& cluster, const Packing& packing) {
-  const Topology& topology = cluster.topology;
-  const auto workers = static_cast<double>(topology.workers());
-  const auto servers = static_cast<double>(topology.servers());
-  const auto per_host = static_cast<double>(topology.workers_per_host());
-  const bool apart = topology.hosts() > topology.servers();
-  const double pushed = apart ? per_host : (workers - per_host) / servers;
+// Those who push: every worker, or one for all of its host.
+struct Pushers {
+  Pushers(const Topology& topology, const Strategy& strategy)
+      : of_host(strategy.local_aggregation ? 1.0
+                                           : static_cast<double>(topology.workers_per_host())),
+        all(of_host * static_cast<double>(topology.worker_hosts())),
+        elsewhere(all - of_host) {}
+
+  double of_host;
+  double all;
+  double elsewhere;  // than on a given host
+};
+
+double server_work(const Cluster& cluster, const Pushers& pushers, const Packing& packing) {
+  const double all = (pushers.all - 1) * cluster.reduce_ns_per_byte + cluster.update_ns_per_byte;
+  return packing.arithmetic * all /
+         static_cast<double>(cluster.topology.servers() *
+                             static_cast<std::size_t>(cluster.server_threads));
+}
+
+// Servers on hosts of their own.
+Limits apart_limits(const Cluster& cluster, const Pushers& pushers, const Packing& packing) {
   const double busiest =
-      apart ? std::max(per_host, workers / servers) * std::max(packing.there, packing.back)
-            : pushed * (packing.there + packing.back);
-  const double push = pushed * packing.there;
-  const double work = packing.arithmetic *
-                      ((workers - 1) * cluster.reduce_ns_per_byte + cluster.update_ns_per_byte) /
-                      (servers * cluster.server_threads);
-  const Duration trip = apart ? 2 * cluster.latency : Duration{0};
-  return {[&cluster, busiest, work](double bytes) {
-            return std::max(wire_time(cluster, busiest * bytes), from_ns(work * bytes));
-          },
-          [&cluster, push, trip](double bytes) {
-            return wire_time(cluster, push * bytes) + trip + cluster.sync;
+      std::max(pushers.of_host, pushers.all / static_cast<double>(cluster.topology.servers())) *
+      std::max(packing.there, packing.back);
+  return {resource_limit(cluster, busiest, server_work(cluster, pushers, packing)),
+          [&cluster, pushers, packing](const Prefix& prefix) {
+            const double pushed = pushers.of_host * packing.there * prefix.bytes;
+            const double gathered =
+                pushers.all * packing.there * *std::ranges::max_element(prefix.by_server);
+            const double received = packing.back * prefix.bytes;
+            return wire_time(cluster, std::max({pushed, gathered, received})) +
+                   2 * cluster.latency + cluster.sync;
+          }};
+}
+
+// A server on every host. Before a worker can go on, its host has taken in what its server gathers
+// and what the worker needs of the other servers.
+Limits beside_limits(const Cluster& cluster, const Pushers& pushers, const Packing& packing) {
+  const double busiest = pushers.elsewhere / static_cast<double>(cluster.topology.servers()) *
+                         (packing.there + packing.back);
+  return {resource_limit(cluster, busiest, server_work(cluster, pushers, packing)),
+          [&cluster, pushers, packing](const Prefix& prefix) {
+            const double push = pushers.elsewhere * packing.there;
+            double most = 0;
+            double least = std::numeric_limits<double>::infinity();
+            for (const double share : prefix.by_server) {
+              most = std::max(most, push * share);
+              least = std::min(least, push * share + packing.back * (prefix.bytes - share));
+            }
+            return wire_time(cluster, std::max(most, least)) + cluster.sync;
           }};
 }
 
@@ -98,29 +142,46 @@ Limits limits_of(const Cluster& cluster, const Strategy& strategy) {
   if (cluster.allreduce.has_value()) {
     return channel_limits(cluster, packing);
   }
-  return strategy.exchange == Exchange::kAllReduce ? allreduce_limits(cluster, packing)
-                                                   : server_limits(cluster, packing);
+  if (strategy.exchange == Exchange::kAllReduce) {
+    return allreduce_limits(cluster, packing);
+  }
+  const Pushers pushers(cluster.topology, strategy);
+  const bool apart = cluster.topology.hosts() > cluster.topology.servers();
+  return apart ? apart_limits(cluster, pushers, packing) : beside_limits(cluster, pushers, packing);
+}
+
+void add_layer(const Layer& layer, LayerId id, const ChunkMap& chunks, Prefix& prefix) {
+  for (const ChunkId chunk : chunks.chunks_of(id)) {
+    const Range& range = chunks[chunk].range;
+    const auto bytes = static_cast<double>(
+        (std::min(range.end, layer.range.end) - std::max(range.begin, layer.range.begin)) *
+        kFloatBytes);
+    prefix.bytes += bytes;
+    prefix.by_server[chunks[chunk].server] += bytes;
+  }
 }
 
 }  // namespace
 
-Duration lower_bound(const Profile& profile, const Cluster& cluster, const Strategy& strategy) {
+Duration lower_bound(const Profile& profile, const Cluster& cluster, const Strategy& strategy,
+                     const ChunkMap& chunks) {
   const bool steps_together = strategy.algorithm == Algorithm::kBsp;
   Duration bound = profile.compute();
   if (!steps_together && strategy.algorithm != Algorithm::kPipe) {
     return bound;
   }
   const Limits limits = limits_of(cluster, strategy);
+  const std::vector<Layer> layers = profile.layout();
   Duration rest = profile.compute();  // forward and backward of this layer and those behind it
-  double bytes = 0;                   // of the layers up to this one
-  for (const LayerProfile& layer : profile.layers) {
-    bytes += static_cast<double>(layer.params * kFloatBytes);
-    if (bytes > 0 && steps_together) {
-      bound = std::max(bound, rest + limits.window(bytes));
+  Prefix prefix{0, std::vector<double>(cluster.topology.servers())};
+  for (std::size_t l = 0; l < layers.size(); ++l) {
+    add_layer(layers[l], LayerId(l), chunks, prefix);
+    if (prefix.bytes > 0 && steps_together) {
+      bound = std::max(bound, rest + limits.window(prefix));
     }
-    rest -= layer.forward + layer.backward;
+    rest -= profile.layers[l].forward + profile.layers[l].backward;
   }
-  return bytes > 0 ? std::max(bound, limits.iteration(bytes)) : bound;
+  return prefix.bytes > 0 ? std::max(bound, limits.iteration(prefix.bytes)) : bound;
 }
 
 }  // namespace sluice

@@ -3,12 +3,15 @@
 #include "model/cluster.h"
 #include "model/profile.h"
 #include "model/strategy.h"
+#include "partition/chunk_map.h"
 
 namespace sluice {
 
-// A time below which no iteration can fall on this cluster with this algorithm and this kind of
-// exchange, whatever is sliced, merged or sent first. docs/simulator.md derives it. Algorithms
-// whose workers do not wait for each other are bounded by their compute alone.
-Duration lower_bound(const Profile& profile, const Cluster& cluster, const Strategy& strategy);
+// A time below which no iteration can fall on this cluster with this algorithm, this kind of
+// exchange and these servers for the parameters, whatever is sliced, merged or sent first.
+// docs/simulator.md derives it. Algorithms whose workers do not wait for each other are bounded by
+// their compute alone.
+Duration lower_bound(const Profile& profile, const Cluster& cluster, const Strategy& strategy,
+                     const ChunkMap& chunks);
 
 }  // namespace sluice

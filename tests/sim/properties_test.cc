@@ -82,9 +82,10 @@ RC_GTEST_PROP(SimulationProperties, EveryLayerIsReleasedOnceAnIteration, ()) {
 
 RC_GTEST_PROP(SimulationProperties, NoScheduleBeatsTheBound, ()) {
   const World world = any_world();
-  const Strategy strategy = any_strategy();
+  Strategy strategy = any_strategy();
+  strategy.local_aggregation = *rc::gen::arbitrary<bool>();
   const auto run = run_simulated(world.profile, world.cluster, strategy, 12);
-  const Duration bound = lower_bound(world.profile, world.cluster, strategy);
+  const Duration bound = lower_bound(world.profile, world.cluster, strategy, *run.assembly.chunks);
   // Times are rounded to picoseconds message by message.
   RC_ASSERT(run.result.iteration_time() + from_ns(1) >= bound);
 }
@@ -97,7 +98,7 @@ RC_GTEST_PROP(SimulationProperties, NoScheduleBeatsTheBoundOfTheChannel, ()) {
   strategy.exchange = Exchange::kAllReduce;
   const auto run = run_simulated(world.profile, world.cluster, strategy, 12);
   RC_ASSERT(run.result.iteration_time() + from_ns(1) >=
-            lower_bound(world.profile, world.cluster, strategy));
+            lower_bound(world.profile, world.cluster, strategy, *run.assembly.chunks));
 }
 
 RC_GTEST_PROP(SimulationProperties, AlikeInputGivesAlikeOutput, ()) {
