@@ -43,10 +43,10 @@ class JoinedWorld final : public MpiWorld {
     std::vector<bool> here(size(), false);
     texts[0] = text;
     here[0] = true;
-    for (int missing = size_ - 1; missing > 0; --missing) {
-      auto [from, received] = receive(MPI_ANY_SOURCE, [&] {
-        warn_(fmt::format("still waiting for {} of rank {}", what,
-                          fmt::join(ranks_without(here), ", ")));
+    // Who has been heard may be in the next gathering already: its next text is not for this one.
+    for (auto missing = ranks_without(here); !missing.empty(); missing = ranks_without(here)) {
+      auto [from, received] = receive(missing, [&] {
+        warn_(fmt::format("still waiting for {} of rank {}", what, fmt::join(missing, ", ")));
       });
       texts[from] = std::move(received);
       here[from] = true;
@@ -56,7 +56,7 @@ class JoinedWorld final : public MpiWorld {
 
   std::string broadcast(const std::string& text, const std::string& what) override {
     if (rank_ != 0) {
-      return receive(0,
+      return receive({0},
                      [&] {
                        warn_(fmt::format("{} still waits for {} of rank 0", rank_on_host(rank()),
                                          what));
@@ -189,13 +189,17 @@ class JoinedWorld final : public MpiWorld {
     });
   }
 
-  std::pair<std::size_t, std::string> receive(int from, const std::function<void()>& overdue) {
+  // The first text that comes from one of these, and from whom.
+  std::pair<std::size_t, std::string> receive(const std::vector<std::size_t>& from,
+                                              const std::function<void()>& overdue) {
     MPI_Message message = MPI_MESSAGE_NULL;
     MPI_Status status{};
     const auto here = [&] {
-      int flag = 0;
-      MPI_Improbe(from, kTextTag, comm_, &flag, &message, &status);
-      return flag != 0;
+      return std::ranges::any_of(from, [&](std::size_t rank) {
+        int flag = 0;
+        MPI_Improbe(static_cast<int>(rank), kTextTag, comm_, &flag, &message, &status);
+        return flag != 0;
+      });
     };
     poll_until(here, overdue);
     int size = 0;
