@@ -10,7 +10,6 @@
 #include "algorithms/presets.h"
 #include "api/drive.h"
 #include "base/check.h"
-#include "base/hash.h"
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/crew.h"
@@ -18,14 +17,12 @@
 #include "cli/journal.h"
 #include "cli/loading.h"
 #include "cli/record.h"
+#include "cli/train_summary.h"
 #include "cli/training.h"
 #include "cli/workload.h"
-#include "report/table.h"
 
 namespace sluice::cli {
 namespace {
-
-using OrderedJson = nlohmann::ordered_json;
 
 // "30,60,80" as iterations.
 Result<std::vector<Iteration>> drops_of(const std::string& text, Iteration per_epoch) {
@@ -175,101 +172,6 @@ Counters collect(const Crew& crew, const Counters& own, Record& record) {
   return sum;
 }
 
-std::string hash_text(std::span<const float> parameters) {
-  return fmt::format("{:016x}", hash_of(std::as_bytes(parameters)));
-}
-
-OrderedJson summarise(const Settings& settings, const Prepared& prepared, const Trained& trained,
-                      std::span<const float> parameters, const Record& record,
-                      const Journal& journal) {
-  const Extent& extent = prepared.work.extent;
-  const double iteration = to_seconds(journal.steady_iteration());
-  OrderedJson workers = OrderedJson::array();
-  for (std::size_t w = 0; w < extent.workers; ++w) {
-    const WorkerTally of_worker = record.tally().worker(w);
-    workers.push_back(
-        {{"compute_s", to_seconds(of_worker.compute)}, {"waited_s", to_seconds(of_worker.waited)}});
-  }
-  OrderedJson summary{{"preset", settings.text("preset")},
-                      {"model", prepared.work.name},
-                      {"parameters", total_params(trained.assembly.job.layers)},
-                      {"workers", extent.workers},
-                      {"batch", extent.batch},
-                      {"iterations", extent.iterations},
-                      {"train_s", to_seconds(journal.trained())},
-                      {"samples_per_s", extent.samples_per_iteration() / iteration},
-                      {"iteration_us", iteration * 1e6}};
-  if (prepared.work.task) {
-    summary["data"] = settings.text("data");
-    summary["device"] = prepared.work.task->device;
-    if (summary["device"] == "cpu") {
-      summary["kernels"] = prepared.kernels;
-    }
-    summary["loss"] = journal.loss();
-  }
-  if (const auto& evaluation = journal.evaluation()) {
-    summary["test_loss"] = evaluation->loss;
-    summary["test_accuracy"] = evaluation->accuracy;
-  }
-  summary["parameters_hash"] = hash_text(parameters);
-  summary["breakdown"] = breakdown_of(record, trained.assembly.job.topology, extent.iterations);
-  summary["mechanism"] = mechanism_of(trained.assembly, trained.counters, record.tally());
-  if (prepared.work.task && prepared.work.task->device != "cpu") {
-    summary["device_copies"] =
-        device_copies_of(record, trained.assembly.job.topology, extent.iterations);
-  }
-  summary["by_worker"] = workers;
-  if (const Job& job = trained.assembly.job; job.link != kSharedMemory) {
-    summary["links"] = {{"gbps", job.link.gbps()},
-                        {"startup_us", to_us(job.link.startup)},
-                        {"slice", job.strategy.slice_params},
-                        {"credit", job.strategy.credit},
-                        {"peer_credit", job.strategy.peer_credit}};
-  }
-  if (trained.merging) {
-    summary["merging"] = to_json(*trained.merging);
-  }
-  if (const std::string folder = settings.text("save"); !folder.empty()) {
-    summary["saved"] = folder;
-  }
-  return summary;
-}
-
-void print_table(const OrderedJson& summary, const std::string& folder) {
-  const auto& mechanism = summary["mechanism"];
-  const auto count = [&](const char* key) { return mechanism[key].get<std::int64_t>(); };
-  Table table({{""}, {"", Table::Align::kRight}});
-  if (summary.contains("test_accuracy")) {
-    table.add_row(
-        {"test accuracy", fmt::format("{:.2f} %", summary["test_accuracy"].get<double>() * 100)});
-  }
-  table.add_row({"training time", fmt::format("{:.1f} s", summary["train_s"].get<double>())});
-  table.add_row(
-      {"iteration", fmt::format("{:.3f} ms", summary["iteration_us"].get<double>() / 1000)});
-  table.add_row({"samples/s", fmt::format("{:.0f}", summary["samples_per_s"].get<double>())});
-  table.add_row(
-      {"sent", fmt::format("{:.1f} MB in {} messages", static_cast<double>(count("bytes")) / 1e6,
-                           count("messages"))});
-  table.add_row({"pieces a model", fmt::format("{}", count("chunks_a_model"))});
-  table.add_row({"pieces sent", fmt::format("{}", count("chunks_sent"))});
-  table.add_row(
-      {"overtook another on the way out", fmt::format("{}", count("overtakings_egress"))});
-  table.add_row({"overtook another in a server", fmt::format("{}", count("overtakings_inbox"))});
-  table.add_row({"communication hidden behind compute",
-                 fmt::format("{:.1f} %", mechanism["hidden_share"].get<double>() * 100)});
-  if (summary.contains("loading")) {
-    add_loading_rows(summary["loading"], table);
-  }
-  if (summary.contains("merging")) {
-    add_rows(summary["merging"], table);
-  }
-  print(table.render());
-  print(fmt::format("report in {}\n", folder));
-  if (summary.contains("saved")) {
-    print(fmt::format("model in {}\n", summary["saved"].get<std::string>()));
-  }
-}
-
 // Writes and prints the results; the exit code.
 int conclude(const Settings& settings, const OrderedJson& summary, Learner& judge, Record& record,
              const Journal& journal) {
@@ -287,7 +189,7 @@ int conclude(const Settings& settings, const OrderedJson& summary, Learner& judg
   if (settings.on("json")) {
     print(summary);
   } else {
-    print_table(summary, record.folder().path());
+    print_training(summary, record.folder().path());
   }
   return kOk;
 }
@@ -327,17 +229,10 @@ Job job_of(const Settings& settings, const Prepared& prepared, const std::vector
   return job;
 }
 
-void suit_to_links(const Crew& crew, const Settings& settings, Job& job) {
-  suit_to_world(crew.is_launched() ? &crew.world() : nullptr, job, settings.chosen_sizes());
-  if (crew.speaks() && job.link != kSharedMemory) {
-    spdlog::info("links of {:.3g} Gb/s and {:.0f} us", job.link.gbps(), to_us(job.link.startup));
-  }
-}
-
 // When it returns, the clocks of all processes start together. Replicas that differ at the start
 // would never agree.
 void begin_together(const Crew& crew, Learner& judge) {
-  const std::string own = crew.is_launched() ? hash_text(judge.parameters()) : "";
+  const std::string own = crew.is_launched() ? parameters_hash(judge.parameters()) : "";
   if (crew.from_first(own, "leave to begin") != own) {
     throw std::runtime_error(
         "the model does not start with the parameters of rank 0; is its file the same on all "
@@ -369,7 +264,11 @@ int train(const Crew& crew, Settings settings) {
   }
   Learner& judge = *learners.front();
   Job job = job_of(settings, prepared, judge.layers(), *ready);
-  suit_to_links(crew, settings, job);
+  MpiWorld* const world = crew.is_launched() ? &crew.world() : nullptr;
+  suit_to_world(world, job, settings.chosen_sizes());
+  if (crew.speaks() && job.link != kSharedMemory) {
+    spdlog::info("links of {:.3g} Gb/s and {:.0f} us", job.link.gbps(), to_us(job.link.startup));
+  }
   begin_together(crew, judge);
   const Clock clock;
   std::optional<Journal> journal;
@@ -388,8 +287,9 @@ int train(const Crew& crew, Settings settings) {
       prepared.work.loader ? collect_loading(crew, *prepared.work.loader) : OrderedJson();
   int code = kOk;
   if (crew.speaks()) {
-    OrderedJson summary =
-        summarise(settings, prepared, trained, judge.parameters(), record, *journal);
+    OrderedJson summary = training_summary(
+        {settings, prepared.work, prepared.kernels, trained, judge.parameters(), record, *journal});
+    summary["network"] = network_summary(trained.assembly.job, world);
     if (!loading.is_null()) {
       summary["loading"] = loading;
     }

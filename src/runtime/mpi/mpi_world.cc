@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <string_view>
 #include <utility>
 
 #include "base/check.h"
@@ -20,6 +21,10 @@
 
 namespace sluice {
 namespace {
+
+// Settings of Open MPI, in the environment.
+constexpr const char* kPieceBytes = "OMPI_MCA_btl_tcp_rdma_pipeline_frag_size";
+constexpr const char* kReceivingThread = "OMPI_MCA_btl_tcp_progress_thread";
 
 class JoinedWorld final : public MpiWorld {
  public:
@@ -119,6 +124,14 @@ class JoinedWorld final : public MpiWorld {
     return {.startup = from_ns(startup),
             .ns_per_byte = std::max(passage - startup, 1.0) / static_cast<double>(bytes),
             .reduce_ns_per_byte = kSharedMemory.reduce_ns_per_byte};
+  }
+
+  // As the environment has it, where the user's wish may stand.
+  LongMessages long_messages() const override {
+    const char* piece = std::getenv(kPieceBytes);
+    const char* thread = std::getenv(kReceivingThread);
+    return {.piece_bytes = piece == nullptr ? 0 : std::atoll(piece),
+            .receiving_thread = thread != nullptr && std::string_view(thread) == "1"};
   }
 
   void abort(int code) override {
@@ -232,12 +245,12 @@ std::optional<double> fastest_interface_gbps() {
 // keeps the value.
 void tune_large_messages(const Launch& launch) {
   const std::string piece = std::to_string(piece_bytes(fastest_interface_gbps()));
-  setenv("OMPI_MCA_btl_tcp_rdma_pipeline_frag_size", piece.c_str(), 0);
+  setenv(kPieceBytes, piece.c_str(), 0);
   setenv("OMPI_MCA_btl_tcp_rdma_pipeline_send_length", "4096", 0);
   setenv("OMPI_MCA_btl_tcp_rndv_eager_limit", "4096", 0);
   setenv("OMPI_MCA_btl_tcp_min_rdma_pipeline_size", "8192", 0);
   if (launch.size_here && launch.size_here != launch.size && has_idle_cores(*launch.size_here)) {
-    setenv("OMPI_MCA_btl_tcp_progress_thread", "1", 0);
+    setenv(kReceivingThread, "1", 0);
   }
 }
 

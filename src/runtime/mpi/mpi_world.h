@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -9,6 +10,12 @@
 #include "model/job.h"
 
 namespace sluice {
+
+// How MPI was asked to carry a long message over TCP; one that is not Open MPI may do otherwise.
+struct LongMessages {
+  std::int64_t piece_bytes = 0;
+  bool receiving_thread = false;  // beside the one that sends
+};
 
 // The processes of this job, as MPI knows them. All calls come from the thread that joined. A call
 // that waits for others says so every ten seconds, with their ranks, through `warn`.
@@ -32,6 +39,8 @@ class MpiWorld {
   // What a message costs between neighbours in rank while all send and receive at a time, the
   // slowest of them; the same for all. Adding is not measured. Only after meet().
   virtual LinkCost measure_link() = 0;
+
+  virtual LongMessages long_messages() const = 0;
 
   // Ends all processes of the job, this one too. Say why before.
   virtual void abort(int code) = 0;
