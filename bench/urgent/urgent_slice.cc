@@ -4,10 +4,11 @@
 //
 //   sluice lab --hosts 2 --rate 1gbit -- sluice_urgent GBPS [PARAMETERS [PEER-CREDIT [SLICES]]]
 //
-// GBPS is the rate of the link. Slices have 50,000 parameters, the peer has a credit of 200,000
-// bytes and the urgent ones are 400, unless given. Rank 0 prints when the urgent slices began to be
-// sent and when the receiver had taken them, in milliseconds from the hand-over; the wait is that
-// less the time of the slice itself on the wire; and how much of the rate all slices together took.
+// GBPS is the rate of the link. Slices and the peer's credit (in bytes) are as Sluice chooses them
+// at that rate, and the urgent ones are 400, unless given. Rank 0 prints when the urgent slices
+// began to be sent and when the receiver had taken them, in milliseconds from the hand-over; the
+// wait is that less the time of the slice itself on the wire; and how much of the rate all slices
+// together took.
 
 #include <fmt/format.h>
 #include <mpi.h>
@@ -24,6 +25,7 @@
 #include <vector>
 
 #include "algorithms/presets.h"
+#include "algorithms/suit.h"
 #include "base/check.h"
 #include "egress/egress.h"
 #include "report/table.h"
@@ -251,7 +253,11 @@ int fail(const std::string& why) {
 }
 
 int measure(const MpiWorld& world, const std::vector<double>& numbers) {
-  Strategy strategy = find_preset("p3")->strategy;
+  const double gbps = numbers[0];
+  Job job{.layers = {}, .topology = Topology(2, 1, 0), .strategy = find_preset("p3")->strategy};
+  job.link.ns_per_byte = 8 / gbps;
+  suit_to_network(job, {});
+  Strategy& strategy = job.strategy;
   const auto number = [&](std::size_t i, double otherwise) {
     return i < numbers.size() ? numbers[i] : otherwise;
   };
@@ -268,7 +274,6 @@ int measure(const MpiWorld& world, const std::vector<double>& numbers) {
   Sender sender(strategy);
   const Outcome outcome = sender.send(slices);
   sender.dismiss_receiver();
-  const double gbps = numbers[0];
   fmt::print("{}", report(outcome, gbps,
                           from_ns(static_cast<double>(strategy.slice_params * kFloatBytes) * 8 /
                                   (gbps * kPayloadShare))));

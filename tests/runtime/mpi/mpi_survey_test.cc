@@ -79,6 +79,7 @@ TEST_F(SurveyTest, AProbeWritesAClusterThatSimulates) {
   EXPECT_DOUBLE_EQ(cluster->bandwidth_gbps, report.at("bandwidth_gbps").get<double>());
   EXPECT_NEAR(to_us(cluster->latency), report.at("latency_us").get<double>(), 1e-6);
   EXPECT_FALSE(cluster->allreduce.has_value());
+  EXPECT_EQ(cluster->piece_bytes, 0) << "on one machine there are no links";
   EXPECT_EQ(report.at("collectives").size(), kCollectiveNames.size());
   for (const json& fit : report.at("collectives")) {
     EXPECT_GE(fit.at("points").size(), 2U);
@@ -137,6 +138,17 @@ TEST_F(LabSurveyTest, ASlowHostIsNamed) {
     EXPECT_TRUE(!slow || finding.at("text").get<std::string>().starts_with("rank 2 on h2"));
   }
   EXPECT_EQ(named, 1U) << report;
+}
+
+TEST_F(LabSurveyTest, AProbeSeesWhatALinkCarriesAndThatLongMessagesAreAnnounced) {
+  const Outcome outcome = in_lab("--rate 400mbit", "sluice probe --out cluster.toml --json");
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const auto cluster = read_cluster(folder_.path() / "cluster.toml");
+  ASSERT_TRUE(cluster) << cluster.error().message();
+  EXPECT_EQ(cluster->topology.hosts(), 4U);
+  EXPECT_GT(cluster->bandwidth_gbps, 0.1);
+  EXPECT_LT(cluster->bandwidth_gbps, 0.5);
+  EXPECT_EQ(cluster->piece_bytes, 64 << 10);
 }
 
 // What h1 sends to h3 goes to nobody's address, as a firewall drops it.
