@@ -19,6 +19,10 @@ void suit_to_network(Job& job, const ChosenSizes& chosen) {
     suit(strategy.peer_credit, chosen.peer_credit, Bytes{8'000'000});
   } else if (job.link.gbps() < kSlowGbps) {
     suit(strategy.slice_params, chosen.slice, kAnnouncedParams);
+    if (strategy.order == Order::kPriority) {
+      // What is urgent waits for one slice on its way to the peer, and not for three.
+      suit(strategy.peer_credit, chosen.peer_credit, Bytes{60'000});
+    }
   } else if (job.link.gbps() > kFastGbps) {
     suit(strategy.slice_params, chosen.slice, std::int64_t{200'000});
     suit(strategy.peer_credit, chosen.peer_credit, Bytes{800'000});

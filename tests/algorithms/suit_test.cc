@@ -32,8 +32,17 @@ TEST(SuitTest, HopsStayShortBetweenMachines) {
   for (const Topology& topology : {kApart, Topology(4, 1, 0, 2)}) {
     const Strategy strategy = suited(topology, 1);
     EXPECT_EQ(strategy.segment_params, usual().segment_params);
-    EXPECT_EQ(strategy.peer_credit, usual().peer_credit);
+    EXPECT_LE(strategy.peer_credit, usual().peer_credit);
   }
+}
+
+TEST(SuitTest, OnSlowLinksAPeerHasOneSliceOnItsWayIfSomethingCanBeUrgent) {
+  const Strategy strategy = suited(kApart, 1);
+  EXPECT_LT(strategy.peer_credit, 2 * strategy.slice_params * kFloatBytes);
+  Job fifo{.layers = {}, .topology = kApart, .strategy = find_preset("slicing")->strategy};
+  fifo.link.ns_per_byte = 8;
+  suit_to_network(fifo, {});
+  EXPECT_EQ(fifo.strategy.peer_credit, usual().peer_credit);
 }
 
 TEST(SuitTest, SlicesGrowWithTheRate) {
