@@ -1,5 +1,7 @@
 #include "algorithms/suit.h"
 
+#include <algorithm>
+
 namespace sluice {
 namespace {
 
@@ -20,8 +22,11 @@ void suit_to_network(Job& job, const ChosenSizes& chosen) {
   } else if (job.link.gbps() < kSlowGbps) {
     suit(strategy.slice_params, chosen.slice, kAnnouncedParams);
     if (strategy.order == Order::kPriority) {
-      // What is urgent waits for one slice on its way to the peer, and not for three.
-      suit(strategy.peer_credit, chosen.peer_credit, Bytes{60'000});
+      // What is urgent waits for half a millisecond of what is on its way to the peer, which is a
+      // slice at 1 Gb/s.
+      const auto half_ms = static_cast<Bytes>(64'000 * job.link.gbps());
+      suit(strategy.peer_credit, chosen.peer_credit,
+           std::clamp(half_ms, Bytes{60'000}, strategy.peer_credit));
     }
   } else if (job.link.gbps() > kFastGbps) {
     suit(strategy.slice_params, chosen.slice, std::int64_t{200'000});

@@ -36,9 +36,11 @@ TEST(SuitTest, HopsStayShortBetweenMachines) {
   }
 }
 
-TEST(SuitTest, OnSlowLinksAPeerHasOneSliceOnItsWayIfSomethingCanBeUrgent) {
+TEST(SuitTest, OnSlowLinksLittleIsOnItsWayToAPeerIfSomethingCanBeUrgent) {
   const Strategy strategy = suited(kApart, 1);
   EXPECT_LT(strategy.peer_credit, 2 * strategy.slice_params * kFloatBytes);
+  EXPECT_GE(suited(kApart, 2).peer_credit, 2 * strategy.slice_params * kFloatBytes);
+  EXPECT_EQ(suited(kApart, 4).peer_credit, usual().peer_credit);
   Job fifo{.layers = {}, .topology = kApart, .strategy = find_preset("slicing")->strategy};
   fifo.link.ns_per_byte = 8;
   suit_to_network(fifo, {});
