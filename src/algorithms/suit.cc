@@ -26,7 +26,7 @@ void suit_to_network(Job& job, const ChosenSizes& chosen) {
       // slice at 1 Gb/s.
       const auto half_ms = static_cast<Bytes>(64'000 * job.link.gbps());
       suit(strategy.peer_credit, chosen.peer_credit,
-           std::clamp(half_ms, Bytes{60'000}, strategy.peer_credit));
+           std::clamp(half_ms, Bytes{60'000}, Strategy().peer_credit));
     }
   } else if (job.link.gbps() > kFastGbps) {
     suit(strategy.slice_params, chosen.slice, std::int64_t{200'000});

@@ -61,6 +61,14 @@ TEST(SuitTest, CreditsHoldASliceForEachPeer) {
   }
 }
 
+TEST(SuitTest, AChosenCreditMayBeSmallerThanAnyUsualOne) {
+  Job job{.layers = {}, .topology = kApart, .strategy = usual()};
+  job.link.ns_per_byte = 8;
+  job.strategy.peer_credit = 1;
+  suit_to_network(job, {.peer_credit = true});
+  EXPECT_EQ(job.strategy.peer_credit, 1);
+}
+
 TEST(SuitTest, WhatTheUserChoseStays) {
   for (const Topology& topology : {kApart, kTogether}) {
     for (const double gbps : {1.0, 25.0}) {
