@@ -13,7 +13,7 @@ std::string parameters_hash(std::span<const float> parameters) {
   return fmt::format("{:016x}", hash_of(std::as_bytes(parameters)));
 }
 
-OrderedJson training_summary(const Finished& run) {
+OrderedJson training_summary(const TrainingRun& run) {
   const auto& [settings, work, kernels, trained, parameters, record, journal] = run;
   const Extent& extent = work.extent;
   const double iteration = to_seconds(journal.steady_iteration());

@@ -16,7 +16,7 @@ namespace sluice::cli {
 using OrderedJson = nlohmann::ordered_json;
 
 // A training that has come to its end.
-struct Finished {
+struct TrainingRun {
   const Settings& settings;
   const Workload& work;
   const std::string& kernels;  // that a real model computed with
@@ -26,7 +26,7 @@ struct Finished {
   const Journal& journal;
 };
 
-OrderedJson training_summary(const Finished& run);
+OrderedJson training_summary(const TrainingRun& run);
 // The sizes that went by the network, what was measured of it, and how MPI was asked to carry long
 // messages; `world` is null without MPI.
 OrderedJson network_summary(const Job& job, const MpiWorld* world);
