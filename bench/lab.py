@@ -55,12 +55,12 @@ class Lab:
 
 @dataclasses.dataclass(frozen=True)
 class Loopback:
-    """Processes of this machine, as mpirun connects them by itself."""
+    """Processes of this machine, as mpirun binds and connects them by itself."""
     hosts: int
     name = "loopback"
 
     def run(self, command):
-        return execute(["mpirun", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "-np", self.hosts, *command])
+        return execute(["mpirun", "--allow-run-as-root", "--oversubscribe", "-np", self.hosts, *command])
 
 
 @dataclasses.dataclass(frozen=True)

@@ -95,6 +95,7 @@ std::vector<Duration> sum_with_sluice(MpiWorld& world, Job job, Bytes bytes) {
   train_on_mpi(world,
                {.topology = assembly.job.topology,
                 .chunks = *assembly.chunks,
+                .strategy = assembly.job.strategy,
                 .hosts = assembly.protocols,
                 .state = state,
                 .last = kWarmUp + repetitions(bytes) + 1,
@@ -160,6 +161,10 @@ int measure(MpiWorld& world, const Sums& sums, const std::vector<Bytes>& sizes) 
   for (const Bytes bytes : sizes) {
     for (const auto& [name, collective] : sums) {
       job.strategy.collective = collective;
+      if (job.strategy.driver_sums() && !check_driver_sums(job.strategy, job.topology)) {
+        continue;
+      }
+      suit_sums_to_machine(job);
       print(world, name, bytes, sum_with_sluice(world, job, bytes));
     }
     if (sums.empty()) {

@@ -56,7 +56,8 @@ class End : private Landing {
                     .chunks = chunks_,
                     .first = 0,
                     .clock = clock_,
-                    .mailbox = mailbox_}) {}
+                    .mailbox = mailbox_,
+                    .gates = gates_}) {}
   virtual ~End() = default;
   End(const End&) = delete;
   End& operator=(const End&) = delete;
@@ -93,6 +94,7 @@ class End : private Landing {
   ChunkMap chunks_;
   std::vector<float> slice_;
   std::shared_ptr<Mailbox> mailbox_ = std::make_shared<Mailbox>();
+  Gates gates_;  // nobody trains
   MpiTransport transport_;
 };
 

@@ -40,7 +40,7 @@ BufferRange AllReduceWorker::landing(const Message& message) const {
 
 void AllReduceWorker::exchange(ChunkId chunk, Iteration iteration, Effects& effects) {
   states_[chunk.index()].next = iteration;
-  if (strategy().sums_natively()) {
+  if (strategy().driver_sums()) {
     Message message = about(chunk, MessageKind::kAllReduce, self(), iteration);
     message.payload_bytes = coded_size(strategy(), chunks()[chunk].range.size(), iteration);
     effects.send(message, effects.borrow(self(), gradient_of(chunk, iteration)));
@@ -105,7 +105,7 @@ void AllReduceWorker::go_on_if_ready(ChunkId chunk, Effects& effects) {
   } else if (state.summed > state.applied) {
     state.updating = true;
     const Iteration iteration = state.applied + 1;
-    if (strategy().sparse() && !strategy().sums_natively()) {
+    if (strategy().sparse() && !strategy().driver_sums()) {
       update_coded(chunk, iteration, topology().workers(),
                    std::exchange(sum_of(chunk, iteration), {}), effects);
     } else {

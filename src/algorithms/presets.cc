@@ -180,7 +180,7 @@ Result<void> validate_codec(const Strategy& strategy) {
                  std::string(name_of(kAlgorithmNames, strategy.algorithm)) +
                  " sends parameters, which bear no such loss; take codec none");
   }
-  const bool in_parts = strategy.collective && !strategy.sums_natively() &&
+  const bool in_parts = strategy.collective && !strategy.driver_sums() &&
                         *strategy.collective != Collective::kRecursiveDoubling;
   if (strategy.sparse() && in_parts) {
     return Error("collective " + std::string(name_of(kCollectiveNames, *strategy.collective)) +

@@ -1,6 +1,7 @@
 #include "algorithms/suit.h"
 
 #include <algorithm>
+#include <string>
 
 namespace sluice {
 namespace {
@@ -32,6 +33,40 @@ void suit_to_network(Job& job, const ChosenSizes& chosen) {
     suit(strategy.slice_params, chosen.slice, std::int64_t{200'000});
     suit(strategy.peer_credit, chosen.peer_credit, Bytes{800'000});
     suit(strategy.credit, chosen.credit, Bytes{2'400'000});
+  }
+}
+
+Result<void> check_driver_sums(const Strategy& strategy, const Topology& topology) {
+  if (strategy.exchange != Exchange::kAllReduce) {
+    return Error("exchange " + std::string(name_of(kExchangeNames, strategy.exchange)) +
+                 " makes no sums between workers; take exchange allreduce");
+  }
+  if (strategy.coded()) {
+    return Error("it knows no codec; take codec none");
+  }
+  if (strategy.order == Order::kPriority) {
+    return Error(
+        "all processes ask for sums in one order, so that no gradient can overtake another; take "
+        "order fifo or after-backward");
+  }
+  if (strategy.local_aggregation) {
+    return Error("it sums over all processes; leave --local-aggregation off");
+  }
+  if (topology.workers_per_host() != 1) {
+    return Error(
+        "it sums over processes and not over the workers of one; leave --workers-per-host out");
+  }
+  if (strategy.collective == Collective::kMemory && !topology.on_one_machine()) {
+    return Error("the processes are on several machines");
+  }
+  return {};
+}
+
+void suit_sums_to_machine(Job& job) {
+  const Topology& topology = job.topology;
+  if (!job.strategy.collective && topology.on_one_machine() && topology.hosts() > 1 &&
+      check_driver_sums(job.strategy, topology)) {
+    job.strategy.collective = Collective::kMemory;
   }
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "base/result.h"
 #include "model/job.h"
 
 namespace sluice {
@@ -15,5 +16,14 @@ struct ChosenSizes {
 // Changes the other sizes to what suits the machines and the link of the job: for drivers that know
 // both.
 void suit_to_network(Job& job, const ChosenSizes& chosen);
+
+// Whether a driver can make the strategy's sums: one after the other in the same order on all
+// processes, of plain gradients, one from each process. The error says what stands against it and
+// what to do.
+Result<void> check_driver_sums(const Strategy& strategy, const Topology& topology);
+
+// Has the processes of one machine sum in the memory that they share, if nothing stands against it
+// and the user has not chosen another way: for a driver that can do so.
+void suit_sums_to_machine(Job& job);
 
 }  // namespace sluice

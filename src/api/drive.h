@@ -19,6 +19,7 @@ inline void suit_to_world(MpiWorld* world, Job& job, const ChosenSizes& chosen) 
     job.link = world->measure_link();
   }
   suit_to_network(job, chosen);
+  suit_sums_to_machine(job);
 }
 
 // The numbers of the workers in this process and of the servers beside them. Without a world all

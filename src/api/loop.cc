@@ -160,6 +160,7 @@ void LoopRun::train() {
   drive(world_,
         {.topology = assembly.job.topology,
          .chunks = *assembly.chunks,
+         .strategy = assembly.job.strategy,
          .hosts = assembly.protocols,
          .state = state,
          .last = options_.iterations,

@@ -3,6 +3,7 @@
 #include <spdlog/spdlog.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <iostream>
 #include <nlohmann/json.hpp>
 
@@ -20,12 +21,13 @@ void Journal::on_step(const StepReport& step) {
   const Iteration iteration = step.iteration;
   Reports& reports = open_[iteration];
   reports.loss += step.loss;
+  reports.last = std::max(reports.last, step.at);
   if (++reports.count < extent_.workers) {
     return;
   }
   loss_ = reports.loss / static_cast<double>(extent_.workers);
+  full_time_ = trained_at(reports.last);
   open_.erase(iteration);
-  full_time_ = trained_at(step.at);
   if (++done_ == extent_.iterations / 2) {
     half_time_ = full_time_;
   }

@@ -57,6 +57,7 @@ class Journal {
   struct Reports {
     std::size_t count = 0;
     double loss = 0;
+    Time last{0};
   };
 
   Duration trained_at(Time moment) const {

@@ -141,13 +141,16 @@ Measured measure(const Crew& crew, const std::optional<Survey>& survey, std::siz
       OrderedJson(sizes_for(cluster.bandwidth_gbps)).dump(), "the sizes of the sums"));
   Job job = summing_job(crew, per_machine);
   for (const auto& [collective, name] : kCollectiveNames) {
-    spdlog::info("measuring all-reduces: {}", name);
     job.strategy.collective = collective;
+    if (job.strategy.driver_sums() && !check_driver_sums(job.strategy, job.topology)) {
+      continue;
+    }
+    spdlog::info("measuring all-reduces: {}", name);
     CollectiveFit fit{
         .collective = collective,
         .points = timings_of(crew, clock, job, sizes.get<std::vector<std::int64_t>>())};
     fit.line = fit_allreduce(fit.points);
-    if (survey && collective != Collective::kNative) {
+    if (survey && !job.strategy.driver_sums()) {
       fit.theory = collective_cost(collective, crew.world().size(), cluster.link());
     }
     measured.collectives.push_back(std::move(fit));
@@ -284,11 +287,17 @@ int probe(const Crew& crew, const Settings& settings) {
   if (!ready) {
     return crew.speaks() ? bad_input(ready.error()) : kBadInput;
   }
+  const std::string replacement = settings.text("allreduce");
+  if (replacement == name_of(kCollectiveNames, Collective::kMemory) &&
+      *ready != crew.world().size()) {
+    const Error error("--allreduce: the processes are on several machines, which share no memory");
+    return crew.speaks() ? bad_input(error) : kBadInput;
+  }
   const Measured measured = measure(crew, survey, *ready);
   int code = kOk;
   if (crew.speaks()) {
     const OrderedJson summary = summarise(measured, out);
-    const auto written = write_file(out, file_of(measured, settings.text("allreduce")));
+    const auto written = write_file(out, file_of(measured, replacement));
     if (settings.on("json")) {
       print(summary);
     } else {

@@ -50,10 +50,11 @@ Result<Job> job_of(const Settings& settings, const Profile& profile, const Clust
     }
     job.strategy.exchange = Exchange::kAllReduce;
     job.strategy.collective = Collective::kNative;
-  } else if (job.strategy.sums_natively()) {
-    return Error(
-        "--collective: native is a sum that the network makes by itself, as the [allreduce] table "
-        "of a cluster describes it, and this cluster has none; take another collective");
+  } else if (job.strategy.driver_sums()) {
+    return Error(fmt::format(
+        "--collective: {} is a sum that the workers do not make by messages; the [allreduce] table "
+        "of a cluster can describe it, and this cluster has none; take another collective",
+        name_of(kCollectiveNames, *job.strategy.collective)));
   }
   if (const auto valid = validate(job.strategy); !valid) {
     return valid.error();

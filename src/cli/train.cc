@@ -79,39 +79,22 @@ Result<void> check_hosts(const Settings& settings, bool launched) {
   return {};
 }
 
-// MPI sums the gradients of all processes as they are, in one order on all of them.
-Result<void> check_native(const Settings& settings, bool launched) {
-  const Strategy strategy = settings.strategy();
-  if (!strategy.sums_natively()) {
+// A sum that is the driver's is either MPI's or made in shared memory.
+Result<void> check_collective(const Strategy& strategy, const Topology& topology, bool launched) {
+  if (!strategy.driver_sums()) {
     return {};
   }
-  const auto refuse = [](const std::string& why) {
-    return Error("--collective: native is MPI_Allreduce, " + why + ", or take another collective");
-  };
-  if (!launched) {
-    return refuse("and one process alone has no MPI; start with mpirun");
+  const auto possible =
+      launched ? check_driver_sums(strategy, topology)
+               : Error("there is one process alone; start several with mpirun, or leave it out");
+  if (possible) {
+    return {};
   }
-  if (strategy.exchange != Exchange::kAllReduce) {
-    return refuse("and exchange " + std::string(name_of(kExchangeNames, strategy.exchange)) +
-                  " makes no sums between workers; take exchange allreduce");
-  }
-  if (strategy.coded()) {
-    return refuse("which knows no codec; take codec none");
-  }
-  if (strategy.order == Order::kPriority) {
-    return refuse(
-        "which all processes must call in one order, so that no gradient can overtake another; "
-        "take order fifo or after-backward");
-  }
-  if (strategy.local_aggregation) {
-    return refuse("which sums over all processes; leave --local-aggregation off");
-  }
-  if (settings.integer("workers-per-host") != 1) {
-    return refuse(
-        "which sums over processes and not over the workers of one; leave "
-        "--workers-per-host out");
-  }
-  return {};
+  const bool by_mpi = strategy.collective == Collective::kNative;
+  return Error(fmt::format("--collective: {} cannot be had: {}; or take another collective",
+                           by_mpi ? "native, which is MPI_Allreduce,"
+                                  : "memory, which is a sum in memory that all processes share,",
+                           possible.error().message()));
 }
 
 Result<Prepared> prepare(const Settings& settings, bool launched) {
@@ -121,7 +104,12 @@ Result<Prepared> prepare(const Settings& settings, bool launched) {
   if (const auto valid = check_hosts(settings, launched); !valid) {
     return valid.error();
   }
-  if (const auto valid = check_native(settings, launched); !valid) {
+  // Which processes share a machine is not known yet.
+  const auto per_host = static_cast<std::size_t>(settings.integer("workers-per-host"));
+  const std::size_t hosts = static_cast<std::size_t>(settings.integer("workers")) / per_host;
+  if (const auto valid =
+          check_collective(settings.strategy(), {hosts, per_host, 0, hosts}, launched);
+      !valid) {
     return valid.error();
   }
   auto work = workload_of(settings);
@@ -264,6 +252,9 @@ int train(const Crew& crew, Settings settings) {
   }
   Learner& judge = *learners.front();
   Job job = job_of(settings, prepared, judge.layers(), *ready);
+  if (const auto valid = check_collective(job.strategy, job.topology, crew.is_launched()); !valid) {
+    return crew.speaks() ? bad_input(valid.error()) : kBadInput;
+  }
   MpiWorld* const world = crew.is_launched() ? &crew.world() : nullptr;
   suit_to_world(world, job, settings.chosen_sizes());
   if (crew.speaks() && job.link != kSharedMemory) {

@@ -100,6 +100,7 @@ void Run::train(Assembly assembly, Iteration last, Observer* also) {
   Tee tee(std::move(observers));
   Stretch stretch{.topology = job.topology,
                   .chunks = *assembly.chunks,
+                  .strategy = job.strategy,
                   .hosts = assembly.protocols,
                   .state = *state_,
                   .first = job.first,
@@ -138,6 +139,7 @@ void train_idle(const IdleTraining& training, const Assembly& assembly, Iteratio
   drive(world_of(training.crew),
         {.topology = assembly.job.topology,
          .chunks = *assembly.chunks,
+         .strategy = assembly.job.strategy,
          .hosts = assembly.protocols,
          .state = state,
          .last = last,

@@ -46,6 +46,7 @@ enum class Collective : std::uint8_t {
   kHalvingDoubling,
   kBinaryTree,
   kNative,  // the driver's own: MPI_Allreduce, or the [allreduce] table of a simulated cluster
+  kMemory,  // the driver's too: in memory that the processes of one machine share
 };
 // Those that are sequences of messages between workers.
 inline constexpr std::array kPlannedCollectives{Collective::kRing, Collective::kRecursiveDoubling,
@@ -94,6 +95,7 @@ inline constexpr std::array kCollectiveNames{
     Names<Collective>{Collective::kHalvingDoubling, "halving-doubling"},
     Names<Collective>{Collective::kBinaryTree, "binary-tree"},
     Names<Collective>{Collective::kNative, "native"},
+    Names<Collective>{Collective::kMemory, "memory"},
 };
 inline constexpr std::array kMergeNames{
     Names<Merge>{Merge::kOptimal, "optimal"},
@@ -155,7 +157,9 @@ struct Strategy {
   bool coded() const { return codec != Codec::kNone; }
   bool sparse() const { return codec == Codec::kDgc; }
   // Every sum is one operation of the driver.
-  bool sums_natively() const { return collective == Collective::kNative; }
+  bool driver_sums() const {
+    return collective == Collective::kNative || collective == Collective::kMemory;
+  }
   bool uses_servers() const {
     return exchange != Exchange::kAllReduce && exchange != Exchange::kGossip;
   }

@@ -142,7 +142,7 @@ void HostLoop::start(Work work) {
 // Updates with plain gradients, which touch nothing but their range, if they take longer than to
 // hand them over twice.
 bool HostLoop::is_long(const Work& work) {
-  constexpr std::int64_t kShortest = 16'384;
+  constexpr std::int64_t kShortest = 32'768;
   return work.kind == WorkKind::kUpdate && !work.coded && work.range.size() >= kShortest;
 }
 

@@ -5,6 +5,7 @@
 #include <deque>
 #include <mutex>
 #include <optional>
+#include <thread>
 #include <utility>
 
 #include "base/units.h"
@@ -39,11 +40,15 @@ class Mailbox {
   }
 
   // Waits for events, not longer than `patience` if there is one, and appends them to `into`; false
-  // when the box is closed and empty.
+  // when the box is closed and empty. Who has no patience lets other threads run.
   bool wait(std::deque<Event>& into, std::optional<Duration> patience = std::nullopt) {
     std::unique_lock lock(mutex_);
     const auto ready = [this] { return closed_ || !events_.empty(); };
-    if (patience) {
+    if (patience == Duration(0)) {
+      lock.unlock();
+      std::this_thread::yield();
+      lock.lock();
+    } else if (patience) {
       filled_.wait_for(lock, std::chrono::duration_cast<std::chrono::nanoseconds>(*patience),
                        ready);
     } else {

@@ -4,6 +4,7 @@
 #include <span>
 
 #include "compute/training_state.h"
+#include "model/strategy.h"
 #include "model/topology.h"
 #include "partition/chunk_map.h"
 #include "protocol/observer.h"
@@ -17,7 +18,7 @@ struct StepReport {
   std::size_t rank = 0;
   Iteration iteration = 0;
   double loss = 0;
-  Time at{0};  // when the process of worker 0 learnt of it
+  Time at{0};  // of the process of worker 0
 };
 
 // A stretch of training: in it chunks and protocols stay as they are. Another one may go on with
@@ -25,6 +26,7 @@ struct StepReport {
 struct Stretch {
   const Topology& topology;
   const ChunkMap& chunks;
+  const Strategy& strategy;
   std::span<Protocol* const> hosts;
   TrainingState& state;  // of the nodes that this process runs
   Iteration first = 0;   // the job's

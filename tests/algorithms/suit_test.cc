@@ -47,6 +47,42 @@ TEST(SuitTest, OnSlowLinksLittleIsOnItsWayToAPeerIfSomethingCanBeUrgent) {
   EXPECT_EQ(fifo.strategy.peer_credit, usual().peer_credit);
 }
 
+Strategy suited_to_machine(const Topology& topology, const std::string& preset) {
+  Job job;
+  job.topology = topology;
+  job.strategy = find_preset(preset)->strategy;
+  suit_sums_to_machine(job);
+  return job.strategy;
+}
+
+TEST(SuitTest, ProcessesOfOneMachineSumInMemoryWhereNothingStandsAgainstIt) {
+  EXPECT_EQ(suited_to_machine(kTogether, "wfbp").collective, Collective::kMemory);
+  EXPECT_EQ(suited_to_machine(kTogether, "pipe-sgd").collective, Collective::kMemory);
+  EXPECT_EQ(suited_to_machine(kApart, "wfbp").collective, std::nullopt);
+  EXPECT_EQ(suited_to_machine(Topology(4, 1, 0, 2), "wfbp").collective, std::nullopt);
+  EXPECT_EQ(suited_to_machine(Topology(1, 1, 0), "wfbp").collective, std::nullopt);
+  EXPECT_EQ(suited_to_machine(Topology(2, 2, 0, 2), "wfbp").collective, std::nullopt);
+  for (const std::string preset : {"p3", "p3-allreduce", "pipe-sgd+q", "gosgd"}) {
+    EXPECT_EQ(suited_to_machine(kTogether, preset).collective, std::nullopt) << preset;
+  }
+}
+
+TEST(SuitTest, WhatTheUserHasChosenSumsOnOneMachineToo) {
+  Job job{.layers = {}, .topology = kTogether, .strategy = find_preset("wfbp")->strategy};
+  job.strategy.collective = Collective::kRing;
+  suit_sums_to_machine(job);
+  EXPECT_EQ(job.strategy.collective, Collective::kRing);
+}
+
+TEST(SuitTest, MachinesShareNoMemory) {
+  Strategy strategy = find_preset("wfbp")->strategy;
+  strategy.collective = Collective::kMemory;
+  EXPECT_TRUE(check_driver_sums(strategy, kTogether));
+  EXPECT_FALSE(check_driver_sums(strategy, kApart));
+  strategy.collective = Collective::kNative;
+  EXPECT_TRUE(check_driver_sums(strategy, kApart));
+}
+
 TEST(SuitTest, SlicesGrowWithTheRate) {
   EXPECT_LE(suited(kApart, 1).slice_params * kFloatBytes, 64 << 10) << "less than Open MPI's limit";
   EXPECT_EQ(suited(kApart, 5).slice_params, usual().slice_params);

@@ -120,6 +120,7 @@ TEST(Threads, BoundariesAreMetOnceHoweverTheRunIsSplit) {
     const Assembly assembly = assemble(job);
     train_on_threads({.topology = job.topology,
                       .chunks = *assembly.chunks,
+                      .strategy = job.strategy,
                       .hosts = assembly.protocols,
                       .state = state,
                       .first = job.first,

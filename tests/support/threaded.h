@@ -28,6 +28,7 @@ inline void run_stretch(const Assembly& assembly, TrainingState& state, Iteratio
   const Clock clock;
   train_on_threads({.topology = assembly.job.topology,
                     .chunks = *assembly.chunks,
+                    .strategy = assembly.job.strategy,
                     .hosts = assembly.protocols,
                     .state = state,
                     .first = assembly.job.first,

@@ -19,6 +19,17 @@ class MpiRequests {
   }
 
   bool empty() const { return requests_.empty(); }
+  std::size_t size() const { return requests_.size(); }
+
+  // Whatever has not begun does not come to pass, and nothing is done for it.
+  void cancel() {
+    for (MPI_Request& request : requests_) {
+      MPI_Cancel(&request);
+    }
+    MPI_Waitall(static_cast<int>(requests_.size()), requests_.data(), MPI_STATUSES_IGNORE);
+    requests_.clear();
+    dones_.clear();
+  }
 
   // Calls what is to be done for all that is complete now; that may add further operations. True if
   // anything was complete.

@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
+#include <iterator>
 #include <memory>
 #include <sstream>
 #include <stdexcept>
@@ -15,26 +17,40 @@ namespace sluice {
 namespace {
 
 constexpr int kTopicTag = 1;
+// Every look and every letter takes time from messages that training waits for.
+const Duration kBetweenLooks = from_us(1e3);
+const Duration kBetweenReports = from_us(1e4);
 const Duration kBeat = from_us(1e6);
 // A job with a dead process ends within ten seconds.
 const Duration kSilence = 7 * kBeat;
 const Duration kStall = 10 * kBeat;
 const Duration kBetweenWarnings = 30 * kBeat;
 
-// A loss travels as its bits, since it may be no number at all.
-std::string encode(const StepReport& step) {
-  return fmt::format("{} {} {}", step.rank, step.iteration,
-                     std::bit_cast<std::uint64_t>(step.loss));
+// A loss travels as its bits, since it may be no number at all, and a time as how long ago it was,
+// since every process has a clock of its own.
+std::string encode(const std::vector<StepReport>& steps, Time now) {
+  std::string text;
+  for (const StepReport& step : steps) {
+    text += fmt::format("{} {} {} {} ", step.rank, step.iteration,
+                        std::bit_cast<std::uint64_t>(step.loss), (now - step.at).count());
+  }
+  return text;
 }
 
-StepReport decode_step(const std::string& text) {
-  StepReport step;
-  std::uint64_t bits = 0;
+std::vector<StepReport> decode_steps(const std::string& text, Time now) {
+  std::vector<StepReport> steps;
   std::istringstream words(text);
-  check(static_cast<bool>(words >> step.rank >> step.iteration >> bits),
-        "a step report is three numbers");
-  step.loss = std::bit_cast<double>(bits);
-  return step;
+  StepReport step;
+  while (words >> step.rank) {
+    std::uint64_t bits = 0;
+    Duration::rep ago = 0;
+    check(static_cast<bool>(words >> step.iteration >> bits >> ago),
+          "a report of a step is four numbers");
+    step.loss = std::bit_cast<double>(bits);
+    step.at = now - Duration(ago);
+    steps.push_back(step);
+  }
+  return steps;
 }
 
 }  // namespace
@@ -61,15 +77,29 @@ void MpiSupervision::accepted(const Message& message) { world_.transport.accepte
 
 bool MpiSupervision::progress(Landing& landing) {
   const bool moved = world_.transport.progress(landing);
+  if (is_due(next_look_, kBetweenLooks)) {
+    look_around();
+  }
+  return moved;
+}
+
+void MpiSupervision::look_around() {
   listen();
   pass_on_workers();
   requests_.test();
-  if (!over_ && now() >= next_beat_) {
+  if (!over_ && is_due(next_beat_, kBeat)) {
     beat();
-    next_beat_ = now() + kBeat;
   }
   close_if_over();
-  return moved;
+}
+
+bool MpiSupervision::is_due(Time& next, Duration interval) const {
+  const Time time = now();
+  if (time < next) {
+    return false;
+  }
+  next = time + interval;
+  return true;
 }
 
 void MpiSupervision::stepped(std::size_t rank, Iteration iteration, double loss) {
@@ -129,10 +159,9 @@ void MpiSupervision::hear(int from, Topic topic, const std::string& text) {
   const auto rank = static_cast<std::size_t>(from);
   heard_[rank] = now();
   switch (topic) {
-    case Topic::kStep: {
+    case Topic::kSteps: {
       const std::lock_guard lock(mutex_);
-      reports_.push_back(decode_step(text));
-      reports_.back().at = heard_[rank];
+      std::ranges::move(decode_steps(text, heard_[rank]), std::back_inserter(reports_));
       return;
     }
     case Topic::kVital:
@@ -157,7 +186,10 @@ void MpiSupervision::pass_on_workers() {
   const std::exception_ptr error = error_;
   const bool finished = finished_ == world_.gates.size();
   finished_ = finished ? 0 : finished_;
-  const std::vector<StepReport> steps = std::exchange(own_, {});
+  std::vector<StepReport> steps;
+  if (finished || is_due(next_report_, kBetweenReports)) {
+    steps.swap(own_);
+  }
   if (rank_ == 0) {
     reports_.insert(reports_.end(), steps.begin(), steps.end());
   }
@@ -165,10 +197,8 @@ void MpiSupervision::pass_on_workers() {
   if (error) {
     std::rethrow_exception(error);
   }
-  if (rank_ != 0) {
-    for (const StepReport& step : steps) {
-      tell(0, Topic::kStep, encode(step));
-    }
+  if (rank_ != 0 && !steps.empty()) {
+    tell(0, Topic::kSteps, encode(steps, now()));
   }
   if (finished && rank_ == 0) {
     process_done();

@@ -53,7 +53,7 @@ class MpiSupervision final : public Transport {
  private:
   // What goes between rank 0 and another one: a letter and a text.
   enum class Topic : char {
-    kStep = 's',
+    kSteps = 's',    // to rank 0
     kVital = 'v',    // to rank 0, every second
     kAlive = 'a',    // from rank 0, every second
     kDone = 'd',     // to rank 0: all workers of this process are
@@ -63,6 +63,8 @@ class MpiSupervision final : public Transport {
 
   void tell(int to, Topic topic, std::string text = "");
   void tell_others(Topic topic);
+  void look_around();
+  bool is_due(Time& next, Duration interval) const;
   void listen();
   void hear(int from, Topic topic, const std::string& text);
   void pass_on_workers();
@@ -82,6 +84,8 @@ class MpiSupervision final : public Transport {
   int rank_ = 0;
   int size_ = 1;
   MpiRequests requests_;
+  Time next_look_{0};
+  Time next_report_{0};
   Time next_beat_{0};
   Time next_warning_{0};
   std::vector<Time> heard_;    // by rank

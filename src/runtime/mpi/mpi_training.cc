@@ -42,9 +42,13 @@ Session::Session(HostId self, const Stretch& stretch, const Warn& warn)
     : stretch_(stretch),
       transport_({.topology = stretch.topology,
                   .chunks = stretch.chunks,
+                  .sums_in_memory = stretch.strategy.collective == Collective::kMemory,
                   .first = stretch.first,
                   .clock = stretch.clock,
                   .mailbox = mailbox_,
+                  .gates = gates_,
+                  .awaits_receivers = stretch.strategy.exchange != Exchange::kAllReduce ||
+                                      stretch.strategy.order == Order::kPriority,
                   .spins = has_idle_cores(processes_here(stretch.topology))}),
       supervision_({.transport = transport_,
                     .gates = gates_,

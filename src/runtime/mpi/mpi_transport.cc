@@ -16,16 +16,23 @@ namespace {
 constexpr int kFrameTag = 1;
 constexpr int kPayloadTag = 2;
 
-// A loop without work asks MPI again after a sixteenth of the time in which nothing moved, within
-// these limits: a silence grows longer by so much at most.
+// A loop without work asks MPI again after a sixteenth of the time in which nothing moved, so that
+// a silence grows longer by so much at most. It may ask more often while its workers wait, since
+// their cores are free, and less often while nothing is under way.
+const Duration kBriefNap = from_us(20);
 const Duration kShortNap = from_us(50);
 const Duration kLongNap = from_us(1000);
 constexpr int kNapsInSilence = 16;
+// So long nothing may move in a sum before the loop naps: others who take part are at work on it,
+// and what they do takes less than a nap.
+const Duration kAttention = from_us(200);
 
 }  // namespace
 
 MpiTransport::MpiTransport(World world)
-    : world_(std::move(world)), sums_(world_.chunks.size(), world_.first + 1) {
+    : world_(std::move(world)),
+      inline_bytes_(world_.topology.on_one_machine() ? kInlineInMemory : kInlineBytes),
+      sums_(world_.chunks.size(), world_.first + 1) {
   for (const Chunk& chunk : world_.chunks.all()) {
     if (chunk.range.size() * kFloatBytes > std::numeric_limits<int>::max()) {
       throw std::runtime_error(
@@ -41,14 +48,27 @@ MpiTransport::MpiTransport(World world)
   MPI_Comm_size(comm_, &size);
   peers_ = static_cast<std::size_t>(size) - 1;
   check(world_.topology.hosts() == peers_ + 1, "every host is a process");
+  if (world_.sums_in_memory) {
+    share_memory();
+  }
   await_frame();
+}
+
+void MpiTransport::share_memory() {
+  check(world_.topology.on_one_machine(), "only processes of one machine share memory");
+  window_.emplace(comm_, SharedSums::area_bytes(peers_ + 1), SharedSums::kAlignment);
+  SharedSums::prepare(window_->areas()[static_cast<std::size_t>(rank_)]);
+  MPI_Barrier(comm_);
+  shared_sums_.emplace(window_->areas(), static_cast<std::size_t>(rank_));
 }
 
 // What is under way in a broken run stays behind: its processes are about to be ended.
 MpiTransport::~MpiTransport() {
   if (parted()) {
-    MPI_Cancel(&incoming_request_);
-    MPI_Wait(&incoming_request_, MPI_STATUS_IGNORE);
+    requests_.cancel();
+    if (window_) {
+      window_->free();
+    }
     MPI_Comm_free(&comm_);
   }
 }
@@ -67,9 +87,13 @@ void MpiTransport::send_away(const Message& message, Payload payload) {
   if (parting_) {
     return confirm(message);
   }
-  const Header header = encode_header(message);
-  auto frame = std::make_shared<Frame>(header.begin(), header.end());
   const auto to = static_cast<int>(rank_of(message.to));
+  const auto bytes = payload.bytes();
+  const bool inlined = static_cast<Bytes>(bytes.size()) <= inline_bytes_;
+  const std::size_t frame_bytes = kHeaderBytes + (inlined ? bytes.size() : 0);
+  const auto frame = std::make_shared_for_overwrite<std::byte[]>(frame_bytes);
+  std::ranges::copy(encode_header(message), frame.get());
+  std::copy_n(bytes.data(), frame_bytes - kHeaderBytes, frame.get() + kHeaderBytes);
   const auto transfer = transfers_.insert(transfers_.end(), {message, true, world_.clock.now()});
   // Frame and payload are held until all of the message is sent.
   const auto sent = [this, transfer, frame, payload](const MPI_Status&) {
@@ -77,21 +101,16 @@ void MpiTransport::send_away(const Message& message, Payload payload) {
     transfers_.erase(transfer);
     confirm(message);
   };
-  const auto bytes = payload.bytes();
-  const bool inlined = bytes.size() <= kInlineBytes;
-  if (inlined) {
-    frame->insert(frame->end(), bytes.begin(), bytes.end());
-  }
+  const auto send_payload = world_.awaits_receivers && !bytes.empty() ? MPI_Issend : MPI_Isend;
   MPI_Request request = MPI_REQUEST_NULL;
-  const auto send_frame = inlined && !bytes.empty() ? MPI_Issend : MPI_Isend;
-  send_frame(frame->data(), static_cast<int>(frame->size()), MPI_BYTE, to, kFrameTag, comm_,
-             &request);
+  (inlined ? send_payload : MPI_Isend)(frame.get(), static_cast<int>(frame_bytes), MPI_BYTE, to,
+                                       kFrameTag, comm_, &request);
   if (inlined) {
     return requests_.add(request, sent);
   }
   requests_.add(request, [frame](const MPI_Status&) {});
-  MPI_Issend(bytes.data(), static_cast<int>(bytes.size()), MPI_BYTE, to, kPayloadTag, comm_,
-             &request);
+  send_payload(bytes.data(), static_cast<int>(bytes.size()), MPI_BYTE, to, kPayloadTag, comm_,
+               &request);
   requests_.add(request, sent);
 }
 
@@ -110,10 +129,7 @@ bool MpiTransport::begin_sums(Landing& landing) {
   while (const auto request = sums_.begin()) {
     const std::span<float> place = landing.place(*request);
     const auto transfer = transfers_.insert(transfers_.end(), {*request, true, world_.clock.now()});
-    MPI_Request sum = MPI_REQUEST_NULL;
-    MPI_Iallreduce(MPI_IN_PLACE, place.data(), static_cast<int>(place.size()), MPI_FLOAT, MPI_SUM,
-                   comm_, &sum);
-    requests_.add(sum, [this, transfer, place](const MPI_Status&) {
+    begin_sum(place, [this, transfer, place] {
       sums_.end();
       world_.mailbox->post(Received{transfer->message, Payload(place, nullptr)});
       transfers_.erase(transfer);
@@ -123,21 +139,32 @@ bool MpiTransport::begin_sums(Landing& landing) {
   return begun;
 }
 
+void MpiTransport::begin_sum(std::span<float> values, std::function<void()> done) {
+  if (shared_sums_) {
+    return shared_sums_->begin(values, std::move(done));
+  }
+  MPI_Request sum = MPI_REQUEST_NULL;
+  MPI_Iallreduce(MPI_IN_PLACE, values.data(), static_cast<int>(values.size()), MPI_FLOAT, MPI_SUM,
+                 comm_, &sum);
+  requests_.add(sum, [done = std::move(done)](const MPI_Status&) { done(); });
+}
+
 bool MpiTransport::progress(Landing& landing) {
   bool moved = begin_sums(landing);
-  if (parting_ && !said_farewell_ && requests_.empty() && sums_.empty()) {
+  if (shared_sums_) {
+    moved = shared_sums_->progress() || moved;
+  }
+  if (parting_ && !said_farewell_ && is_idle() && sums_.empty()) {
     say_farewell();
   }
-  for (int arrived = 1; arrived != 0;) {
-    MPI_Status status{};
-    MPI_Test(&incoming_request_, &arrived, &status);
-    if (arrived != 0) {
-      on_frame(status, landing);
+  do {
+    arrived_.reset();
+    moved = requests_.test() || moved;
+    if (arrived_) {
+      on_frame(*arrived_, landing);
       await_frame();
-      moved = true;
     }
-  }
-  moved = requests_.test() || moved;
+  } while (arrived_);
   if (moved) {
     last_movement_ = world_.clock.now();
   }
@@ -145,19 +172,29 @@ bool MpiTransport::progress(Landing& landing) {
 }
 
 std::optional<Duration> MpiTransport::patience() const {
-  if (!requests_.empty()) {
-    return world_.spins ? Duration(0) : kShortNap;
+  const Duration silence = world_.clock.now() - last_movement_;
+  if (shared_sums_ && !shared_sums_->empty() && silence < kAttention) {
+    return Duration(0);
   }
-  return std::clamp((world_.clock.now() - last_movement_) / kNapsInSilence, kShortNap, kLongNap);
+  if (!is_idle() && world_.spins) {
+    return Duration(0);
+  }
+  return std::clamp(silence / kNapsInSilence, workers_wait() ? kBriefNap : kShortNap,
+                    is_idle() ? kLongNap : kShortNap);
 }
 
-bool MpiTransport::parted() const {
-  return said_farewell_ && parted_peers_ == peers_ && requests_.empty();
+bool MpiTransport::workers_wait() const {
+  return std::ranges::all_of(world_.gates,
+                             [](const auto& gate) { return gate.second.position().waiting; });
 }
+
+bool MpiTransport::parted() const { return said_farewell_ && parted_peers_ == peers_ && is_idle(); }
 
 void MpiTransport::await_frame() {
+  MPI_Request request = MPI_REQUEST_NULL;
   MPI_Irecv(incoming_.data(), static_cast<int>(incoming_.size()), MPI_BYTE, MPI_ANY_SOURCE,
-            kFrameTag, comm_, &incoming_request_);
+            kFrameTag, comm_, &request);
+  requests_.add(request, [this](const MPI_Status& status) { arrived_ = status; });
 }
 
 void MpiTransport::say_farewell() {
@@ -180,24 +217,43 @@ void MpiTransport::on_frame(const MPI_Status& status, Landing& landing) {
   }
   const std::span<const std::byte> frame(incoming_.data(), static_cast<std::size_t>(size));
   const Message message = decode(frame, status.MPI_SOURCE);
-  if (message.payload_bytes > static_cast<Bytes>(kInlineBytes)) {
+  if (message.payload_bytes > inline_bytes_) {
     return receive_payload(message, status.MPI_SOURCE, landing);
   }
-  const auto payload = frame.subspan(kHeaderBytes);
   world_.mailbox->post(
-      Received{message, payload.empty() ? Payload()
-                                        : Payload::owning(Frame(payload.begin(), payload.end()))});
+      Received{message, take_payload(message, frame.subspan(kHeaderBytes), landing)});
+}
+
+// To where the protocol wants it, or into a copy.
+Payload MpiTransport::take_payload(const Message& message, std::span<const std::byte> payload,
+                                   Landing& landing) const {
+  if (payload.empty()) {
+    return {};
+  }
+  const std::span<float> place = place_for(message, landing);
+  if (place.empty()) {
+    return Payload::owning(std::vector(payload.begin(), payload.end()));
+  }
+  std::ranges::copy(payload, std::as_writable_bytes(place).begin());
+  return {place, nullptr};
+}
+
+// Where the payload belongs; empty if that is nowhere yet.
+std::span<float> MpiTransport::place_for(const Message& message, Landing& landing) const {
+  const std::span<float> place = landing.place(message);
+  if (!place.empty() && static_cast<Bytes>(place.size_bytes()) != message.payload_bytes) {
+    throw std::runtime_error(fmt::format("rank {} sent {} bytes where {} belong",
+                                         rank_of(message.from), message.payload_bytes,
+                                         place.size_bytes()));
+  }
+  return place;
 }
 
 // The place that the protocol names is free from the frame on: its owner has long let go of what
 // this message answers or completes.
 void MpiTransport::receive_payload(const Message& message, int source, Landing& landing) {
-  const std::span<float> place = landing.place(message);
+  const std::span<float> place = place_for(message, landing);
   const auto size = static_cast<std::size_t>(message.payload_bytes);
-  if (!place.empty() && place.size_bytes() != size) {
-    throw std::runtime_error(
-        fmt::format("rank {} sent {} bytes where {} belong", source, size, place.size_bytes()));
-  }
   std::shared_ptr<std::byte[]> fresh;
   if (place.empty()) {
     fresh = std::make_shared_for_overwrite<std::byte[]>(size);
@@ -235,7 +291,7 @@ Message MpiTransport::decode(std::span<const std::byte> frame, int source) const
     refuse(fmt::format("it is about piece {} of {}", message.chunk.index(), world_.chunks.size()));
   }
   const auto inlined = static_cast<Bytes>(frame.size() - kHeaderBytes);
-  const bool follows = message.payload_bytes > static_cast<Bytes>(kInlineBytes);
+  const bool follows = message.payload_bytes > inline_bytes_;
   if (inlined != (follows ? 0 : message.payload_bytes) ||
       message.payload_bytes > std::numeric_limits<int>::max()) {
     refuse(fmt::format("it announces {} bytes and brings {}", message.payload_bytes, inlined));

@@ -134,6 +134,7 @@ std::vector<float> train(const std::string& preset) {
   const Clock clock;
   train_on_threads({.topology = job.topology,
                     .chunks = *assembly.chunks,
+                    .strategy = job.strategy,
                     .hosts = assembly.protocols,
                     .state = state,
                     .last = 5,

@@ -88,26 +88,35 @@ TEST_P(MpiPresetTest, Trains) {
   }
 }
 
-class MpiNativeTest : public MpiTest, public ::testing::WithParamInterface<int> {};
-INSTANTIATE_TEST_SUITE_P(Processes, MpiNativeTest, ::testing::Values(2, 3, 4));
+class MpiSumsTest : public MpiTest,
+                    public ::testing::WithParamInterface<std::tuple<int, std::string>> {};
+INSTANTIATE_TEST_SUITE_P(Processes, MpiSumsTest,
+                         ::testing::Combine(::testing::Values(2, 3, 4),
+                                            ::testing::Values("native", "memory")),
+                         [](const auto& of) {
+                           return fmt::format("{}of{}", std::get<1>(of.param),
+                                              std::get<0>(of.param));
+                         });
 
 // Who sums must not show: in other groups, or with sums of several iterations under way.
-TEST_P(MpiNativeTest, EndsWithTheSumsOfAnyOther) {
-  for (const std::string words : {"wfbp:slice:native", "single:whole:native",
-                                  "mg-wfbp:merged:native", "pipe-sgd:layer:native"}) {
+TEST_P(MpiSumsTest, EndsWithTheSumsOfAnyOther) {
+  const auto& [processes, collective] = GetParam();
+  for (const std::string by :
+       {"wfbp:slice:", "single:whole:", "mg-wfbp:merged:", "pipe-sgd:layer:"}) {
+    const std::string words = by + collective;
     SCOPED_TRACE(words);
     const Outcome outcome =
-        mpirun(GetParam(), fmt::format("'" SLUICE_MPI_TOY "' {} {}", words, kIterations), folder_);
+        mpirun(processes, fmt::format("'" SLUICE_MPI_TOY "' {} {}", words, kIterations), folder_);
     ASSERT_EQ(outcome.code, 0) << outcome.err;
     Strategy strategy = testing::toy_strategy(words);
     strategy.collective.reset();
     const auto learners =
-        testing::whole_numbers(testing::kToyLayers, static_cast<std::size_t>(GetParam()));
+        testing::whole_numbers(testing::kToyLayers, static_cast<std::size_t>(processes));
     EXPECT_EQ(lines_of(outcome.out), hashes_on_threads(learners, strategy));
   }
 }
 
-TEST_F(MpiTest, TheSummaryTellsThatMpiHasSummed) {
+TEST_F(MpiTest, TheSummaryTellsWhoHasSummed) {
   folder_.write("net.json", R"({"name": "net", "batch": 1, "layers": [
       {"name": "a", "params": 3000, "forward_us": 0, "backward_us": 0},
       {"name": "b", "params": 20000, "forward_us": 0, "backward_us": 0}]})");
@@ -125,6 +134,14 @@ TEST_F(MpiTest, TheSummaryTellsThatMpiHasSummed) {
   const Outcome merged = sluice(task + "--preset mg-wfbp --run merged");
   ASSERT_EQ(merged.code, 0) << merged.err;
   EXPECT_FALSE(nlohmann::json::parse(merged.out).at("merging").at("groups").empty());
+  const auto collectives = [&](const std::string& settings) {
+    const Outcome outcome =
+        sluice("train --model replay:net.json --iterations 3 --json " + settings);
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    return nlohmann::json::parse(outcome.out).at("mechanism").at("chunks_by_collective");
+  };
+  EXPECT_EQ(collectives("--preset wfbp"), nlohmann::json({{"memory", 2}}));
+  EXPECT_FALSE(collectives("--preset p3-allreduce").contains("memory"));
 }
 
 // Steps are timed when they are done, not when rank 0 comes to hear of them, an iteration later.
@@ -136,7 +153,7 @@ TEST_F(MpiTest, AnIterationLastsAsLongAsItsCompute) {
   EXPECT_GT(nlohmann::json::parse(outcome.out).at("iteration_us"), 0.75 * 200'000);
 }
 
-TEST_F(MpiTest, WhatMpiCannotSumIsRefused) {
+TEST_F(MpiTest, WhatTheDriverCannotSumIsRefused) {
   const auto refusal = [&](const std::string& settings) {
     const Outcome outcome = sluice("train --data synthetic --collective native " + settings);
     EXPECT_EQ(outcome.code, 2);

@@ -3,7 +3,7 @@
 //   toy_program STRATEGY ITERATIONS [RANK FAULT]     STRATEGY as for toy_strategy(); FAULT of that
 //                                                    rank: throw, kill, stop, sleep, babble
 //
-// With native sums, whose order is MPI's own, gradients are whole numbers.
+// With sums that are the driver's, whose order is its own, gradients are whole numbers.
 // Rank 0 prints the hash of every rank's parameters, a line each.
 
 #include <fmt/format.h>
@@ -112,11 +112,12 @@ void check_gatherings(MpiWorld& world) {
 void run(MpiWorld& world, const Strategy& strategy, Iteration iterations,
          const std::string& fault) {
   std::vector<std::unique_ptr<Learner>> learners;
-  learners.push_back(std::make_unique<Faulty>(toy(world.rank(), strategy.sums_natively()), fault));
+  learners.push_back(std::make_unique<Faulty>(toy(world.rank(), strategy.driver_sums()), fault));
   Learner& learner = *learners.front();
   Job job;
   job.layers = learner.layers();
-  job.topology = Topology(world.size(), 1, 0);
+  const bool in_memory = strategy.collective == Collective::kMemory;
+  job.topology = Topology(world.size(), 1, 0, in_memory ? world.size() : 1);
   job.strategy = strategy;
   const Clock clock;
   std::optional<TrainingState> state;
@@ -133,6 +134,7 @@ void run(MpiWorld& world, const Strategy& strategy, Iteration iterations,
     train_on_mpi(world,
                  {.topology = part.topology,
                   .chunks = *assembly.chunks,
+                  .strategy = part.strategy,
                   .hosts = assembly.protocols,
                   .state = *state,
                   .first = part.first,

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <mpi.h>
+
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+namespace sluice {
+
+// Memory that all processes of a communicator see: an area of the same size for each, aligned as
+// asked for. They must be on one machine.
+class MpiWindow {
+ public:
+  // Returns when all have called it.
+  MpiWindow(MPI_Comm comm, std::size_t area_bytes, std::size_t alignment) {
+    void* own = nullptr;
+    MPI_Win_allocate_shared(static_cast<MPI_Aint>(area_bytes + alignment), 1, MPI_INFO_NULL, comm,
+                            &own, &window_);
+    int members = 1;
+    MPI_Comm_size(comm, &members);
+    for (int m = 0; m < members; ++m) {
+      MPI_Aint bytes = 0;
+      int unit = 1;
+      void* area = nullptr;
+      MPI_Win_shared_query(window_, m, &bytes, &unit, static_cast<void*>(&area));
+      // Whole pages are mapped, so all processes skip as much.
+      auto space = static_cast<std::size_t>(bytes);
+      areas_.push_back(static_cast<std::byte*>(std::align(alignment, area_bytes, area, space)));
+    }
+  }
+  MpiWindow(const MpiWindow&) = delete;
+  MpiWindow& operator=(const MpiWindow&) = delete;
+  ~MpiWindow() = default;
+
+  // By rank.
+  const std::vector<std::byte*>& areas() const { return areas_; }
+  // Returns when all have called it. A broken run leaves it to the end of its processes.
+  void free() { MPI_Win_free(&window_); }
+
+ private:
+  MPI_Win window_ = MPI_WIN_NULL;
+  std::vector<std::byte*> areas_;
+};
+
+}  // namespace sluice
