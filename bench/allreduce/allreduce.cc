@@ -66,18 +66,9 @@ class SumTimes final : public Observer {
   std::vector<Duration> updates_;  // by the loop's
 };
 
-// How many processes each machine has: all, or one.
-std::size_t per_machine(MpiWorld& world) {
-  const auto hosts = world.gather(host_name(), "the name of the host");
-  const bool together = std::ranges::all_of(hosts, [&](const auto& h) { return h == hosts[0]; });
-  return world.broadcast(together ? "together" : "apart", "where all are") == "together"
-             ? world.size()
-             : 1;
-}
-
 Job summing_job(MpiWorld& world) {
   Job job;
-  job.topology = Topology(world.size(), 1, 0, per_machine(world));
+  job.topology = Topology(world.size(), 1, 0, processes_per_machine(world));
   job.strategy = find_preset("wfbp")->strategy;
   suit_to_world(&world, job, {});
   return job;

@@ -1,9 +1,12 @@
 #pragma once
 
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "algorithms/assembly.h"
 #include "algorithms/suit.h"
+#include "runtime/mpi/launch.h"
 #include "runtime/mpi/mpi_training.h"
 #include "runtime/threads/thread_training.h"
 
@@ -15,11 +18,21 @@ inline void suit_to_world(MpiWorld* world, Job& job, const ChosenSizes& chosen) 
   if (world == nullptr) {
     return;
   }
-  if (!job.topology.on_one_machine()) {
+  const bool together = job.topology.on_one_machine();
+  if (!together) {
     job.link = world->measure_link();
   }
   suit_to_network(job, chosen);
-  suit_sums_to_machine(job);
+  if (together && world->shares_memory()) {
+    suit_sums_to_machine(job);
+  }
+}
+
+// How many processes of the world each machine has.
+inline std::size_t processes_per_machine(MpiWorld& world) {
+  const std::vector<std::string> hosts = world.gather(host_name(), "the name of its host");
+  const std::size_t own = world.rank() == 0 ? processes_per_machine(hosts) : 0;
+  return std::stoul(world.broadcast(std::to_string(own), "who shares a machine"));
 }
 
 // The numbers of the workers in this process and of the servers beside them. Without a world all

@@ -148,7 +148,7 @@ void LoopRun::check_alike(const std::string& outline, const std::string& other,
 void LoopRun::train() {
   Job job;
   job.layers = learners_[0]->layers();
-  job.topology = Topology(workers_, 1, 0);
+  job.topology = Topology(workers_, 1, 0, world_ != nullptr ? processes_per_machine(*world_) : 1);
   job.strategy = strategy_;
   suit_to_world(world_, job, {});
   const Assembly assembly = assemble(std::move(job));

@@ -8,6 +8,8 @@
 
 namespace sluice::cli {
 
+using OrderedJson = nlohmann::ordered_json;  // as results are written
+
 inline constexpr int kOk = 0;
 inline constexpr int kFailed = 1;    // the run failed, or Sluice has a defect
 inline constexpr int kBadInput = 2;  // usage, or a file of the user's
@@ -22,7 +24,7 @@ void warn(const std::string& text);
 
 // Results go to standard output, all else to standard error.
 void print(const std::string& text);
-void print(const nlohmann::ordered_json& value);
+void print(const OrderedJson& value);
 
 // Whether the file that --out names can be written, which would else only show after all has been
 // measured.

@@ -51,32 +51,12 @@ std::string verdict_on(const std::vector<Json>& members) {
   return faulty == members.size() && faults.size() == 1 ? *faults.begin() : named;
 }
 
-// So many at a time share a machine, in the order of their ranks; 1 if they are not spread like
-// that.
-std::size_t members_per_machine(const std::vector<Json>& members) {
-  const auto same = [&](std::size_t a, std::size_t b) {
-    return members[a].at("host") == members[b].at("host");
-  };
-  std::size_t group = 1;
-  while (group < members.size() && same(group, 0)) {
-    ++group;
-  }
-  std::set<std::string> hosts;
-  for (std::size_t r = 0; r < members.size(); ++r) {
-    const bool leads = r % group == 0;
-    if (leads ? !hosts.insert(members[r].at("host")).second : !same(r, r - 1)) {
-      return 1;
-    }
-  }
-  return members.size() % group == 0 ? group : 1;
-}
-
-std::string hosts_of(const std::vector<Json>& members) {
-  std::set<std::string> hosts;
+std::vector<std::string> hosts_of(const std::vector<Json>& members) {
+  std::vector<std::string> hosts;
   for (const Json& member : members) {
-    hosts.insert(member.at("host"));
+    hosts.push_back(member.at("host"));
   }
-  return fmt::format("{}", fmt::join(hosts, ", "));
+  return hosts;
 }
 
 }  // namespace
@@ -119,14 +99,17 @@ Result<std::size_t> Crew::check_in(const Settings& settings, const Result<void>&
   }
   Json answer;
   if (speaks()) {
-    answer = {{"verdict", verdict_on(members)}, {"per_machine", members_per_machine(members)}};
+    answer = {{"verdict", verdict_on(members)},
+              {"per_machine", processes_per_machine(hosts_of(members))}};
   }
   answer = Json::parse(from_first(answer.dump(), "leave to begin"));
   if (const std::string verdict = answer.at("verdict"); !verdict.empty()) {
     return Error(verdict);
   }
   if (speaks()) {
-    spdlog::info("{} processes on {}", members.size(), hosts_of(members));
+    const std::vector<std::string> hosts = hosts_of(members);
+    spdlog::info("{} processes on {}", hosts.size(),
+                 fmt::join(std::set<std::string>(hosts.begin(), hosts.end()), ", "));
   }
   world_->meet();
   return answer.at("per_machine").get<std::size_t>();

@@ -14,8 +14,6 @@
 namespace sluice::cli {
 namespace {
 
-using OrderedJson = nlohmann::ordered_json;
-
 Result<lab::Spec> spec_of(const Settings& settings, const std::vector<std::string>& command) {
   if (command.empty()) {
     return Error("lab: expected a command behind --, such as: sluice lab -- hostname");

@@ -15,8 +15,6 @@
 namespace sluice::cli {
 namespace {
 
-using OrderedJson = nlohmann::ordered_json;
-
 constexpr SurveySpec kQuickLook{.enough = std::chrono::milliseconds(20), .repetitions = 3};
 
 std::string interfaces_of(const Member& member) {

@@ -25,8 +25,6 @@
 namespace sluice::cli {
 namespace {
 
-using OrderedJson = nlohmann::ordered_json;
-
 constexpr SurveySpec kCloseLook{.enough = std::chrono::milliseconds(100), .repetitions = 5};
 
 struct CollectiveFit {

@@ -20,8 +20,6 @@
 namespace sluice::cli {
 namespace {
 
-using OrderedJson = nlohmann::ordered_json;
-
 Result<Job> job_of(const Settings& settings, const Profile& profile, const Cluster& cluster) {
   Job job;
   job.layers = profile.layout();

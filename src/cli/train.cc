@@ -257,7 +257,7 @@ int train(const Crew& crew, Settings settings) {
   }
   MpiWorld* const world = crew.is_launched() ? &crew.world() : nullptr;
   suit_to_world(world, job, settings.chosen_sizes());
-  if (crew.speaks() && job.link != kSharedMemory) {
+  if (crew.speaks() && world != nullptr && !job.topology.on_one_machine()) {
     spdlog::info("links of {:.3g} Gb/s and {:.0f} us", job.link.gbps(), to_us(job.link.startup));
   }
   begin_together(crew, judge);

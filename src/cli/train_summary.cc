@@ -101,7 +101,7 @@ OrderedJson network_summary(const Job& job, const MpiWorld* world) {
                       {"segment", job.strategy.segment_params},
                       {"credit", job.strategy.credit},
                       {"peer_credit", job.strategy.peer_credit}};
-  if (job.link != kSharedMemory) {
+  if (world != nullptr && !job.topology.on_one_machine()) {
     network["gbps"] = job.link.gbps();
     network["startup_us"] = to_us(job.link.startup);
   }

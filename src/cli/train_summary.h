@@ -4,6 +4,7 @@
 #include <span>
 #include <string>
 
+#include "cli/console.h"
 #include "cli/journal.h"
 #include "cli/record.h"
 #include "cli/settings.h"
@@ -12,8 +13,6 @@
 #include "runtime/mpi/mpi_world.h"
 
 namespace sluice::cli {
-
-using OrderedJson = nlohmann::ordered_json;
 
 // A training that has come to its end.
 struct TrainingRun {

@@ -140,10 +140,10 @@ void HostLoop::start(Work work) {
 }
 
 // Updates with plain gradients, which touch nothing but their range, if they take longer than to
-// hand them over twice.
-bool HostLoop::is_long(const Work& work) {
-  constexpr std::int64_t kShortest = 32'768;
-  return work.kind == WorkKind::kUpdate && !work.coded && work.range.size() >= kShortest;
+// hand them over twice; while nothing is under way, only if what comes next would wait for long.
+bool HostLoop::is_long(const Work& work) const {
+  const std::int64_t shortest = world_.transport.is_busy() ? 32'768 : 262'144;
+  return work.kind == WorkKind::kUpdate && !work.coded && work.range.size() >= shortest;
 }
 
 void HostLoop::release(NodeId worker, LayerId layer, Iteration iteration) {

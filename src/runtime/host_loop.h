@@ -52,7 +52,7 @@ class HostLoop final : private Effects, private Landing {
   void do_work();
   // Any thread may do it, one piece of a range at a time.
   Finished execute(Work work);
-  static bool is_long(const Work& work);
+  bool is_long(const Work& work) const;
   void observe_sent(const Message& message);
   void observe_received(const Message& message, Time begin);
   // When this message began its flight, which is over now; none if it had none.

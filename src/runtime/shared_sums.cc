@@ -16,6 +16,10 @@ constexpr std::size_t kBlock = 65'536;
 // What is added stays in the first cache until all have been added to it.
 constexpr std::int64_t kTile = 2'048;
 constexpr std::size_t kInFlight = 2;
+// Others are about as far: it pays to look for them for some microseconds. After some blocks it is
+// the caller's turn.
+constexpr int kLooks = 50;
+constexpr int kSteps = 16;
 
 std::size_t longest_part(std::size_t members) { return (kBlock + members - 1) / members; }
 
@@ -42,10 +46,19 @@ void SharedSums::begin(std::span<float> values, std::function<void()> done) {
 }
 
 bool SharedSums::progress() {
-  const bool copied = copy();
-  const bool added = add();
-  const bool taken = take();
-  return copied || added || taken;
+  bool moved = false;
+  int steps = 0;
+  for (int looks = 0; !empty() && looks < kLooks && steps < kSteps; ++looks) {
+    const bool copied = copy();
+    const bool added = add();
+    const bool taken = take();
+    if (copied || added || taken) {
+      moved = true;
+      looks = 0;
+      ++steps;
+    }
+  }
+  return moved;
 }
 
 // The place that the block is copied to is free: this member has taken the block that was there, so

@@ -33,7 +33,8 @@ class SharedSums {
 
   // The sum takes the place of the values; then `done` is called.
   void begin(std::span<float> values, std::function<void()> done);
-  // Takes each step that can be taken now, once; true if there was one.
+  // Goes on for about a millisecond, or until others are to be waited for; true if there was
+  // anything to do.
   bool progress();
   bool empty() const { return waiting_.empty() && blocks_.empty(); }
 

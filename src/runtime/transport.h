@@ -31,6 +31,8 @@ class Transport {
   // Moves on what is under way; true if anything moved. A loop calls it after every piece of work
   // and whenever its patience has run out.
   virtual bool progress(Landing& landing) = 0;
+  // Whether anything is under way that stands still while nobody calls progress().
+  virtual bool is_busy() const = 0;
   // How long a loop without work may sleep if nothing comes into its mailbox; none: for ever.
   virtual std::optional<Duration> patience() const = 0;
 };

@@ -6,6 +6,7 @@
 #include <array>
 #include <charconv>
 #include <cstdlib>
+#include <set>
 #include <string_view>
 #include <thread>
 
@@ -75,6 +76,21 @@ std::int64_t piece_bytes(std::optional<double> gbps) {
     return 64 << 10;
   }
   return gbps && *gbps > kFastGbps ? 1 << 20 : 256 << 10;
+}
+
+std::size_t processes_per_machine(const std::vector<std::string>& hosts) {
+  std::size_t group = 1;
+  while (group < hosts.size() && hosts[group] == hosts[0]) {
+    ++group;
+  }
+  std::set<std::string> machines;
+  for (std::size_t r = 0; r < hosts.size(); ++r) {
+    const bool leads = r % group == 0;
+    if (leads ? !machines.insert(hosts[r]).second : hosts[r] != hosts[r - 1]) {
+      return 1;
+    }
+  }
+  return hosts.size() % group == 0 ? group : 1;
 }
 
 std::string host_name() {

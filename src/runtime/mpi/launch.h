@@ -4,6 +4,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace sluice {
 
@@ -31,6 +32,10 @@ bool has_idle_cores(std::size_t processes);
 // How long the pieces are in which a long message goes into a socket: what else is to go there
 // waits behind a piece, but each has a price. The rate of the link may not be known.
 std::int64_t piece_bytes(std::optional<double> gbps);
+
+// So many processes at a time share a machine, in the order of their ranks; 1 if they are not
+// spread like that. `hosts` has the name of each one's host.
+std::size_t processes_per_machine(const std::vector<std::string>& hosts);
 
 std::string host_name();
 // "rank 2 on HOST": how this process calls itself.

@@ -40,6 +40,7 @@ class MpiSupervision final : public Transport {
   void send(const Message& message, Payload payload) override;
   void accepted(const Message& message) override;
   bool progress(Landing& landing) override;
+  bool is_busy() const override { return world_.transport.is_busy(); }
   std::optional<Duration> patience() const override { return world_.transport.patience(); }
 
   // These come from the workers' threads.

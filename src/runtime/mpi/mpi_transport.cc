@@ -49,13 +49,16 @@ MpiTransport::MpiTransport(World world)
   peers_ = static_cast<std::size_t>(size) - 1;
   check(world_.topology.hosts() == peers_ + 1, "every host is a process");
   if (world_.sums_in_memory) {
-    share_memory();
+    open_window();
   }
   await_frame();
 }
 
-void MpiTransport::share_memory() {
-  check(world_.topology.on_one_machine(), "only processes of one machine share memory");
+void MpiTransport::open_window() {
+  if (!share_memory(comm_)) {
+    throw std::runtime_error(
+        "MPI knows of no memory that all processes share; take another --collective than memory");
+  }
   window_.emplace(comm_, SharedSums::area_bytes(peers_ + 1), SharedSums::kAlignment);
   SharedSums::prepare(window_->areas()[static_cast<std::size_t>(rank_)]);
   MPI_Barrier(comm_);

@@ -66,6 +66,7 @@ class MpiTransport final : public Transport {
   void send(const Message& message, Payload payload) override;
   void accepted(const Message& message) override;
   bool progress(Landing& landing) override;
+  bool is_busy() const override { return !is_idle() || !sums_.empty(); }
   std::optional<Duration> patience() const override;
 
   // Every worker of the job has its final parameters. Nothing new leaves this host (a pipeline may
@@ -86,7 +87,7 @@ class MpiTransport final : public Transport {
 
   void confirm(const Message& message);
   void send_away(const Message& message, Payload payload);
-  void share_memory();
+  void open_window();
   bool begin_sums(Landing& landing);
   void begin_sum(std::span<float> values, std::function<void()> done);
   bool is_idle() const { return requests_.size() == 1 && (!shared_sums_ || shared_sums_->empty()); }

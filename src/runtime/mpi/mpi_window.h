@@ -8,8 +8,20 @@
 
 namespace sluice {
 
+// Whether the processes of a communicator can share memory. Returns when all have called it.
+inline bool share_memory(MPI_Comm comm) {
+  MPI_Comm here = MPI_COMM_NULL;
+  MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &here);
+  int all = 0;
+  int sharing = 0;
+  MPI_Comm_size(comm, &all);
+  MPI_Comm_size(here, &sharing);
+  MPI_Comm_free(&here);
+  return sharing == all;
+}
+
 // Memory that all processes of a communicator see: an area of the same size for each, aligned as
-// asked for. They must be on one machine.
+// asked for. They must be able to share memory.
 class MpiWindow {
  public:
   // Returns when all have called it.

@@ -17,6 +17,7 @@
 #include "runtime/mpi/launch.h"
 #include "runtime/mpi/mpi_requests.h"
 #include "runtime/mpi/mpi_tags.h"
+#include "runtime/mpi/mpi_window.h"
 #include "runtime/mpi/overdue.h"
 
 namespace sluice {
@@ -125,6 +126,8 @@ class JoinedWorld final : public MpiWorld {
             .ns_per_byte = std::max(passage - startup, 1.0) / static_cast<double>(bytes),
             .reduce_ns_per_byte = kSharedMemory.reduce_ns_per_byte};
   }
+
+  bool shares_memory() override { return share_memory(comm_); }
 
   // As the environment has it, where the user's wish may stand.
   LongMessages long_messages() const override {

@@ -40,6 +40,9 @@ class MpiWorld {
   // slowest of them; the same for all. Adding is not measured. Only after meet().
   virtual LinkCost measure_link() = 0;
 
+  // Whether all processes can share memory, the same for all. Only after meet().
+  virtual bool shares_memory() = 0;
+
   virtual LongMessages long_messages() const = 0;
 
   // Ends all processes of the job, this one too. Say why before.

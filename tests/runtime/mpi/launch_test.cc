@@ -37,6 +37,14 @@ TEST(LaunchTest, KnowsTheLaunchers) {
   EXPECT_EQ(srun->size, 8U);
 }
 
+TEST(LaunchTest, CountsTheProcessesOfAMachine) {
+  EXPECT_EQ(processes_per_machine({"a"}), 1U);
+  EXPECT_EQ(processes_per_machine({"a", "a", "a"}), 3U);
+  EXPECT_EQ(processes_per_machine({"a", "a", "b", "b"}), 2U);
+  EXPECT_EQ(processes_per_machine({"a", "a", "b"}), 1U) << "not as many on each";
+  EXPECT_EQ(processes_per_machine({"a", "b", "a", "b"}), 1U) << "in another order";
+}
+
 TEST(LaunchTest, CountsTheProcessesOfThisMachine) {
   const auto launch = launch_in({{"OMPI_COMM_WORLD_RANK", "3"},
                                  {"OMPI_COMM_WORLD_SIZE", "8"},
