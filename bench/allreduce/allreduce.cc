@@ -148,15 +148,14 @@ Sums sums_of_sluice(const std::string& word) {
 }
 
 int measure(MpiWorld& world, const Sums& sums, const std::vector<Bytes>& sizes) {
-  Job job = summing_job(world);
+  const Job suited = summing_job(world);
   for (const Bytes bytes : sizes) {
     for (const auto& [name, collective] : sums) {
-      job.strategy.collective = collective;
-      if (job.strategy.driver_sums() && !check_driver_sums(job.strategy, job.topology)) {
-        continue;
+      Job job = suited;
+      job.strategy.collective = collective ? collective : suited.strategy.collective;
+      if (check_driver_sums(job.strategy, job.topology)) {
+        print(world, name, bytes, sum_with_sluice(world, job, bytes));
       }
-      suit_sums_to_machine(job);
-      print(world, name, bytes, sum_with_sluice(world, job, bytes));
     }
     if (sums.empty()) {
       print(world, "mpi", bytes, sum_with_mpi(world, bytes));

@@ -37,6 +37,9 @@ void suit_to_network(Job& job, const ChosenSizes& chosen) {
 }
 
 Result<void> check_driver_sums(const Strategy& strategy, const Topology& topology) {
+  if (!strategy.driver_sums()) {
+    return {};
+  }
   if (strategy.exchange != Exchange::kAllReduce) {
     return Error("exchange " + std::string(name_of(kExchangeNames, strategy.exchange)) +
                  " makes no sums between workers; take exchange allreduce");
@@ -63,10 +66,11 @@ Result<void> check_driver_sums(const Strategy& strategy, const Topology& topolog
 }
 
 void suit_sums_to_machine(Job& job) {
-  const Topology& topology = job.topology;
-  if (!job.strategy.collective && topology.on_one_machine() && topology.hosts() > 1 &&
-      check_driver_sums(job.strategy, topology)) {
-    job.strategy.collective = Collective::kMemory;
+  Strategy in_memory = job.strategy;
+  in_memory.collective = Collective::kMemory;
+  if (!job.strategy.collective && job.topology.hosts() > 1 &&
+      check_driver_sums(in_memory, job.topology)) {
+    job.strategy = in_memory;
   }
 }
 

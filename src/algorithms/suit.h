@@ -17,9 +17,9 @@ struct ChosenSizes {
 // both.
 void suit_to_network(Job& job, const ChosenSizes& chosen);
 
-// Whether a driver can make the strategy's sums: one after the other in the same order on all
-// processes, of plain gradients, one from each process. The error says what stands against it and
-// what to do.
+// Whether the driver can make the sums that the strategy leaves to it, if it does: one after the
+// other in the same order on all processes, of plain gradients, one from each process. The error
+// says what stands against it and what to do.
 Result<void> check_driver_sums(const Strategy& strategy, const Topology& topology);
 
 // Has the processes of one machine sum in the memory that they share, if nothing stands against it

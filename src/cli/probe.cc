@@ -140,7 +140,7 @@ Measured measure(const Crew& crew, const std::optional<Survey>& survey, std::siz
   Job job = summing_job(crew, per_machine);
   for (const auto& [collective, name] : kCollectiveNames) {
     job.strategy.collective = collective;
-    if (job.strategy.driver_sums() && !check_driver_sums(job.strategy, job.topology)) {
+    if (!check_driver_sums(job.strategy, job.topology)) {
       continue;
     }
     spdlog::info("measuring all-reduces: {}", name);

@@ -160,8 +160,7 @@ std::vector<Setting> all_settings() {
        "whether each worker begins a layer with another piece"},
       {"collective", kRuns, Form::word(words_or("auto", kCollectiveNames)), "auto",
        "how an all-reduce is done; auto: the cheapest for each piece; native: MPI_Allreduce; "
-       "memory: "
-       "in memory that all processes share"},
+       "memory: in memory that all processes share"},
 
       {"model", kTrain, Form::text(), "lenet",
        "what to train: a name that sluice models lists, or a TorchScript file such as net.pt; "

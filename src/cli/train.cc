@@ -79,22 +79,27 @@ Result<void> check_hosts(const Settings& settings, bool launched) {
   return {};
 }
 
+Topology topology_of(const Settings& settings, std::size_t hosts_per_machine) {
+  const auto number = [&](const char* key) {
+    return static_cast<std::size_t>(settings.integer(key));
+  };
+  const std::size_t per_host = number("workers-per-host");
+  return {number("workers") / per_host, per_host, number("servers"), hosts_per_machine};
+}
+
 // A sum that is the driver's is either MPI's or made in shared memory.
 Result<void> check_collective(const Strategy& strategy, const Topology& topology, bool launched) {
-  if (!strategy.driver_sums()) {
-    return {};
-  }
-  const auto possible =
-      launched ? check_driver_sums(strategy, topology)
-               : Error("there is one process alone; start several with mpirun, or leave it out");
+  const auto possible = launched || !strategy.driver_sums()
+                            ? check_driver_sums(strategy, topology)
+                            : Error("there is one process alone; start with mpirun");
   if (possible) {
     return {};
   }
   const bool by_mpi = strategy.collective == Collective::kNative;
-  return Error(fmt::format("--collective: {} cannot be had: {}; or take another collective",
-                           by_mpi ? "native, which is MPI_Allreduce,"
-                                  : "memory, which is a sum in memory that all processes share,",
-                           possible.error().message()));
+  return Error(fmt::format(
+      "--collective: {}: {}; or take another collective",
+      by_mpi ? "native is MPI_Allreduce" : "memory is a sum in memory that all processes share",
+      possible.error().message()));
 }
 
 Result<Prepared> prepare(const Settings& settings, bool launched) {
@@ -105,10 +110,9 @@ Result<Prepared> prepare(const Settings& settings, bool launched) {
     return valid.error();
   }
   // Which processes share a machine is not known yet.
-  const auto per_host = static_cast<std::size_t>(settings.integer("workers-per-host"));
-  const std::size_t hosts = static_cast<std::size_t>(settings.integer("workers")) / per_host;
+  const auto workers = static_cast<std::size_t>(settings.integer("workers"));
   if (const auto valid =
-          check_collective(settings.strategy(), {hosts, per_host, 0, hosts}, launched);
+          check_collective(settings.strategy(), topology_of(settings, workers), launched);
       !valid) {
     return valid.error();
   }
@@ -206,9 +210,7 @@ Job job_of(const Settings& settings, const Prepared& prepared, const std::vector
            std::size_t hosts_per_machine) {
   Job job;
   job.layers = layers;
-  const auto per_host = static_cast<std::size_t>(settings.integer("workers-per-host"));
-  job.topology = Topology(prepared.work.extent.workers / per_host, per_host,
-                          static_cast<std::size_t>(settings.integer("servers")), hosts_per_machine);
+  job.topology = topology_of(settings, hosts_per_machine);
   job.strategy = settings.strategy();
   job.strategy.pipeline_warmup =
       std::max(job.strategy.pipeline_warmup,

@@ -92,19 +92,18 @@ bool SharedSums::add() {
   }
   const Block& block = blocks_[added_ - taken_];
   const Range own = part(block, self_);
-  std::vector<const float*> terms;
-  for (std::size_t m = 0; m < areas_.size(); ++m) {
-    terms.push_back(m == self_ ? block.values.data() : copies(m, added_));
-  }
+  const auto term = [&](std::size_t m) {
+    return m == self_ ? block.values.data() : copies(m, added_);
+  };
   float* const sum = sums(self_, added_);
   for (std::int64_t begin = own.begin; begin < own.end; begin += kTile) {
     const auto count = static_cast<std::size_t>(std::min(kTile, own.end - begin));
     float* const tile = sum + (begin - own.begin);
-    std::copy_n(terms[0] + begin, count, tile);
-    for (std::size_t m = 1; m < terms.size(); ++m) {
-      const float* const term = terms[m] + begin;
+    std::copy_n(term(0) + begin, count, tile);
+    for (std::size_t m = 1; m < areas_.size(); ++m) {
+      const float* const values = term(m) + begin;
       for (std::size_t i = 0; i < count; ++i) {
-        tile[i] += term[i];
+        tile[i] += values[i];
       }
     }
     std::copy_n(tile, count, block.values.data() + begin);

@@ -201,8 +201,8 @@ TEST(CliTest, ANativeSumNeedsSomebodyWhoMakesIt) {
   const TemporaryFolder folder;
   const Outcome alone = sluice("train --preset wfbp --collective native", folder);
   EXPECT_EQ(alone.code, 2);
-  EXPECT_THAT(alone.err, HasSubstr("--collective: native, which is MPI_Allreduce"));
-  EXPECT_THAT(alone.err, HasSubstr("with mpirun"));
+  EXPECT_THAT(alone.err, HasSubstr("--collective: native is MPI_Allreduce"));
+  EXPECT_THAT(alone.err, HasSubstr("start with mpirun"));
 
   folder.write("net.json",
                R"({"name":"net","batch":1,"layers":[

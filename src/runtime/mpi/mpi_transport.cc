@@ -241,7 +241,8 @@ Payload MpiTransport::take_payload(const Message& message, std::span<const std::
   return {place, nullptr};
 }
 
-// Where the payload belongs; empty if that is nowhere yet.
+// Where the payload belongs; empty if that is nowhere yet. The place that the protocol names is
+// free from the frame on: its owner has long let go of what this message answers or completes.
 std::span<float> MpiTransport::place_for(const Message& message, Landing& landing) const {
   const std::span<float> place = landing.place(message);
   if (!place.empty() && static_cast<Bytes>(place.size_bytes()) != message.payload_bytes) {
@@ -252,8 +253,6 @@ std::span<float> MpiTransport::place_for(const Message& message, Landing& landin
   return place;
 }
 
-// The place that the protocol names is free from the frame on: its owner has long let go of what
-// this message answers or completes.
 void MpiTransport::receive_payload(const Message& message, int source, Landing& landing) {
   const std::span<float> place = place_for(message, landing);
   const auto size = static_cast<std::size_t>(message.payload_bytes);
