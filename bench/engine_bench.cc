@@ -6,8 +6,8 @@
 #include <chrono>
 #include <thread>
 
-#include "algorithms/presets.h"
-#include "compute/idle_learner.h"
+#include "learners/idle_learner.h"
+#include "nodes/presets.h"
 #include "support/threaded.h"
 
 namespace sluice {

@@ -9,8 +9,8 @@
 #include <filesystem>
 #include <fstream>
 
-#include "compute/data/image_folder.h"
-#include "runtime/load_ahead.h"
+#include "data/image_folder.h"
+#include "drivers/realtime/load_ahead.h"
 #include "support/image_files.h"
 
 namespace sluice {

@@ -1,7 +1,7 @@
 // The simulator's speed: events a second, and the large case of 64 hosts.
 #include <benchmark/benchmark.h>
 
-#include "algorithms/presets.h"
+#include "nodes/presets.h"
 #include "support/simulated.h"
 
 namespace sluice {

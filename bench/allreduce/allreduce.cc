@@ -21,12 +21,12 @@
 #include <utility>
 #include <vector>
 
-#include "algorithms/presets.h"
 #include "api/drive.h"
 #include "base/median.h"
-#include "compute/idle_learner.h"
-#include "runtime/mpi/launch.h"
-#include "server/update_rule.h"
+#include "drivers/mpi/launch.h"
+#include "learners/idle_learner.h"
+#include "nodes/presets.h"
+#include "optimizers/update_rule.h"
 
 namespace sluice {
 namespace {
@@ -38,8 +38,8 @@ Iteration repetitions(Bytes bytes) { return std::clamp<Iteration>((64 << 20) / b
 // Sees when the sums of one worker begin, and how long the updates after them take.
 class SumTimes final : public Observer {
  public:
-  void computed(NodeId, LayerId, Iteration, Phase phase, Time, Time end) override {
-    if (phase == Phase::kBackward) {
+  void computed(NodeId, LayerId, Iteration, Pass pass, Time, Time end) override {
+    if (pass == Pass::kBackward) {
       starts_.push_back(end);
     }
   }
@@ -52,7 +52,7 @@ class SumTimes final : public Observer {
   void sent(const Message&, Time, Time) override {}
   void received(const Message&, Time, Time) override {}
 
-  // For when nothing is under way.
+  // For when nothing is in flight.
   std::vector<Duration> after_warm_up() const {
     std::vector<Duration> times;
     for (std::size_t i = kWarmUp; i + 1 < starts_.size(); ++i) {
@@ -70,7 +70,7 @@ Job summing_job(MpiWorld& world) {
   Job job;
   job.topology = Topology(world.size(), 1, 0, processes_per_machine(world));
   job.strategy = find_preset("wfbp")->strategy;
-  suit_to_world(&world, job, {});
+  tune_for_world(&world, job, {});
   return job;
 }
 
@@ -148,11 +148,11 @@ Sums sums_of_sluice(const std::string& word) {
 }
 
 int measure(MpiWorld& world, const Sums& sums, const std::vector<Bytes>& sizes) {
-  const Job suited = summing_job(world);
+  const Job tuned = summing_job(world);
   for (const Bytes bytes : sizes) {
     for (const auto& [name, collective] : sums) {
-      Job job = suited;
-      job.strategy.collective = collective ? collective : suited.strategy.collective;
+      Job job = tuned;
+      job.strategy.collective = collective ? collective : tuned.strategy.collective;
       if (check_driver_sums(job.strategy, job.topology)) {
         print(world, name, bytes, sum_with_sluice(world, job, bytes));
       }

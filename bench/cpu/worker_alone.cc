@@ -17,14 +17,14 @@
 #include <string>
 #include <vector>
 
-#include "algorithms/presets.h"
 #include "base/check.h"
 #include "base/median.h"
-#include "compute/data/sharding.h"
-#include "compute/data/synthetic.h"
-#include "compute/torch/network_setup.h"
-#include "compute/torch/task_network.h"
+#include "data/sharding.h"
+#include "data/synthetic.h"
+#include "nodes/presets.h"
 #include "support/threaded.h"
+#include "torch/network_setup.h"
+#include "torch/task_network.h"
 
 namespace sluice {
 namespace {
@@ -65,7 +65,7 @@ double plain_loop(const TorchTask& task, double enough) {
   for (double now = begin; now - begin < enough || times.size() < 3;) {
     task.train->load(sharding.batch_of(0, static_cast<Iteration>(times.size())), task.seed, batch);
     optimiser.zero_grad();
-    network->loss(samples_of(batch, {}), answers_of(batch, {})).backward();
+    network->loss(samples_of(batch, {}), labels_of(batch, {})).backward();
     optimiser.step();
     const double after = seconds();
     times.push_back(after - now);
@@ -76,9 +76,9 @@ double plain_loop(const TorchTask& task, double enough) {
 
 class StartTimes final : public Observer {
  public:
-  void computed(NodeId /*worker*/, LayerId layer, Iteration /*iteration*/, Phase phase, Time begin,
+  void computed(NodeId /*worker*/, LayerId layer, Iteration /*iteration*/, Pass pass, Time begin,
                 Time /*end*/) override {
-    if (layer.index() == 0 && phase == Phase::kForward) {
+    if (layer.index() == 0 && pass == Pass::kForward) {
       starts.push_back(begin);
     }
   }

@@ -19,11 +19,11 @@
 
 #include "base/check.h"
 #include "base/median.h"
-#include "compute/data/synthetic.h"
-#include "compute/torch/device.h"
-#include "compute/torch/network_setup.h"
-#include "compute/torch/task_network.h"
-#include "runtime/steady_sleeper.h"
+#include "data/synthetic.h"
+#include "drivers/realtime/steady_sleeper.h"
+#include "torch/device.h"
+#include "torch/network_setup.h"
+#include "torch/task_network.h"
 
 namespace sluice {
 namespace {
@@ -77,7 +77,7 @@ class PlainLoop {
     Batch& batch = batches_->get(iteration);
     optimiser_->zero_grad();
     const at::Tensor loss =
-        network_->loss(samples_of(batch, placement_), answers_of(batch, placement_));
+        network_->loss(samples_of(batch, placement_), labels_of(batch, placement_));
     loss.backward();
     optimiser_->step();
     loss.item();

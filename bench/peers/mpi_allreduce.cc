@@ -17,7 +17,7 @@
 #include <thread>
 #include <vector>
 
-#include "model/profile.h"
+#include "formats/profile.h"
 
 namespace {
 

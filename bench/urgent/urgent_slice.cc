@@ -24,14 +24,14 @@
 #include <thread>
 #include <vector>
 
-#include "algorithms/presets.h"
-#include "algorithms/suit.h"
 #include "base/check.h"
-#include "egress/egress.h"
+#include "drivers/mpi/launch.h"
+#include "drivers/mpi/mpi_transport.h"
+#include "drivers/mpi/mpi_world.h"
+#include "nodes/presets.h"
+#include "planner/tuning.h"
 #include "report/table.h"
-#include "runtime/mpi/launch.h"
-#include "runtime/mpi/mpi_transport.h"
-#include "runtime/mpi/mpi_world.h"
+#include "scheduling/egress.h"
 
 namespace sluice {
 namespace {
@@ -258,7 +258,7 @@ int measure(const MpiWorld& world, const std::vector<double>& numbers) {
   const double gbps = numbers[0];
   Job job{.layers = {}, .topology = Topology(2, 1, 0), .strategy = find_preset("p3")->strategy};
   job.link.ns_per_byte = 8 / gbps;
-  suit_to_network(job, {});
+  tune_for_link(job, {});
   Strategy& strategy = job.strategy;
   const auto number = [&](std::size_t i, double otherwise) {
     return i < numbers.size() ? numbers[i] : otherwise;

@@ -31,8 +31,8 @@ TORCH_MODULE(Net);
 // The class of a sample is the largest of its first features.
 std::pair<at::Tensor, at::Tensor> draw_batch(const at::Generator& chance) {
   at::Tensor samples = at::randn({kBatch, kFeatures}, chance);
-  at::Tensor answers = samples.narrow(1, 0, kClasses).argmax(1);
-  return {std::move(samples), std::move(answers)};
+  at::Tensor labels = samples.narrow(1, 0, kClasses).argmax(1);
+  return {std::move(samples), std::move(labels)};
 }
 
 void train(sluice::LoopWorker& worker, std::int64_t iterations) {
@@ -41,17 +41,17 @@ void train(sluice::LoopWorker& worker, std::int64_t iterations) {
   Net net;
   worker.attach(*net, [&] { net->forward(at::zeros({1, kFeatures})); });
   for (std::int64_t i = 0; i < iterations; ++i) {
-    const auto [samples, answers] = draw_batch(chance);
+    const auto [samples, labels] = draw_batch(chance);
     const double loss =
-        worker.step([&] { return at::cross_entropy_loss(net->forward(samples), answers); });
+        worker.step([&] { return at::cross_entropy_loss(net->forward(samples), labels); });
     if (worker.rank() == 0 && i % 100 == 0) {
       std::printf("iteration %3ld   loss %.3f\n", static_cast<long>(i), loss);
     }
   }
   worker.wait();
   if (worker.rank() == 0) {
-    const auto [samples, answers] = draw_batch(chance);
-    const double right = net->forward(samples).argmax(1).eq(answers).sum().item().toDouble();
+    const auto [samples, labels] = draw_batch(chance);
+    const double right = net->forward(samples).argmax(1).eq(labels).sum().item().toDouble();
     std::printf("%zu workers: %.0f of %ld right\n", worker.workers(), right,
                 static_cast<long>(kBatch));
   }

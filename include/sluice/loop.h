@@ -70,7 +70,7 @@ class LoopWorker {
 
   // One iteration. `loss` makes the forward pass and returns the mean loss of this worker's batch;
   // a layer whose parameters are still on their way holds it up when it comes to it. The backward
-  // pass follows, gradients leave while it is under way, and the step ends with it. Returns the
+  // pass follows, gradients leave while it is in flight, and the step ends with it. Returns the
   // loss.
   virtual double step(const std::function<at::Tensor()>& loss) = 0;
 

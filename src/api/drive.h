@@ -4,17 +4,17 @@
 #include <string>
 #include <vector>
 
-#include "algorithms/assembly.h"
-#include "algorithms/suit.h"
-#include "runtime/mpi/launch.h"
-#include "runtime/mpi/mpi_training.h"
-#include "runtime/threads/thread_training.h"
+#include "drivers/mpi/launch.h"
+#include "drivers/mpi/mpi_training.h"
+#include "drivers/threads/thread_training.h"
+#include "nodes/assembly.h"
+#include "planner/tuning.h"
 
 // Training on threads or on MPI, whichever it is.
 namespace sluice {
 
 // Measures the links of the world, if there is one, and has the job suit them.
-inline void suit_to_world(MpiWorld* world, Job& job, const ChosenSizes& chosen) {
+inline void tune_for_world(MpiWorld* world, Job& job, const ChosenSizes& chosen) {
   if (world == nullptr) {
     return;
   }
@@ -22,9 +22,9 @@ inline void suit_to_world(MpiWorld* world, Job& job, const ChosenSizes& chosen) 
   if (!together) {
     job.link = world->measure_link();
   }
-  suit_to_network(job, chosen);
+  tune_for_link(job, chosen);
   if (together && world->shares_memory()) {
-    suit_sums_to_machine(job);
+    tune_sums_for_machine(job);
   }
 }
 
@@ -48,11 +48,11 @@ inline TrainingState state_of(const MpiWorld* world, const Assembly& assembly,
           world != nullptr ? std::optional(HostId(world->rank())) : std::nullopt};
 }
 
-inline void drive(MpiWorld* world, const Stretch& stretch, const Warn& warn) {
+inline void drive(MpiWorld* world, const Phase& phase, const Warn& warn) {
   if (world != nullptr) {
-    train_on_mpi(*world, stretch, warn);
+    train_on_mpi(*world, phase, warn);
   } else {
-    train_on_threads(stretch);
+    train_on_threads(phase);
   }
 }
 

@@ -6,10 +6,10 @@
 #include <stdexcept>
 #include <thread>
 
-#include "algorithms/presets.h"
 #include "api/drive.h"
 #include "api/loop_learner.h"
-#include "runtime/mpi/launch.h"
+#include "drivers/mpi/launch.h"
+#include "nodes/presets.h"
 
 namespace sluice {
 namespace {
@@ -150,7 +150,7 @@ void LoopRun::train() {
   job.layers = learners_[0]->layers();
   job.topology = Topology(workers_, 1, 0, world_ != nullptr ? processes_per_machine(*world_) : 1);
   job.strategy = strategy_;
-  suit_to_world(world_, job, {});
+  tune_for_world(world_, job, {});
   const Assembly assembly = assemble(std::move(job));
   const UpdateRule rule{.rate = {.base = options_.learning_rate},
                         .momentum = options_.momentum,

@@ -6,8 +6,8 @@
 #include <unordered_set>
 #include <utility>
 
-#include "compute/torch/network_setup.h"
-#include "runtime/gate.h"
+#include "drivers/realtime/gate.h"
+#include "torch/network_setup.h"
 
 namespace sluice {
 namespace {

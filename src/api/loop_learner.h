@@ -8,12 +8,12 @@
 #include <mutex>
 #include <optional>
 
-#include "compute/learner.h"
-#include "compute/torch/flat_parameters.h"
-#include "compute/torch/forward_gate.h"
-#include "compute/torch/gradient_hooks.h"
-#include "compute/torch/layer_calls.h"
-#include "compute/torch/layout.h"
+#include "learners/learner.h"
+#include "torch/flat_parameters.h"
+#include "torch/forward_gate.h"
+#include "torch/gradient_hooks.h"
+#include "torch/layer_calls.h"
+#include "torch/layout.h"
 
 namespace sluice {
 
@@ -67,7 +67,7 @@ class LoopLearner final : public LoopWorker, public Learner {
 
   // Of the loop's thread; the replica is everybody's once it is attached.
   std::unique_ptr<Replica> replica_;
-  std::optional<LayerCalls> calls_;  // of the step under way
+  std::optional<LayerCalls> calls_;  // of the step in flight
   Iteration taken_ = 0;              // steps
 
   std::mutex mutex_;  // of all below

@@ -19,7 +19,7 @@ T median_of(std::vector<T> values) {
 
 // How far the middle half of the values lie apart.
 template <class T>
-T spread_of(std::vector<T> values) {
+T interquartile_range(std::vector<T> values) {
   check(!values.empty(), "a spread is that of several values");
   std::sort(values.begin(), values.end());
   const std::size_t outside = values.size() / 4;

@@ -6,7 +6,7 @@
 
 namespace sluice {
 
-// Objects under way, named by a small number while they are.
+// Objects in flight, named by a small number while they are.
 template <class T>
 class Slots {
  public:

@@ -10,8 +10,8 @@
 
 #include "base/check.h"
 #include "base/text.h"
-#include "compute/data/dataset.h"
-#include "runtime/mpi/launch.h"
+#include "data/dataset.h"
+#include "drivers/mpi/launch.h"
 
 namespace sluice::cli {
 namespace {

@@ -8,7 +8,7 @@
 #include <set>
 
 #include "cli/console.h"
-#include "runtime/mpi/launch.h"
+#include "drivers/mpi/launch.h"
 
 namespace sluice::cli {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "base/result.h"
 #include "cli/settings.h"
-#include "runtime/mpi/mpi_world.h"
+#include "drivers/mpi/mpi_world.h"
 
 namespace sluice::cli {
 

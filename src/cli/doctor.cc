@@ -13,11 +13,11 @@
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/network.h"
-#include "compute/data/idx.h"
-#include "compute/images/image.h"
-#include "compute/torch/torch_learner.h"
+#include "data/idx.h"
+#include "data/images/image.h"
+#include "drivers/mpi/mpi_world.h"
 #include "report/table.h"
-#include "runtime/mpi/mpi_world.h"
+#include "torch/torch_learner.h"
 
 namespace sluice::cli {
 namespace {

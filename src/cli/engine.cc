@@ -4,7 +4,7 @@
 #include <fmt/ranges.h>
 #include <spdlog/spdlog.h>
 
-#include "runtime/clock.h"
+#include "drivers/realtime/clock.h"
 
 namespace sluice::cli {
 

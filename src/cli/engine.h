@@ -1,7 +1,7 @@
 #pragma once
 
 #include "cli/settings.h"
-#include "compute/torch/torch_learner.h"
+#include "torch/torch_learner.h"
 
 namespace sluice::cli {
 

@@ -9,10 +9,10 @@
 
 namespace sluice::cli {
 
-Journal::Journal(const Extent& extent, const Clock& clock, Learner& judge, RunFolder& folder)
+Journal::Journal(const Extent& extent, const Clock& clock, Learner& evaluator, RunFolder& folder)
     : extent_(extent),
       clock_(clock),
-      judge_(judge),
+      evaluator_(evaluator),
       folder_(folder),
       progress_(std::cerr, isatty(STDERR_FILENO) != 0 ? Progress::Style::kTerminal
                                                       : Progress::Style::kPlain) {}
@@ -49,10 +49,10 @@ void Journal::on_step(const StepReport& step) {
 }
 
 void Journal::on_boundary(Iteration iterations) {
-  judged_from_ = clock_.now();
-  judged_before_ = judged_;
-  evaluation_ = judge_.evaluate();
-  judged_ += clock_.now() - judged_from_;
+  evaluated_from_ = clock_.now();
+  evaluated_before_ = evaluated_;
+  evaluation_ = evaluator_.evaluate();
+  evaluated_ += clock_.now() - evaluated_from_;
   progress_.finish();
   if (evaluation_) {
     append({{"step", iterations},

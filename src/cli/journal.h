@@ -5,11 +5,11 @@
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 
-#include "compute/learner.h"
+#include "drivers/realtime/clock.h"
+#include "drivers/realtime/phase.h"
+#include "learners/learner.h"
 #include "report/progress.h"
 #include "report/run_folder.h"
-#include "runtime/clock.h"
-#include "runtime/stretch.h"
 
 namespace sluice::cli {
 
@@ -39,7 +39,7 @@ struct Extent {
 // Shows how training goes and writes it down, a row a step. Calls come one at a time.
 class Journal {
  public:
-  Journal(const Extent& extent, const Clock& clock, Learner& judge, RunFolder& folder);
+  Journal(const Extent& extent, const Clock& clock, Learner& evaluator, RunFolder& folder);
 
   void on_step(const StepReport& step);
   // The judge's parameters are complete after so many iterations: evaluate them.
@@ -61,13 +61,13 @@ class Journal {
   };
 
   Duration trained_at(Time moment) const {
-    return moment - (moment < judged_from_ ? judged_before_ : judged_);
+    return moment - (moment < evaluated_from_ ? evaluated_before_ : evaluated_);
   }
   void append(const nlohmann::ordered_json& row);
 
   Extent extent_;
   const Clock& clock_;
-  Learner& judge_;
+  Learner& evaluator_;
   RunFolder& folder_;
   Progress progress_;
   std::map<Iteration, Reports> open_;  // iterations that not all workers have finished
@@ -77,9 +77,9 @@ class Journal {
   Duration half_time_{0};  // when half of the iterations were done
   Duration full_time_{0};  // when the last of them was
   // Of evaluations: how long all have taken, when the last one began, and how long those before it.
-  Duration judged_{0};
-  Time judged_from_{0};
-  Duration judged_before_{0};
+  Duration evaluated_{0};
+  Time evaluated_from_{0};
+  Duration evaluated_before_{0};
   std::optional<Error> error_;  // the first failure to write
 };
 

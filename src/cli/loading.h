@@ -3,8 +3,8 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "cli/crew.h"
+#include "drivers/realtime/load_ahead.h"
 #include "report/table.h"
-#include "runtime/load_ahead.h"
 
 namespace sluice::cli {
 

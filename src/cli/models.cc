@@ -5,8 +5,8 @@
 
 #include "cli/commands.h"
 #include "cli/console.h"
-#include "compute/torch/torch_learner.h"
 #include "report/table.h"
+#include "torch/torch_learner.h"
 
 namespace sluice::cli {
 

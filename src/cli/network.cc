@@ -136,7 +136,7 @@ OrderedJson to_json(const Link& link) {
   return {{"from", link.from},
           {"to", link.to},
           {"latency_us", to_us(link.latency)},
-          {"least_latency_us", to_us(link.least)},
+          {"min_latency_us", to_us(link.min)},
           {"gbps", link.gbps},
           {"spread", link.spread}};
 }

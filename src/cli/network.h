@@ -4,10 +4,10 @@
 #include <optional>
 
 #include "cli/crew.h"
-#include "model/survey.h"
+#include "drivers/mpi/mpi_survey.h"
+#include "formats/survey.h"
 #include "planner/link.h"
 #include "planner/network_findings.h"
-#include "runtime/mpi/mpi_survey.h"
 
 namespace sluice::cli {
 

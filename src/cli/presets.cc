@@ -1,4 +1,4 @@
-#include "algorithms/presets.h"
+#include "nodes/presets.h"
 
 #include <nlohmann/json.hpp>
 

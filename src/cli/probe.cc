@@ -7,7 +7,6 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "algorithms/presets.h"
 #include "api/drive.h"
 #include "base/file.h"
 #include "base/median.h"
@@ -16,11 +15,12 @@
 #include "cli/network.h"
 #include "cli/training.h"
 #include "collectives/cost.h"
+#include "drivers/mpi/launch.h"
+#include "nodes/presets.h"
 #include "planner/allreduce_cost.h"
 #include "planner/arithmetic_cost.h"
 #include "planner/network_fit.h"
 #include "report/table.h"
-#include "runtime/mpi/launch.h"
 
 namespace sluice::cli {
 namespace {
@@ -80,12 +80,11 @@ ArithmeticCost arithmetic_of(const Crew& crew, const Clock& clock) {
 
 // Sums of 1 KB and more, each four times the one before, as long as the network moves one in 50 ms.
 std::vector<std::int64_t> sizes_for(double gbps) {
-  constexpr std::int64_t kLeast = 64 << 10;
-  constexpr std::int64_t kMost = 4 << 20;
-  const auto most =
-      std::clamp(static_cast<std::int64_t>(gbps * 50e6 / 8 / kFloatBytes), kLeast, kMost);
+  constexpr std::int64_t kMin = 64 << 10;
+  constexpr std::int64_t kMax = 4 << 20;
+  const auto max = std::clamp(static_cast<std::int64_t>(gbps * 50e6 / 8 / kFloatBytes), kMin, kMax);
   std::vector<std::int64_t> sizes;
-  for (std::int64_t params = 256; params <= most; params *= 4) {
+  for (std::int64_t params = 256; params <= max; params *= 4) {
     sizes.push_back(params);
   }
   return sizes;
@@ -96,7 +95,7 @@ Job summing_job(const Crew& crew, std::size_t per_machine) {
   Job job;
   job.topology = Topology(crew.world().size(), 1, 0, per_machine);
   job.strategy = find_preset("single")->strategy;
-  suit_to_world(&crew.world(), job, {});
+  tune_for_world(&crew.world(), job, {});
   return job;
 }
 
@@ -126,7 +125,7 @@ Measured measure(const Crew& crew, const std::optional<Survey>& survey, std::siz
     cluster.bandwidth_gbps = measured.network.gbps;
     // On faster links the price of an announcement is hardly seen.
     const bool is_slow = per_machine < crew.world().size() && cluster.bandwidth_gbps < kSlowGbps;
-    cluster.piece_bytes = is_slow ? piece_bytes(cluster.bandwidth_gbps) : 0;
+    cluster.fragment_bytes = is_slow ? fragment_bytes(cluster.bandwidth_gbps) : 0;
     for (const auto& member : survey->members) {
       measured.hosts.push_back(member->host);
     }
@@ -161,8 +160,8 @@ OrderedJson points_beside(const AllReduceCost& line, const std::vector<Timing>& 
   for (const Timing& point : points) {
     rows.push_back({{"bytes", point.bytes},
                     {"median_us", to_us(point.median)},
-                    {"least_us", to_us(point.least)},
-                    {"most_us", to_us(point.most)},
+                    {"min_us", to_us(point.min)},
+                    {"max_us", to_us(point.max)},
                     {"fitted_us", to_us(line.time(point.bytes))},
                     {"error", relative_error(line, point)}});
   }
@@ -206,7 +205,7 @@ void add_points(Table& table, const std::string& what, const OrderedJson& points
       return fmt::format("{:.1f}", point[key].get<double>());
     };
     table.add_row({what, fmt::format("{}", point["bytes"].get<Bytes>()), us("median_us"),
-                   us("least_us"), us("most_us"), us("fitted_us"),
+                   us("min_us"), us("max_us"), us("fitted_us"),
                    fmt::format("{:+.0f} %", 100 * point["error"].get<double>())});
   }
 }
@@ -286,7 +285,7 @@ int probe(const Crew& crew, const Settings& settings) {
     return crew.speaks() ? bad_input(ready.error()) : kBadInput;
   }
   const std::string replacement = settings.text("allreduce");
-  if (replacement == name_of(kCollectiveNames, Collective::kMemory) &&
+  if (replacement == name_of(kCollectiveNames, Collective::kSharedMemory) &&
       *ready != crew.world().size()) {
     const Error error("--allreduce: the processes are on several machines, which share no memory");
     return crew.speaks() ? bad_input(error) : kBadInput;

@@ -1,4 +1,4 @@
-#include "model/profile.h"
+#include "formats/profile.h"
 
 #include <fmt/format.h>
 
@@ -9,9 +9,9 @@
 #include "cli/console.h"
 #include "cli/engine.h"
 #include "cli/workload.h"
-#include "compute/torch/torch_profile.h"
+#include "drivers/realtime/clock.h"
 #include "report/table.h"
-#include "runtime/clock.h"
+#include "torch/profiling/torch_profile.h"
 
 namespace sluice::cli {
 namespace {
@@ -91,10 +91,10 @@ Result<Profile> make_profile(const Settings& settings) {
   return named;
 }
 
-Duration spread_of(const Profile& profile) {
+Duration interquartile_range(const Profile& profile) {
   Duration sum{0};
   for (const LayerProfile& layer : profile.layers) {
-    sum += layer.forward_spread + layer.backward_spread;
+    sum += layer.forward_iqr + layer.backward_iqr;
   }
   return sum;
 }
@@ -110,7 +110,7 @@ void show(const Profile& profile, const std::string& path, bool as_json) {
                                  {"parameters", total_params(profile.layout())},
                                  {"forward_us", to_us(profile.forward())},
                                  {"backward_us", to_us(profile.backward())},
-                                 {"spread_us", to_us(spread_of(profile))},
+                                 {"spread_us", to_us(interquartile_range(profile))},
                                  {"samples_per_s", samples_per_s(profile)},
                                  {"file", path}});
     return;
@@ -123,7 +123,7 @@ void show(const Profile& profile, const std::string& path, bool as_json) {
   table.add_row({"forward", fmt::format("{:.3f} ms", ms(profile.forward()))});
   table.add_row({"backward", fmt::format("{:.3f} ms", ms(profile.backward()))});
   if (!profile.estimated) {
-    table.add_row({"spread", fmt::format("{:.3f} ms", ms(spread_of(profile)))});
+    table.add_row({"spread", fmt::format("{:.3f} ms", ms(interquartile_range(profile)))});
   }
   table.add_row({"samples/s", fmt::format("{:.1f}", samples_per_s(profile))});
   print(table.render());

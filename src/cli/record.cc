@@ -7,7 +7,7 @@
 #include <ctime>
 #include <filesystem>
 
-#include "algorithms/allreduce_worker.h"
+#include "nodes/allreduce_worker.h"
 #include "report/names.h"
 
 namespace sluice::cli {

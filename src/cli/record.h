@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "algorithms/assembly.h"
 #include "cli/settings.h"
-#include "model/cluster.h"
+#include "formats/cluster.h"
+#include "nodes/assembly.h"
 #include "report/breakdown.h"
 #include "report/run_folder.h"
 #include "report/table.h"

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 
-#include "algorithms/presets.h"
 #include "base/check.h"
-#include "compute/data/idx.h"
-#include "compute/torch/torch_learner.h"
+#include "data/idx.h"
 #include "lab/plan.h"
+#include "nodes/presets.h"
+#include "torch/torch_learner.h"
 
 namespace sluice::cli {
 namespace {
@@ -20,7 +20,7 @@ constexpr unsigned kDoctor = static_cast<unsigned>(Command::kDoctor);
 constexpr unsigned kProbe = static_cast<unsigned>(Command::kProbe);
 constexpr unsigned kProfile = static_cast<unsigned>(Command::kProfile);
 
-constexpr std::int64_t kMost = 1'000'000'000'000;
+constexpr std::int64_t kMax = 1'000'000'000'000;
 
 template <class NameTable>
 std::vector<std::string> words_of(const NameTable& names) {
@@ -60,7 +60,7 @@ void for_each_axis(Visit visit) {
 // Visits the plain values of a strategy: key, form, help, access to the value.
 template <class Visit>
 void for_each_value(Visit visit) {
-  const Form count = Form::integer(1, kMost);
+  const Form count = Form::integer(1, kMax);
   visit(
       "slice", count, "parameters of a slice, at most",
       [](auto& s) -> auto& { return s.slice_params; });
@@ -110,7 +110,7 @@ void for_each_value(Visit visit) {
       "dgc: the norm that gradients are clipped to, over all workers",
       [](auto& s) -> auto& { return s.dgc.clip_norm; });
   visit(
-      "staleness", Form::integer(0, kMost),
+      "staleness", Form::integer(0, kMax),
       "ssp: iterations that a worker may be ahead of the slowest",
       [](auto& s) -> auto& { return s.staleness; });
   visit(
@@ -127,7 +127,7 @@ void for_each_value(Visit visit) {
       "pipe-sgd: the update of an iteration uses the gradient of so many before",
       [](auto& s) -> auto& { return s.pipeline_depth; });
   visit(
-      "pipeline-warmup", Form::integer(0, kMost),
+      "pipeline-warmup", Form::integer(0, kMax),
       "pipe-sgd: iterations of plain synchronous training at the start",
       [](auto& s) -> auto& { return s.pipeline_warmup; });
 }
@@ -178,7 +178,7 @@ std::vector<Setting> all_settings() {
       {"data", kProfile, Form::word({"fashion-mnist", "cifar10", "cifar100", "synthetic"}),
        "synthetic", "what to compute with"},
       {"data-dir", kTrain | kProfile, Form::text(), kFashionMnistFolder, "folder of the data set"},
-      {"samples", kTrain, Form::integer(0, kMost), 0,
+      {"samples", kTrain, Form::integer(0, kMax), 0,
        "synthetic data: samples to learn from, and a tenth as many to test with; 0: 10000, or what "
        "512 MiB hold"},
       {"input-size", kTrain | kProfile, Form::integer(0, 1'000'000), 0,
@@ -209,7 +209,7 @@ std::vector<Setting> all_settings() {
       {"batch", kTrain | kProfile, Form::integer(1, 1'000'000), 32,
        "samples of one worker in one iteration"},
       {"epochs", kTrain, Form::integer(1, 1'000'000), 1, "passes over the data"},
-      {"iterations", kTrain, Form::integer(0, kMost), 0, "stop after so many; 0: go by epochs"},
+      {"iterations", kTrain, Form::integer(0, kMax), 0, "stop after so many; 0: go by epochs"},
       {"lr", kTrain, Form::number(0, 1e6), 0.05, "learning rate"},
       {"lr-scale-by-workers", kTrain, Form::on_or_off(), false,
        "multiply the learning rate by the number of workers"},

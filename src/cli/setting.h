@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "model/document.h"
+#include "formats/document.h"
 #include "model/strategy.h"
 
 namespace sluice::cli {

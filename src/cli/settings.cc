@@ -7,9 +7,9 @@
 #include <iterator>
 #include <utility>
 
-#include "algorithms/presets.h"
 #include "base/file.h"
 #include "base/text.h"
+#include "nodes/presets.h"
 
 namespace sluice::cli {
 namespace {

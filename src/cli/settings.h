@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "algorithms/suit.h"
 #include "base/result.h"
 #include "cli/setting.h"
+#include "planner/tuning.h"
 
 namespace sluice::cli {
 

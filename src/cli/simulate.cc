@@ -4,18 +4,18 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "algorithms/presets.h"
-#include "algorithms/suit.h"
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/record.h"
 #include "cli/workload.h"
-#include "model/cluster.h"
+#include "drivers/virtual/bound.h"
+#include "drivers/virtual/simulator.h"
+#include "formats/cluster.h"
+#include "nodes/presets.h"
 #include "partition/merge.h"
 #include "planner/allreduce_cost.h"
+#include "planner/tuning.h"
 #include "report/table.h"
-#include "sim/bound.h"
-#include "sim/simulator.h"
 
 namespace sluice::cli {
 namespace {
@@ -27,9 +27,9 @@ Result<Job> job_of(const Settings& settings, const Profile& profile, const Clust
   job.strategy = settings.strategy();
   job.server_threads = cluster.server_threads;
   job.link = cluster.link();
-  if (cluster.piece_bytes > 0) {
+  if (cluster.fragment_bytes > 0) {
     // There the length of a message has a price: the sizes are those with which train would run.
-    suit_to_network(job, settings.chosen_sizes());
+    tune_for_link(job, settings.chosen_sizes());
   }
   if (cluster.allreduce.has_value()) {
     if (job.strategy.local_aggregation) {

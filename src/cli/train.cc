@@ -7,7 +7,6 @@
 #include <sstream>
 #include <stdexcept>
 
-#include "algorithms/presets.h"
 #include "api/drive.h"
 #include "base/check.h"
 #include "cli/commands.h"
@@ -20,6 +19,7 @@
 #include "cli/train_summary.h"
 #include "cli/training.h"
 #include "cli/workload.h"
+#include "nodes/presets.h"
 
 namespace sluice::cli {
 namespace {
@@ -165,13 +165,13 @@ Counters collect(const Crew& crew, const Counters& own, Record& record) {
 }
 
 // Writes and prints the results; the exit code.
-int conclude(const Settings& settings, const OrderedJson& summary, Learner& judge, Record& record,
-             const Journal& journal) {
+int conclude(const Settings& settings, const OrderedJson& summary, Learner& evaluator,
+             Record& record, const Journal& journal) {
   if (const auto closed = record.close(summary); !closed) {
     return failed(closed.error());
   }
   if (const std::string folder = settings.text("save"); !folder.empty()) {
-    if (const auto saved = judge.save(folder); !saved) {
+    if (const auto saved = evaluator.save(folder); !saved) {
       return failed(saved.error());
     }
   }
@@ -221,8 +221,8 @@ Job job_of(const Settings& settings, const Prepared& prepared, const std::vector
 
 // When it returns, the clocks of all processes start together. Replicas that differ at the start
 // would never agree.
-void begin_together(const Crew& crew, Learner& judge) {
-  const std::string own = crew.is_launched() ? parameters_hash(judge.parameters()) : "";
+void begin_together(const Crew& crew, Learner& evaluator) {
+  const std::string own = crew.is_launched() ? parameters_hash(evaluator.parameters()) : "";
   if (crew.from_first(own, "leave to begin") != own) {
     throw std::runtime_error(
         "the model does not start with the parameters of rank 0; is its file the same on all "
@@ -252,21 +252,21 @@ int train(const Crew& crew, Settings settings) {
   for (std::size_t w = 0; w < workers; ++w) {
     learners.push_back(prepared.work.factory(crew.rank() * workers + w));
   }
-  Learner& judge = *learners.front();
-  Job job = job_of(settings, prepared, judge.layers(), *ready);
+  Learner& evaluator = *learners.front();
+  Job job = job_of(settings, prepared, evaluator.layers(), *ready);
   if (const auto valid = check_collective(job.strategy, job.topology, crew.is_launched()); !valid) {
     return crew.speaks() ? bad_input(valid.error()) : kBadInput;
   }
   MpiWorld* const world = crew.is_launched() ? &crew.world() : nullptr;
-  suit_to_world(world, job, settings.chosen_sizes());
+  tune_for_world(world, job, settings.chosen_sizes());
   if (crew.speaks() && world != nullptr && !job.topology.on_one_machine()) {
     spdlog::info("links of {:.3g} Gb/s and {:.0f} us", job.link.gbps(), to_us(job.link.startup));
   }
-  begin_together(crew, judge);
+  begin_together(crew, evaluator);
   const Clock clock;
   std::optional<Journal> journal;
   if (crew.speaks()) {
-    journal.emplace(prepared.work.extent, clock, judge, record.folder());
+    journal.emplace(prepared.work.extent, clock, evaluator, record.folder());
   }
   Trained trained = run_training(job, {.crew = crew,
                                        .learners = learners,
@@ -280,13 +280,13 @@ int train(const Crew& crew, Settings settings) {
       prepared.work.loader ? collect_loading(crew, *prepared.work.loader) : OrderedJson();
   int code = kOk;
   if (crew.speaks()) {
-    OrderedJson summary = training_summary(
-        {settings, prepared.work, prepared.kernels, trained, judge.parameters(), record, *journal});
+    OrderedJson summary = training_summary({settings, prepared.work, prepared.kernels, trained,
+                                            evaluator.parameters(), record, *journal});
     summary["network"] = network_summary(trained.assembly.job, world);
     if (!loading.is_null()) {
       summary["loading"] = loading;
     }
-    code = conclude(settings, summary, judge, record, *journal);
+    code = conclude(settings, summary, evaluator, record, *journal);
   }
   return std::stoi(crew.from_first(std::to_string(code), "the end of the run"));
 }

@@ -107,7 +107,7 @@ OrderedJson network_summary(const Job& job, const MpiWorld* world) {
   }
   if (world != nullptr) {
     const LongMessages long_messages = world->long_messages();
-    network["piece_bytes"] = long_messages.piece_bytes;
+    network["fragment_bytes"] = long_messages.fragment_bytes;
     network["receiving_thread"] = long_messages.receiving_thread;
   }
   return network;

@@ -10,7 +10,7 @@
 #include "cli/settings.h"
 #include "cli/training.h"
 #include "cli/workload.h"
-#include "runtime/mpi/mpi_world.h"
+#include "drivers/mpi/mpi_world.h"
 
 namespace sluice::cli {
 

@@ -7,7 +7,7 @@
 
 #include "api/drive.h"
 #include "cli/console.h"
-#include "compute/idle_learner.h"
+#include "learners/idle_learner.h"
 #include "planner/merged_training.h"
 #include "report/tee.h"
 
@@ -98,23 +98,23 @@ void Run::train(Assembly assembly, Iteration last, Observer* also) {
     observers.push_back(also);
   }
   Tee tee(std::move(observers));
-  Stretch stretch{.topology = job.topology,
-                  .chunks = *assembly.chunks,
-                  .strategy = job.strategy,
-                  .hosts = assembly.protocols,
-                  .state = *state_,
-                  .first = job.first,
-                  .last = last,
-                  .clock = training_.clock,
-                  .observer = &tee,
-                  .on_step = {},
-                  .on_boundary = {},
-                  .boundary_every = training_.extent.per_epoch};
+  Phase phase{.topology = job.topology,
+              .chunks = *assembly.chunks,
+              .strategy = job.strategy,
+              .hosts = assembly.protocols,
+              .state = *state_,
+              .first = job.first,
+              .last = last,
+              .clock = training_.clock,
+              .observer = &tee,
+              .on_step = {},
+              .on_boundary = {},
+              .boundary_every = training_.extent.per_epoch};
   if (Journal* journal = training_.journal) {
-    stretch.on_step = [=](const StepReport& step) { journal->on_step(step); };
-    stretch.on_boundary = [=](Iteration t) { journal->on_boundary(t); };
+    phase.on_step = [=](const StepReport& step) { journal->on_step(step); };
+    phase.on_boundary = [=](Iteration t) { journal->on_boundary(t); };
   }
-  drive(world_of(training_.crew), stretch, warn);
+  drive(world_of(training_.crew), phase, warn);
   trained_.counters += assembly.counters();
   trained_.assembly = std::move(assembly);
 }

@@ -7,8 +7,8 @@
 #include "cli/crew.h"
 #include "cli/journal.h"
 #include "cli/record.h"
-#include "compute/learner.h"
-#include "server/update_rule.h"
+#include "learners/learner.h"
+#include "optimizers/update_rule.h"
 
 namespace sluice::cli {
 
@@ -30,7 +30,7 @@ struct Trained {
   std::optional<Merging> merging;
 };
 
-// Trains with the whole crew if there is one, and else on threads of this process: at a stretch, or
+// Trains with the whole crew if there is one, and else on threads of this process: at a phase, or
 // in several if gradients are to be merged.
 Trained run_training(const Job& job, const Training& training);
 

@@ -11,13 +11,13 @@
 #include <numeric>
 #include <sstream>
 
-#include "compute/data/cifar.h"
-#include "compute/data/corpus.h"
-#include "compute/data/idx.h"
-#include "compute/data/image_folder.h"
-#include "compute/data/synthetic.h"
-#include "compute/replay_learner.h"
-#include "runtime/steady_sleeper.h"
+#include "data/cifar.h"
+#include "data/corpus.h"
+#include "data/idx.h"
+#include "data/image_folder.h"
+#include "data/synthetic.h"
+#include "drivers/realtime/steady_sleeper.h"
+#include "learners/replay_learner.h"
 
 namespace sluice::cli {
 namespace {
@@ -35,10 +35,10 @@ constexpr std::int64_t kMostFloats = std::int64_t{1} << 27U;  // 512 MiB of them
 
 // How many samples to make up, by default.
 std::int64_t synthetic_samples(const SampleForm& form) {
-  constexpr std::int64_t kMost = 10'000;
+  constexpr std::int64_t kMax = 10'000;
   const std::int64_t size =
       std::accumulate(form.shape.begin(), form.shape.end(), std::int64_t{1}, std::multiplies<>());
-  return std::clamp<std::int64_t>(kMostFloats / size, 1, kMost);
+  return std::clamp<std::int64_t>(kMostFloats / size, 1, kMax);
 }
 
 // "3x32x32" as numbers; empty if it is none, or too large.

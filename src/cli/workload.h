@@ -7,9 +7,9 @@
 #include "base/result.h"
 #include "cli/journal.h"
 #include "cli/settings.h"
-#include "compute/torch/torch_learner.h"
-#include "model/profile.h"
-#include "runtime/load_ahead.h"
+#include "drivers/realtime/load_ahead.h"
+#include "formats/profile.h"
+#include "torch/torch_learner.h"
 
 namespace sluice::cli {
 

@@ -32,13 +32,13 @@ SparseView::SparseView(std::span<const std::byte> bytes, std::size_t entries, st
 
 Result<SparseView> SparseView::parse(std::span<const std::byte> bytes, std::int64_t length) {
   if (bytes.size() < kCountBytes) {
-    return Error(fmt::format("sparse vector: {} bytes, expected {} or more; damaged on its way",
+    return Error(fmt::format("sparse vector: {} bytes, expected {} or more; corrupt on its way",
                              bytes.size(), kCountBytes));
   }
   const auto entries = load<std::uint32_t>(bytes.data(), 0);
   if (static_cast<Bytes>(bytes.size()) != sparse_size(entries)) {
     return Error(
-        fmt::format("sparse vector: {} bytes, expected {} for {} entries; damaged on its way",
+        fmt::format("sparse vector: {} bytes, expected {} for {} entries; corrupt on its way",
                     bytes.size(), sparse_size(entries), entries));
   }
   const SparseView view(bytes, entries, length);
@@ -47,7 +47,7 @@ Result<SparseView> SparseView::parse(std::span<const std::byte> bytes, std::int6
     const std::int64_t position = view.position(e);
     if (position < least || position >= length) {
       return Error(
-          fmt::format("sparse vector, entry {}: position {}, expected {} ... {}; damaged on its "
+          fmt::format("sparse vector, entry {}: position {}, expected {} ... {}; corrupt on its "
                       "way",
                       e, position, least, length - 1));
     }

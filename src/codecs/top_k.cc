@@ -14,7 +14,7 @@ namespace sluice {
 namespace {
 
 // Selection in three steps, each on far fewer values than the one before:
-//   1. a sample, one value of each stretch, guesses a threshold that a little more than k values
+//   1. a sample, one value of each phase, guesses a threshold that a little more than k values
 //      reach;
 //   2. one pass finds these survivors, and skips blocks, and parts of blocks, whose largest value
 //      falls short;
@@ -33,7 +33,7 @@ Candidate candidate(Magnitude magnitude, std::size_t position) {
 
 std::uint32_t position_of(Candidate candidate) { return ~static_cast<std::uint32_t>(candidate); }
 
-// A place drawn at random in each stretch: a period in the values cannot mislead it.
+// A place drawn at random in each phase: a period in the values cannot mislead it.
 std::vector<Magnitude> sample_of(std::span<const float> values) {
   Random random(0);
   std::vector<Magnitude> sample(values.size() / kStretch);

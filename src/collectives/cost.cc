@@ -29,7 +29,7 @@ Path critical_path(Collective collective, std::size_t size) {
     case Collective::kBinaryTree:
       return {2 * levels, 2 * levels, levels};
     case Collective::kNative:
-    case Collective::kMemory:
+    case Collective::kSharedMemory:
       break;
   }
   fail_check("what a driver sums by itself has no known cost");

@@ -4,7 +4,7 @@
 
 #include "base/units.h"
 #include "collectives/plan.h"
-#include "model/cluster.h"
+#include "formats/cluster.h"
 #include "model/job.h"
 
 namespace sluice {

@@ -20,7 +20,7 @@ Plan make_plan(Collective collective, std::size_t rank, std::size_t size, Range 
     case Collective::kBinaryTree:
       return binary_tree(rank, size, whole);
     case Collective::kNative:
-    case Collective::kMemory:
+    case Collective::kSharedMemory:
       break;
   }
   fail_check("what a driver sums by itself has no plan");

@@ -40,12 +40,12 @@ bool sends_first(const Plan& plan, std::size_t round) {
 }  // namespace
 
 CollectiveRunner::CollectiveRunner(const Strategy& strategy, std::vector<Collective> collectives,
-                                   NodeId self, const Party& party,
+                                   NodeId self, const AggregationGroups& groups,
                                    std::shared_ptr<const ChunkMap> chunks)
     : strategy_(strategy),
       collectives_(std::move(collectives)),
       self_(self),
-      party_(party),
+      groups_(groups),
       chunks_(std::move(chunks)),
       open_(chunks_->size() * strategy.gradient_slots()) {
   std::size_t runs = 0;
@@ -58,9 +58,9 @@ CollectiveRunner::CollectiveRunner(const Strategy& strategy, std::vector<Collect
 
 std::size_t CollectiveRunner::segments_of(ChunkId chunk) const {
   const std::int64_t params = (*chunks_)[chunk].range.size();
-  const std::int64_t parts = parts_of_segment(collectives_[chunk.index()], party_.size());
-  const std::int64_t most = strategy_.sparse() ? params : strategy_.segment_params * parts;
-  return static_cast<std::size_t>((params + most - 1) / most);
+  const std::int64_t parts = parts_of_segment(collectives_[chunk.index()], groups_.size());
+  const std::int64_t max = strategy_.sparse() ? params : strategy_.segment_params * parts;
+  return static_cast<std::size_t>((params + max - 1) / max);
 }
 
 Range CollectiveRunner::range_of(ChunkId chunk, std::size_t segment) const {
@@ -86,7 +86,7 @@ std::optional<CollectiveRunner::Done> CollectiveRunner::begin(ChunkId chunk, Ite
     run.chunk = chunk;
     run.segment = static_cast<std::uint32_t>(s);
     run.iteration = iteration;
-    run.plan = make_plan(collectives_[chunk.index()], party_.index_of(self_), party_.size(),
+    run.plan = make_plan(collectives_[chunk.index()], groups_.index_of(self_), groups_.size(),
                          range_of(chunk, s));
     run.round = 0;
     run.step = Step::kEntering;
@@ -127,8 +127,8 @@ BufferRange CollectiveRunner::landing(const Message& message) const {
   if (message.kind != MessageKind::kGather || strategy_.coded()) {
     return {};
   }
-  const Plan plan = make_plan(collectives_[message.chunk.index()], party_.index_of(self_),
-                              party_.size(), range_of(message.chunk, message.segment));
+  const Plan plan = make_plan(collectives_[message.chunk.index()], groups_.index_of(self_),
+                              groups_.size(), range_of(message.chunk, message.segment));
   check(message.round < plan.size(), "a gathered part belongs to a round of the plan");
   return {Buffer::kGradients, plan[message.round].receive->range,
           strategy_.gradient_slot(message.iteration)};
@@ -259,7 +259,7 @@ void CollectiveRunner::send(Run& run, Payload payload, bool lent, Effects& effec
   const Round& round = run.plan[run.round];
   Message message =
       message_about(*chunks_, run.chunk, round.reduce ? MessageKind::kReduce : MessageKind::kGather,
-                    self_, party_.speaker(round.send->peer), run.iteration);
+                    self_, groups_.leader(round.send->peer), run.iteration);
   message.wants_return = lent;
   message.round = static_cast<std::uint16_t>(run.round);
   message.segment = run.segment;

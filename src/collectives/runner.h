@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "collectives/plan.h"
-#include "model/party.h"
+#include "model/aggregation_groups.h"
 #include "partition/chunk_map.h"
 #include "protocol/effects.h"
 #include "protocol/event.h"
@@ -31,7 +31,7 @@ class CollectiveRunner {
 
   // `collectives` has one for each chunk, the same on all of the party.
   CollectiveRunner(const Strategy& strategy, std::vector<Collective> collectives, NodeId self,
-                   const Party& party, std::shared_ptr<const ChunkMap> chunks);
+                   const AggregationGroups& groups, std::shared_ptr<const ChunkMap> chunks);
 
   // Sums the gradients that go into this iteration. Tells if that is done at once.
   std::optional<Done> begin(ChunkId chunk, Iteration iteration, Effects& effects);
@@ -82,7 +82,7 @@ class CollectiveRunner {
   Strategy strategy_;
   std::vector<Collective> collectives_;  // by chunk
   NodeId self_;
-  Party party_;
+  AggregationGroups groups_;
   std::shared_ptr<const ChunkMap> chunks_;
   std::vector<std::size_t> first_run_;  // by chunk
   std::vector<Run> runs_;               // by chunk, slot and segment

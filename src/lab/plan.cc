@@ -12,7 +12,7 @@
 #include <string_view>
 #include <utility>
 
-#include "runtime/mpi/launch.h"
+#include "drivers/mpi/launch.h"
 
 namespace sluice::lab {
 namespace {
@@ -33,9 +33,9 @@ Error bad_rate(const std::string& text) {
 // but it must hold two of the pieces that the kernel hands over, and what comes in while the timer
 // that looks after it is late.
 std::int64_t bucket_bytes(std::int64_t bits_per_second) {
-  constexpr std::int64_t kTwoPieces = 131'072;
+  constexpr std::int64_t kTwoFragments = 131'072;
   constexpr std::int64_t kLatesPerSecond = 2'000;
-  return std::max(kTwoPieces, bits_per_second / 8 / kLatesPerSecond);
+  return std::max(kTwoFragments, bits_per_second / 8 / kLatesPerSecond);
 }
 
 Words limit(const std::string& device, std::int64_t bits_per_second) {
@@ -186,7 +186,7 @@ Words launch_words(const Spec& spec) {
       {"btl", per_host > 1 ? "self,vader,tcp" : "self,tcp"},
       {"btl_tcp_if_include", kSubnet},
       // A virtual interface does not tell its rate, by which a process would choose it.
-      {"btl_tcp_rdma_pipeline_frag_size", fmt::format("{}", piece_bytes(gbps_of(spec.rates)))},
+      {"btl_tcp_rdma_pipeline_frag_size", fmt::format("{}", fragment_bytes(gbps_of(spec.rates)))},
       {"mpi_yield_when_idle", "1"},
   };
   Words words{"mpirun", "--allow-run-as-root", "--bind-to", "none", "--map-by", "slot"};

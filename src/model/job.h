@@ -18,13 +18,13 @@ struct LinkCost {
   bool operator==(const LinkCost&) const = default;
 };
 
-// On slower links what is asked for waits behind what is under way, longer than it takes itself;
+// On slower links what is asked for waits behind what is in flight, longer than it takes itself;
 // faster ones pass a usual slice in less time than the processors at their ends need for a message.
 inline constexpr double kSlowGbps = 5;
 inline constexpr double kFastGbps = 11;
 
 // A guess for hosts that share one memory.
-inline const LinkCost kSharedMemory{from_us(20), 0.1, 0.1};
+inline const LinkCost kSharedMemoryLink{from_us(20), 0.1, 0.1};
 
 // What is trained, where and how: all that the protocol core needs to know.
 struct Job {
@@ -33,7 +33,7 @@ struct Job {
   Strategy strategy;
   std::vector<LayerGroup> groups = {};  // partition merged: see make_chunks
   Iteration first = 0;                  // where this job takes over, with the parameters in place
-  LinkCost link = kSharedMemory;        // what the choice of collectives goes by
+  LinkCost link = kSharedMemoryLink;    // what the choice of collectives goes by
   int server_threads = 1;               // pieces of arithmetic that a host does at a time
 };
 

@@ -20,7 +20,7 @@ enum class Algorithm : std::uint8_t {
   kSsp,     // as kAsp, but nobody gets further ahead than the staleness bound
   kEasgd,   // local steps, elastically tied to a centre
   kGossip,  // local steps, now and then a weighted share to a random peer (GoSGD)
-  kPairs,   // local steps, the mean with a random partner (AD-PSGD)
+  kAdPsgd,  // local steps, the mean with a random partner (AD-PSGD)
   kPipe,    // as kBsp, with the gradient of a fixed number of iterations ago (Pipe-SGD)
 };
 enum class Exchange : std::uint8_t {
@@ -46,7 +46,7 @@ enum class Collective : std::uint8_t {
   kHalvingDoubling,
   kBinaryTree,
   kNative,  // the driver's own: MPI_Allreduce, or the [allreduce] table of a simulated cluster
-  kMemory,  // the driver's too: in memory that the processes of one machine share
+  kSharedMemory,  // the driver's too: in memory that the processes of one machine share
 };
 // Those that are sequences of messages between workers.
 inline constexpr std::array kPlannedCollectives{Collective::kRing, Collective::kRecursiveDoubling,
@@ -63,7 +63,7 @@ using Names = std::pair<E, std::string_view>;
 inline constexpr std::array kAlgorithmNames{
     Names<Algorithm>{Algorithm::kBsp, "bsp"},       Names<Algorithm>{Algorithm::kAsp, "asp"},
     Names<Algorithm>{Algorithm::kSsp, "ssp"},       Names<Algorithm>{Algorithm::kEasgd, "easgd"},
-    Names<Algorithm>{Algorithm::kGossip, "gosgd"},  Names<Algorithm>{Algorithm::kPairs, "ad-psgd"},
+    Names<Algorithm>{Algorithm::kGossip, "gosgd"},  Names<Algorithm>{Algorithm::kAdPsgd, "ad-psgd"},
     Names<Algorithm>{Algorithm::kPipe, "pipe-sgd"},
 };
 inline constexpr std::array kExchangeNames{
@@ -95,7 +95,7 @@ inline constexpr std::array kCollectiveNames{
     Names<Collective>{Collective::kHalvingDoubling, "halving-doubling"},
     Names<Collective>{Collective::kBinaryTree, "binary-tree"},
     Names<Collective>{Collective::kNative, "native"},
-    Names<Collective>{Collective::kMemory, "memory"},
+    Names<Collective>{Collective::kSharedMemory, "memory"},
 };
 inline constexpr std::array kMergeNames{
     Names<Merge>{Merge::kOptimal, "optimal"},
@@ -123,7 +123,7 @@ constexpr std::optional<E> value_of(const std::array<Names<E>, N>& names, std::s
 }
 
 // 56 KB go out with their announcement, before the receiver has asked for them.
-inline constexpr std::int64_t kAnnouncedParams = 14'336;
+inline constexpr std::int64_t kEagerParams = 14'336;
 
 struct Strategy {
   Algorithm algorithm = Algorithm::kBsp;
@@ -145,7 +145,7 @@ struct Strategy {
   DeepGradientOptions dgc;
 
   // What a hop of an all-reduce carries at most; longer chunks are summed in segments.
-  std::int64_t segment_params = kAnnouncedParams;
+  std::int64_t segment_params = kEagerParams;
   std::optional<Collective> collective;  // none: the cheapest for each chunk
   Iteration staleness = 3;               // ssp: how far a worker may be ahead of the slowest
   Iteration period = 4;                  // easgd: iterations between two talks with the centre
@@ -158,7 +158,7 @@ struct Strategy {
   bool sparse() const { return codec == Codec::kDgc; }
   // Every sum is one operation of the driver.
   bool driver_sums() const {
-    return collective == Collective::kNative || collective == Collective::kMemory;
+    return collective == Collective::kNative || collective == Collective::kSharedMemory;
   }
   bool uses_servers() const {
     return exchange != Exchange::kAllReduce && exchange != Exchange::kGossip;

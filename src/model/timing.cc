@@ -9,8 +9,8 @@ namespace sluice {
 
 Timing timing_of(Bytes bytes, std::vector<Duration> times) {
   check(!times.empty(), "a timing has at least one repetition");
-  const auto [least, most] = std::ranges::minmax(times);
-  return {bytes, median_of(std::move(times)), least, most};
+  const auto [min, max] = std::ranges::minmax(times);
+  return {bytes, median_of(std::move(times)), min, max};
 }
 
 }  // namespace sluice

@@ -10,8 +10,8 @@ namespace sluice {
 struct Timing {
   Bytes bytes = 0;
   Duration median{0};
-  Duration least{0};
-  Duration most{0};
+  Duration min{0};
+  Duration max{0};
 
   bool operator==(const Timing&) const = default;
 };

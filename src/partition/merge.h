@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "base/units.h"
-#include "model/cluster.h"
+#include "formats/cluster.h"
+#include "formats/profile.h"
 #include "model/layer.h"
-#include "model/profile.h"
 #include "model/strategy.h"
 
 namespace sluice {

@@ -2,20 +2,20 @@
 
 #include <algorithm>
 
-#include "algorithms/allreduce_worker.h"
 #include "base/check.h"
 #include "codecs/size.h"
 #include "collectives/cost.h"
-#include "model/party.h"
+#include "model/aggregation_groups.h"
+#include "nodes/allreduce_worker.h"
 #include "planner/layer_times.h"
 
 namespace sluice {
 namespace {
 
 // Sizes of sums between the smallest layer and all of them, each four times the one before.
-std::vector<std::int64_t> sizes_for(const std::vector<Layer>& layers, std::int64_t most_params) {
+std::vector<std::int64_t> sizes_for(const std::vector<Layer>& layers, std::int64_t max_params) {
   const std::int64_t largest =
-      std::max<std::int64_t>(2, std::min(total_params(layers), most_params));
+      std::max<std::int64_t>(2, std::min(total_params(layers), max_params));
   std::int64_t smallest = largest / 2;
   for (const Layer& layer : layers) {
     if (!layer.range.empty()) {
@@ -35,7 +35,8 @@ std::vector<std::int64_t> sizes_for(const std::vector<Layer>& layers, std::int64
 Duration network_time(const Job& job, const Cluster& cluster, std::int64_t params, Bytes sent) {
   const double ns_per_byte =
       cluster.update_ns_per_byte + (job.strategy.coded() ? 2 * cluster.code_ns_per_byte : 0);
-  return collective_cost(collective_for(job, params), Party(job).size(), job.link).time(sent) +
+  return collective_cost(collective_for(job, params), AggregationGroups(job).size(), job.link)
+             .time(sent) +
          from_ns(static_cast<double>(params * kFloatBytes) * ns_per_byte);
 }
 

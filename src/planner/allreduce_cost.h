@@ -4,9 +4,9 @@
 #include <span>
 #include <vector>
 
-#include "algorithms/assembly.h"
-#include "model/cluster.h"
+#include "formats/cluster.h"
 #include "model/timing.h"
+#include "nodes/assembly.h"
 #include "protocol/observer.h"
 
 namespace sluice {

@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "base/median.h"
-#include "compute/workspace.h"
+#include "state/workspace.h"
 
 namespace sluice {
 namespace {

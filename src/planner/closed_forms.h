@@ -4,8 +4,8 @@
 #include <cstdint>
 
 #include "base/units.h"
-#include "model/cluster.h"
-#include "model/profile.h"
+#include "formats/cluster.h"
+#include "formats/profile.h"
 
 namespace sluice {
 

@@ -6,15 +6,15 @@
 
 namespace sluice {
 
-void LayerTimes::computed(NodeId worker, LayerId layer, Iteration iteration, Phase phase,
-                          Time begin, Time end) {
+void LayerTimes::computed(NodeId worker, LayerId layer, Iteration iteration, Pass pass, Time begin,
+                          Time end) {
   Seen& seen = workers_[worker.index()];
   if (iteration != seen.latest) {
     seen.latest = iteration;
     seen.starts.push_back(begin);
   }
   if (seen.starts.size() > 1) {
-    Sum& sum = (phase == Phase::kForward ? seen.forward : seen.backward)[layer.index()];
+    Sum& sum = (pass == Pass::kForward ? seen.forward : seen.backward)[layer.index()];
     sum.time += end - begin;
     ++sum.count;
   }

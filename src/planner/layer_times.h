@@ -2,8 +2,8 @@
 
 #include <vector>
 
+#include "formats/profile.h"
 #include "model/layer.h"
-#include "model/profile.h"
 #include "protocol/observer.h"
 
 namespace sluice {
@@ -14,14 +14,14 @@ class LayerTimes final : public Observer {
  public:
   LayerTimes(std::size_t workers, std::size_t layers) : workers_(workers, Seen(layers)) {}
 
-  void computed(NodeId worker, LayerId layer, Iteration iteration, Phase phase, Time begin,
+  void computed(NodeId worker, LayerId layer, Iteration iteration, Pass pass, Time begin,
                 Time end) override;
   void waited(NodeId, LayerId, Iteration, Time, Time) override {}
   void sent(const Message&, Time, Time) override {}
   void received(const Message&, Time, Time) override {}
   void worked(const Work&, Time, Time) override {}
 
-  // All are for when nothing is under way, and zero or empty where fewer than three iterations were
+  // All are for when nothing is in flight, and zero or empty where fewer than three iterations were
   // seen.
 
   // Forward and backward of each layer, mean over workers and iterations.

@@ -15,9 +15,9 @@ Link link_of(const LinkTimings& timings) {
   return {timings.from,
           timings.to,
           round_trip.median / 2,
-          round_trip.least / 2,
+          round_trip.min / 2,
           static_cast<double>(longest.bytes) * 8 / (to_us(moving) * 1e3),
-          to_us(longest.most - longest.least) / to_us(longest.median)};
+          to_us(longest.max - longest.min) / to_us(longest.median)};
 }
 
 std::vector<Link> links_of(const Survey& survey) {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "model/survey.h"
+#include "formats/survey.h"
 
 namespace sluice {
 
@@ -9,7 +9,7 @@ struct Link {
   std::size_t from = 0;
   std::size_t to = 0;
   Duration latency{0};  // half a round trip of an empty message
-  Duration least{0};    // the shortest that it took: busy processes lengthen the others
+  Duration min{0};      // the shortest that it took: busy processes lengthen the others
   double gbps = 0;      // of the longest message, without the round trip
   double spread = 0;    // of its repetitions: (most - least) / median
 

@@ -46,8 +46,8 @@ class MergePolicy {
   int replans_ = 0;
 };
 
-// Training of a job with partition merged in stretches: in each, chunks and protocols stay as they
-// are; between two, all workers have all parameters and nothing is under way. The first stretch
+// Training of a job with partition merged in phases: in each, chunks and protocols stay as they
+// are; between two, all workers have all parameters and nothing is in flight. The first phase
 // goes layer by layer, and each of the later ones by what has been measured before it.
 struct MergedTraining {
   Job job;
@@ -61,7 +61,7 @@ struct MergedTraining {
 
 struct MergeOutcome {
   MergePolicy policy;
-  Duration measured{0};  // an iteration of the last stretch; 0 if that was too short to tell
+  Duration measured{0};  // an iteration of the last phase; 0 if that was too short to tell
 };
 
 MergeOutcome train_merged(const MergedTraining& training);

@@ -154,34 +154,34 @@ void Diagnosis::add_slow() {
 }
 
 void Diagnosis::add_late() {
-  const auto latency_us = [](const Link& link) { return to_us(link.least); };
+  const auto latency_us = [](const Link& link) { return to_us(link.min); };
   const double usual_us = usual(latency_us);
   for_each_bad(
       latency_us, std::max(kLateFactor * usual_us, usual_us + to_us(kLateBy)),
       [&](const Ranks& ranks, const std::string& who, const Link& link) {
-        const double factor = to_us(link.least) / usual_us;
+        const double factor = to_us(link.min) / usual_us;
         findings_.push_back(
             {Finding::Kind::kLate, ranks, factor,
              fmt::format("{}: an empty message takes at least {:.0f} us where {:.0f} is usual, "
                          "{:.1f} times longer; check the route and whether MPI takes the "
                          "right interface ({})",
-                         who, to_us(link.least), usual_us, factor, advice_)});
+                         who, to_us(link.min), usual_us, factor, advice_)});
       });
 }
 
 // A machine whose best link is far below what its fastest interface can do.
 void Diagnosis::add_below_rate() {
   std::map<std::string, const Link*> best;  // by machine
-  std::map<std::string, std::size_t> speaker;
+  std::map<std::string, std::size_t> leader;
   for (const Link& link : links_) {
     for (const std::size_t rank : {link.from, link.to}) {
       const Link*& known = best[survey_.members[rank]->host];
       known = known == nullptr || link.gbps > known->gbps ? &link : known;
-      speaker.try_emplace(survey_.members[rank]->host, rank);
+      leader.try_emplace(survey_.members[rank]->host, rank);
     }
   }
   for (const auto& [host, link] : best) {
-    const auto& interfaces = survey_.members[speaker[host]]->interfaces;
+    const auto& interfaces = survey_.members[leader[host]]->interfaces;
     const auto fastest = std::ranges::max_element(
         interfaces, {}, [](const Interface& i) { return i.gbps.value_or(0); });
     if (fastest == interfaces.end() || fastest->gbps.value_or(0) < kSlowFactor * link->gbps) {
@@ -189,7 +189,7 @@ void Diagnosis::add_below_rate() {
     }
     findings_.push_back(
         {Finding::Kind::kBelowRate,
-         {speaker[host]},
+         {leader[host]},
          *fastest->gbps / link->gbps,
          fmt::format("{}: its interface {} can do {:.3g} Gb/s, but no link of it does more than "
                      "{:.3g}; MPI may take another interface: mpirun --mca btl_tcp_if_include {}",

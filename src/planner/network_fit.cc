@@ -30,8 +30,8 @@ std::vector<Timing> pooled(const std::vector<LinkTimings>& links) {
     std::ranges::transform(timings, std::back_inserter(medians), &Timing::median);
     Timing point = timing_of(bytes, std::move(medians));
     for (const Timing& timing : timings) {
-      point.least = std::min(point.least, timing.least);
-      point.most = std::max(point.most, timing.most);
+      point.min = std::min(point.min, timing.min);
+      point.max = std::max(point.max, timing.max);
     }
     points.push_back(point);
   }

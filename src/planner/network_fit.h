@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "model/cluster.h"
+#include "formats/cluster.h"
 #include "planner/link.h"
 
 namespace sluice {

@@ -7,7 +7,7 @@
 
 namespace sluice {
 
-enum class Phase : bool { kForward, kBackward };
+enum class Pass : bool { kForward, kBackward };
 // Between the memory of a host and that of an accelerator.
 enum class Passage : bool { kToDevice, kFromDevice };
 
@@ -18,7 +18,7 @@ class Observer {
  public:
   virtual ~Observer() = default;
 
-  virtual void computed(NodeId worker, LayerId layer, Iteration iteration, Phase phase, Time begin,
+  virtual void computed(NodeId worker, LayerId layer, Iteration iteration, Pass pass, Time begin,
                         Time end) = 0;
   // The worker stood still before this layer's forward pass: communication that nothing hid.
   virtual void waited(NodeId worker, LayerId layer, Iteration iteration, Time begin, Time end) = 0;

@@ -28,7 +28,7 @@ class Breakdown final : public Observer {
  public:
   explicit Breakdown(const Topology& topology) : topology_(topology), hosts_(topology.hosts()) {}
 
-  void computed(NodeId, LayerId, Iteration, Phase, Time, Time) override {}
+  void computed(NodeId, LayerId, Iteration, Pass, Time, Time) override {}
   void waited(NodeId worker, LayerId layer, Iteration iteration, Time begin, Time end) override;
   void sent(const Message& message, Time begin, Time end) override;
   void received(const Message& message, Time begin, Time end) override;

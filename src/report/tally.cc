@@ -12,9 +12,9 @@ Time begin_of_newest(const Intervals& intervals, std::size_t count) {
   return kept.size() < count ? Time::max() : kept[kept.size() - count].begin;
 }
 
-void keep_newest(Intervals& intervals, std::size_t most) {
-  if (intervals.kept().size() > most) {
-    intervals.forget(begin_of_newest(intervals, most / 2));
+void keep_newest(Intervals& intervals, std::size_t max) {
+  if (intervals.kept().size() > max) {
+    intervals.forget(begin_of_newest(intervals, max / 2));
   }
 }
 
@@ -26,8 +26,8 @@ Traffic& Traffic::operator+=(const Traffic& other) {
   return *this;
 }
 
-Tally::Tally(const Topology& topology, std::size_t most_intervals)
-    : topology_(topology), most_intervals_(most_intervals), hosts_(topology.hosts()) {
+Tally::Tally(const Topology& topology, std::size_t max_intervals)
+    : topology_(topology), max_intervals_(max_intervals), hosts_(topology.hosts()) {
   for (std::size_t rank = 0; rank < topology.workers(); ++rank) {
     Host& host = host_of(topology.worker(rank));
     host.workers.emplace_back();
@@ -35,7 +35,7 @@ Tally::Tally(const Topology& topology, std::size_t most_intervals)
   }
 }
 
-void Tally::computed(NodeId worker, LayerId, Iteration, Phase, Time begin, Time end) {
+void Tally::computed(NodeId worker, LayerId, Iteration, Pass, Time begin, Time end) {
   Host& host = host_of(worker);
   const std::size_t local = worker.index() % topology_.workers_per_host();
   const std::scoped_lock lock(host.mutex);
@@ -62,7 +62,7 @@ void Tally::sent(const Message& message, Time begin, Time end) {
   const std::scoped_lock lock(host.mutex);
   host.sent[static_cast<std::size_t>(message.kind)] += {1, message.payload_bytes};
   host.egress.add({begin, end});
-  keep_newest(host.egress, most_intervals_);
+  keep_newest(host.egress, max_intervals_);
   communicate(host, {begin, end});
 }
 
@@ -70,7 +70,7 @@ void Tally::received(const Message& message, Time begin, Time end) {
   Host& host = host_of(message.to);
   const std::scoped_lock lock(host.mutex);
   host.ingress.add({begin, end});
-  keep_newest(host.ingress, most_intervals_);
+  keep_newest(host.ingress, max_intervals_);
   communicate(host, {begin, end});
 }
 
@@ -87,11 +87,11 @@ void Tally::communicate(Host& host, Interval span) {
 }
 
 void Tally::settle(Host& host) const {
-  if (std::max(host.communication.kept().size(), host.compute.kept().size()) <= most_intervals_) {
+  if (std::max(host.communication.kept().size(), host.compute.kept().size()) <= max_intervals_) {
     return;
   }
-  Time until = std::min(begin_of_newest(host.communication, most_intervals_ / 2),
-                        begin_of_newest(host.compute, most_intervals_ / 2));
+  Time until = std::min(begin_of_newest(host.communication, max_intervals_ / 2),
+                        begin_of_newest(host.compute, max_intervals_ / 2));
   for (const Time computed_until : host.computed_until) {
     until = std::min(until, computed_until);
   }

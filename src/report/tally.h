@@ -45,9 +45,9 @@ struct HostTally {
 // the host's activity lie behind its begin.
 class Tally : public Observer {
  public:
-  explicit Tally(const Topology& topology, std::size_t most_intervals = 8192);
+  explicit Tally(const Topology& topology, std::size_t max_intervals = 8192);
 
-  void computed(NodeId worker, LayerId layer, Iteration iteration, Phase phase, Time begin,
+  void computed(NodeId worker, LayerId layer, Iteration iteration, Pass pass, Time begin,
                 Time end) override;
   void waited(NodeId worker, LayerId layer, Iteration iteration, Time begin, Time end) override;
   void copied(NodeId worker, LayerId layer, Iteration iteration, Passage passage, Time begin,
@@ -90,7 +90,7 @@ class Tally : public Observer {
   void settle(Host& host) const;
 
   Topology topology_;
-  std::size_t most_intervals_;
+  std::size_t max_intervals_;
   std::vector<Host> hosts_;
 };
 

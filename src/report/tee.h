@@ -12,10 +12,10 @@ class Tee : public Observer {
  public:
   explicit Tee(std::vector<Observer*> observers) : observers_(std::move(observers)) {}
 
-  void computed(NodeId worker, LayerId layer, Iteration iteration, Phase phase, Time begin,
+  void computed(NodeId worker, LayerId layer, Iteration iteration, Pass pass, Time begin,
                 Time end) override {
     for (Observer* o : observers_) {
-      o->computed(worker, layer, iteration, phase, begin, end);
+      o->computed(worker, layer, iteration, pass, begin, end);
     }
   }
   void waited(NodeId worker, LayerId layer, Iteration iteration, Time begin, Time end) override {

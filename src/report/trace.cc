@@ -100,10 +100,10 @@ void TraceWriter::rename_chunks(Iteration after, ChunkNames names) {
   chunk_names_[after] = std::move(names);
 }
 
-void TraceWriter::computed(NodeId worker, LayerId layer, Iteration iteration, Phase phase,
-                           Time begin, Time end) {
+void TraceWriter::computed(NodeId worker, LayerId layer, Iteration iteration, Pass pass, Time begin,
+                           Time end) {
   workers_[worker.index()].compute.push_back(span_of(
-      layer, iteration, phase == Phase::kForward ? What::kForward : What::kBackward, begin, end));
+      layer, iteration, pass == Pass::kForward ? What::kForward : What::kBackward, begin, end));
 }
 
 void TraceWriter::waited(NodeId worker, LayerId layer, Iteration iteration, Time begin, Time end) {

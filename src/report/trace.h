@@ -23,7 +23,7 @@ class TraceWriter : public Observer {
   TraceWriter(const Topology& topology, std::vector<std::string> layer_names,
               ChunkNames chunk_names);
 
-  void computed(NodeId worker, LayerId layer, Iteration iteration, Phase phase, Time begin,
+  void computed(NodeId worker, LayerId layer, Iteration iteration, Pass pass, Time begin,
                 Time end) override;
   void waited(NodeId worker, LayerId layer, Iteration iteration, Time begin, Time end) override;
   void copied(NodeId worker, LayerId layer, Iteration iteration, Passage passage, Time begin,
@@ -39,7 +39,7 @@ class TraceWriter : public Observer {
   std::string report(HostId host);
   void adopt(HostId host, const std::string& report);
 
-  // After the run, when no observation is under way.
+  // After the run, when no observation is in flight.
   void write(std::ostream& out) const;
   Result<void> write(const std::filesystem::path& path) const;
 

@@ -56,7 +56,7 @@ class Reader {
     const T value = take<T>();
     if (fault_.empty() && (value < 0 || value > limit)) {
       fault_ =
-          fmt::format("message header, offset {}: {} {}, expected 0 ... {}; damaged on its way", at,
+          fmt::format("message header, offset {}: {} {}, expected 0 ... {}; corrupt on its way", at,
                       field, value, limit);
     }
     return value;
@@ -124,7 +124,7 @@ Result<Message> decode_header(std::span<const std::byte> bytes) {
   }
   if (std::signbit(message.weight) || message.weight > 1 || std::isnan(message.weight)) {
     return Error(
-        fmt::format("message header, offset {}: weight {}, expected 0 ... 1; damaged on its way",
+        fmt::format("message header, offset {}: weight {}, expected 0 ... 1; corrupt on its way",
                     kHeaderBytes - sizeof(double), message.weight));
   }
   return message;

@@ -12,10 +12,10 @@ TEST(MedianTest, IsTheMiddleOrTheLargerOfTwo) {
 }
 
 TEST(MedianTest, TheSpreadLeavesOutAQuarterAtEachEnd) {
-  EXPECT_EQ(spread_of<int>({4}), 0);
-  EXPECT_EQ(spread_of<int>({4, 1}), 3);
-  EXPECT_EQ(spread_of<int>({1000, 3, 2, 1}), 1);
-  EXPECT_EQ(spread_of<int>({-50, 10, 12, 13, 14, 20, 999}), 10);
+  EXPECT_EQ(interquartile_range<int>({4}), 0);
+  EXPECT_EQ(interquartile_range<int>({4, 1}), 3);
+  EXPECT_EQ(interquartile_range<int>({1000, 3, 2, 1}), 1);
+  EXPECT_EQ(interquartile_range<int>({-50, 10, 12, 13, 14, 20, 999}), 10);
 }
 
 }  // namespace

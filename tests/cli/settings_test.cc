@@ -6,8 +6,8 @@
 
 #include <set>
 
-#include "algorithms/presets.h"
 #include "base/check.h"
+#include "nodes/presets.h"
 #include "support/temporary_folder.h"
 
 namespace sluice::cli {

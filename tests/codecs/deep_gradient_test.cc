@@ -106,15 +106,15 @@ constexpr double kRounding = 1e-4;
 // The entries of `view` have their values of `held`, and no other is larger than the least of them.
 void assert_largest(const SparseView& view, const std::vector<double>& held) {
   std::vector<bool> is_sent(held.size());
-  double least = std::numeric_limits<double>::infinity();
+  double min = std::numeric_limits<double>::infinity();
   for (std::size_t e = 0; e < view.entries(); ++e) {
     const double value = held[view.position(e)];
     RC_ASSERT(std::fabs(static_cast<double>(view.value(e)) - value) < kRounding);
     is_sent[view.position(e)] = true;
-    least = std::min(least, std::fabs(value));
+    min = std::min(min, std::fabs(value));
   }
   for (std::size_t i = 0; i < held.size(); ++i) {
-    RC_ASSERT(is_sent[i] || std::fabs(held[i]) < least + kRounding);
+    RC_ASSERT(is_sent[i] || std::fabs(held[i]) < min + kRounding);
   }
 }
 

@@ -48,11 +48,10 @@ inline std::vector<float> values_of(Flavour flavour, std::size_t count, std::uin
   return values;
 }
 
-inline std::vector<float> any_values(std::size_t least, std::size_t most) {
+inline std::vector<float> any_values(std::size_t min, std::size_t max) {
   const auto flavour = *rc::gen::element(Flavour::kSmooth, Flavour::kWide, Flavour::kTies,
                                          Flavour::kMostlyZeros, Flavour::kDenormals);
-  return values_of(flavour, *rc::gen::inRange(least, most + 1),
-                   *rc::gen::arbitrary<std::uint64_t>());
+  return values_of(flavour, *rc::gen::inRange(min, max + 1), *rc::gen::arbitrary<std::uint64_t>());
 }
 
 }  // namespace sluice::testing

@@ -40,7 +40,7 @@ TEST_P(LabTrainPresetTest, TrainsAModel) {
   EXPECT_EQ(there.at("workers"), 4);
   EXPECT_LT(there.at("network").at("gbps"), 1.2) << "what the lab limits is measured";
   EXPECT_LT(there.at("network").at("slice"), Strategy().slice_params);
-  EXPECT_EQ(there.at("network").at("piece_bytes"), 64 << 10);
+  EXPECT_EQ(there.at("network").at("fragment_bytes"), 64 << 10);
   EXPECT_EQ(there.contains("merging"), GetParam().strategy.partition == Partition::kMerged);
   if (is_as_on_threads(GetParam())) {
     const Outcome threads =

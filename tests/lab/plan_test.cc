@@ -127,14 +127,14 @@ TEST(LabPlanTest, TheCommandStandsLastAndUntouched) {
   EXPECT_EQ(value_behind(words, "--host"), "h0:2,h1:2,h2:2");
 }
 
-TEST(LabPlanTest, TheSlowestLinkTellsHowLongPiecesAre) {
-  const auto piece = [](std::vector<Rate> rates) {
+TEST(LabPlanTest, TheSlowestLinkTellsHowLongFragmentsAre) {
+  const auto fragment = [](std::vector<Rate> rates) {
     return std::stoll(value_behind(launch_words({std::move(rates), 1, {"true"}}),
                                    "btl_tcp_rdma_pipeline_frag_size"));
   };
-  EXPECT_LT(piece({Rate(1'000'000'000), Rate()}), piece({Rate(5'000'000'000), Rate()}));
-  EXPECT_LT(piece({Rate(5'000'000'000), Rate()}), piece({Rate(), Rate()}));
-  EXPECT_EQ(piece({Rate(25'000'000'000), Rate()}), piece({Rate(), Rate()}));
+  EXPECT_LT(fragment({Rate(1'000'000'000), Rate()}), fragment({Rate(5'000'000'000), Rate()}));
+  EXPECT_LT(fragment({Rate(5'000'000'000), Rate()}), fragment({Rate(), Rate()}));
+  EXPECT_EQ(fragment({Rate(25'000'000'000), Rate()}), fragment({Rate(), Rate()}));
 }
 
 TEST(LabPlanTest, WorkersOfOneHostShareMemory) {

@@ -23,7 +23,7 @@ RC_GTEST_PROP(Timing, HalfOfTheTimesLieOnEitherSideOfTheMedian, ()) {
   RC_ASSERT(2 * static_cast<std::size_t>(above) <= times.size());
   RC_ASSERT(std::ranges::count(times, timing.median) > 0);
   for (const Duration time : times) {
-    RC_ASSERT(timing.least <= time && time <= timing.most);
+    RC_ASSERT(timing.min <= time && time <= timing.max);
   }
   RC_ASSERT(timing.bytes == 5);
 }

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
-#include "algorithms/presets.h"
+#include "nodes/presets.h"
 #include "support/simulated.h"
 #include "support/threaded.h"
 #include "support/toy_learner.h"

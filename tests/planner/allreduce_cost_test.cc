@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
-#include "algorithms/presets.h"
 #include "collectives/cost.h"
+#include "nodes/presets.h"
 #include "support/nets.h"
 #include "support/simulated.h"
 

@@ -32,7 +32,7 @@ TEST(LayerTimes, AreThoseOfTheProfile) {
 }
 
 void see(LayerTimes& times, std::size_t worker, Iteration iteration, double at, double length) {
-  times.computed(NodeId(worker), LayerId(0), iteration, Phase::kForward, from_us(at),
+  times.computed(NodeId(worker), LayerId(0), iteration, Pass::kForward, from_us(at),
                  from_us(at + length));
 }
 

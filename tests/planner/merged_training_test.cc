@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "algorithms/presets.h"
-#include "compute/idle_learner.h"
+#include "learners/idle_learner.h"
+#include "nodes/presets.h"
 #include "planner/layer_times.h"
 #include "support/nets.h"
 #include "support/threaded.h"
@@ -120,13 +120,13 @@ TEST(MergedTrainingThreads, APlanChangesWhenAndNotWhat) {
                             state.emplace(topology, merged, *assembly.chunks, job.strategy, kRule);
                           }
                           chunks.push_back(assembly.chunks->size());
-                          testing::run_stretch(assembly, *state, last, &observer);
+                          testing::run_phase(assembly, *state, last, &observer);
                         },
                     .train_aside =
                         [&](const Assembly& assembly, Iteration last, Observer& observer) {
                           const auto learners = idle_learners(assembly.job.layers, 3);
                           TrainingState aside = testing::state_for(learners, assembly, {});
-                          testing::run_stretch(assembly, aside, last, &observer);
+                          testing::run_phase(assembly, aside, last, &observer);
                         },
                     .agree = {}});
   ASSERT_EQ(chunks.size(), 2U);

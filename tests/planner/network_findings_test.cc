@@ -39,7 +39,7 @@ std::vector<Link> made_links(std::size_t ranks, double gbps) {
   return links;
 }
 
-std::size_t any_ranks(int least) { return static_cast<std::size_t>(*rc::gen::inRange(least, 10)); }
+std::size_t any_ranks(int min) { return static_cast<std::size_t>(*rc::gen::inRange(min, 10)); }
 double any_factor() { return static_cast<double>(*rc::gen::inRange(3, 100)); }
 
 RC_GTEST_PROP(NetworkFindings, AnEvenNetworkIsFine, ()) {
@@ -80,7 +80,7 @@ RC_GTEST_PROP(NetworkFindings, AHostFarAwayIsNamed, ()) {
   const std::size_t far = *rc::gen::inRange<std::size_t>(0, ranks);
   auto links = made_links(ranks, 10);
   for (Link& link : links) {
-    link.least *= link.from == far || link.to == far ? 20 : 1;
+    link.min *= link.from == far || link.to == far ? 20 : 1;
   }
   const auto findings = findings_of(made_survey(ranks), links);
   RC_ASSERT(findings.size() == 1U);
@@ -92,9 +92,9 @@ RC_GTEST_PROP(NetworkFindings, AHostFarAwayIsNamed, ()) {
 TEST(NetworkFindings, AShortLatencyIsNotSaidToBeLong) {
   auto links = made_links(3, 10);
   for (Link& link : links) {
-    link.least /= 50;
+    link.min /= 50;
   }
-  links.front().least *= 10;
+  links.front().min *= 10;
   EXPECT_THAT(findings_of(made_survey(3), links), IsEmpty());
 }
 

@@ -37,7 +37,7 @@ RC_GTEST_PROP(Link, IsWhatItsTimesWereMadeFrom, ()) {
   const Link link = link_of(made_link(3, 1, latency, gbps));
   RC_ASSERT(link.from == 3U && link.to == 1U);
   RC_ASSERT(close(to_us(link.latency), latency));
-  RC_ASSERT(close(to_us(link.least), 0.9 * latency));
+  RC_ASSERT(close(to_us(link.min), 0.9 * latency));
   RC_ASSERT(close(link.gbps, gbps));
   RC_ASSERT(close(link.spread, 0.3));
 }
@@ -72,7 +72,7 @@ TEST(NetworkFit, OneOddLinkDoesNotChangeIt) {
   const NetworkFit fit = fit_network(survey);
   EXPECT_NEAR(to_us(fit.latency), 40, 0.1);
   EXPECT_NEAR(fit.gbps, 10, 0.01);
-  EXPECT_GT(to_us(fit.points.front().most), 8000) << "but it shows in the spread";
+  EXPECT_GT(to_us(fit.points.front().max), 8000) << "but it shows in the spread";
 }
 
 TEST(NetworkFit, LeavesOutWhatStaysInsideAMachine) {

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "algorithms/presets.h"
+#include "nodes/presets.h"
 #include "report/tally.h"
 #include "report/tee.h"
 #include "support/simulated.h"

@@ -27,7 +27,7 @@ Work work_of(std::size_t node) {
 }
 
 void compute(Tally& tally, std::size_t worker, int begin, int end) {
-  tally.computed(NodeId(worker), kLayer, 0, Phase::kForward, Time(begin), Time(end));
+  tally.computed(NodeId(worker), kLayer, 0, Pass::kForward, Time(begin), Time(end));
 }
 
 // Two hosts with a worker (0, 1) and a server (2, 3) each.

@@ -78,8 +78,8 @@ TEST(TraceTest, HasALaneForEveryPartOfEveryHost) {
 
 TEST(TraceTest, PutsEverySpanOnItsLane) {
   TraceWriter trace = make_trace(Topology(2, 1, 0));
-  trace.computed(NodeId(0), LayerId(0), 0, Phase::kForward, Time(0), Time(1));
-  trace.computed(NodeId(1), LayerId(1), 0, Phase::kBackward, Time(0), Time(1));
+  trace.computed(NodeId(0), LayerId(0), 0, Pass::kForward, Time(0), Time(1));
+  trace.computed(NodeId(1), LayerId(1), 0, Pass::kBackward, Time(0), Time(1));
   trace.waited(NodeId(0), LayerId(0), 0, Time(1), Time(2));
   trace.sent(push(0, 3, 5), Time(0), Time(1));
   trace.received(push(0, 3, 5), Time(1), Time(2));
@@ -145,7 +145,7 @@ TEST(TraceTest, ChunksThatAreCutAnewGetTheirNewNames) {
 TEST(TraceTest, TakesUpWhatAnotherProcessHasSeen) {
   const Topology topology(2, 1, 0);
   const auto show = [&](TraceWriter& trace, std::size_t host) {
-    trace.computed(NodeId(host), LayerId(0), 3, Phase::kBackward, Time(1), Time(2));
+    trace.computed(NodeId(host), LayerId(0), 3, Pass::kBackward, Time(1), Time(2));
     trace.copied(NodeId(host), LayerId(0), 3, Passage::kFromDevice, Time(2), Time(4));
     trace.sent(push(host, 3 - host, 1), Time(2), Time(9));
     trace.received(push(1 - host, 2 + host, 0), Time(4), Time(5));
@@ -173,7 +173,7 @@ TEST(TeeTest, ShowsEverythingToEveryone) {
   TraceWriter first = make_trace(topology);
   TraceWriter second = make_trace(topology);
   Tee tee({&first, &second});
-  tee.computed(NodeId(0), LayerId(0), 0, Phase::kForward, Time(0), Time(1));
+  tee.computed(NodeId(0), LayerId(0), 0, Pass::kForward, Time(0), Time(1));
   tee.waited(NodeId(0), LayerId(0), 0, Time(1), Time(2));
   tee.copied(NodeId(0), LayerId(0), 0, Passage::kToDevice, Time(1), Time(2));
   tee.sent(push(0, 3, 5), Time(0), Time(1));

@@ -5,8 +5,8 @@
 #include <ostream>
 #include <vector>
 
-#include "model/cluster.h"
-#include "model/profile.h"
+#include "formats/cluster.h"
+#include "formats/profile.h"
 #include "model/strategy.h"
 #include "support/simulated.h"
 
@@ -50,7 +50,7 @@ inline World any_world() {
   world.cluster.bandwidth_gbps = *rc::gen::element(0.05, 0.3, 1.0, 4.0, 25.0);
   world.cluster.latency = from_us(static_cast<double>(*between(0, 60)));
   world.cluster.server_threads = static_cast<int>(*between(1, 3));
-  world.cluster.piece_bytes = *rc::gen::element(0, 0, 100, 1000);
+  world.cluster.fragment_bytes = *rc::gen::element(0, 0, 100, 1000);
   return world;
 }
 

@@ -2,8 +2,8 @@
 
 #include <rapidcheck.h>
 
-#include "model/cluster.h"
-#include "model/profile.h"
+#include "formats/cluster.h"
+#include "formats/profile.h"
 #include "support/generators.h"
 
 namespace sluice::testing {
@@ -14,10 +14,10 @@ inline rc::Gen<std::int64_t> anywhere(std::int64_t low, std::int64_t high) {
 }
 
 // A made-up net; layers are bare (without parameters) now and then.
-inline Profile any_net(std::int64_t most_layers) {
+inline Profile any_net(std::int64_t max_layers) {
   Profile profile;
   profile.name = "generated";
-  const auto layers = *anywhere(1, most_layers);
+  const auto layers = *anywhere(1, max_layers);
   for (std::int64_t l = 0; l < layers; ++l) {
     const bool bare = *rc::gen::weightedElement<bool>({{4, false}, {1, true}});
     profile.layers.push_back({"L" + std::to_string(l), bare ? 0 : *anywhere(1, 4000),

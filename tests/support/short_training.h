@@ -8,7 +8,7 @@
 #include <ostream>
 #include <string>
 
-#include "algorithms/presets.h"
+#include "nodes/presets.h"
 #include "support/some_clothes.h"
 #include "support/temporary_folder.h"
 

@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "base/random.h"
+#include "drivers/virtual/numbers.h"
 #include "model/job.h"
 #include "protocol/protocol.h"
-#include "sim/numbers.h"
 #include "support/toy_learner.h"
 
 namespace sluice::testing {

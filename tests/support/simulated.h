@@ -3,10 +3,10 @@
 #include <memory>
 #include <vector>
 
-#include "algorithms/assembly.h"
-#include "model/cluster.h"
-#include "model/profile.h"
-#include "sim/simulator.h"
+#include "drivers/virtual/simulator.h"
+#include "formats/cluster.h"
+#include "formats/profile.h"
+#include "nodes/assembly.h"
 
 namespace sluice::testing {
 

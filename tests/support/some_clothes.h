@@ -7,7 +7,7 @@
 #include <fstream>
 #include <string>
 
-#include "compute/data/idx.h"
+#include "data/idx.h"
 
 namespace sluice {
 

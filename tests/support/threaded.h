@@ -3,8 +3,8 @@
 #include <memory>
 #include <vector>
 
-#include "algorithms/assembly.h"
-#include "runtime/threads/thread_training.h"
+#include "drivers/threads/thread_training.h"
+#include "nodes/assembly.h"
 
 namespace sluice::testing {
 
@@ -23,8 +23,8 @@ inline TrainingState state_for(const std::vector<std::unique_ptr<Learner>>& lear
 }
 
 // The iterations from the job's first one up to `last`.
-inline void run_stretch(const Assembly& assembly, TrainingState& state, Iteration last,
-                        Observer* observer = nullptr) {
+inline void run_phase(const Assembly& assembly, TrainingState& state, Iteration last,
+                      Observer* observer = nullptr) {
   const Clock clock;
   train_on_threads({.topology = assembly.job.topology,
                     .chunks = *assembly.chunks,
@@ -45,7 +45,7 @@ inline Assembly run_threaded(const std::vector<std::unique_ptr<Learner>>& learne
                              Observer* observer = nullptr) {
   Assembly assembly = assemble(job);
   TrainingState state = state_for(learners, assembly, rule);
-  run_stretch(assembly, state, iterations, observer);
+  run_phase(assembly, state, iterations, observer);
   return assembly;
 }
 inline Assembly run_threaded(const std::vector<std::unique_ptr<Learner>>& learners,

@@ -5,9 +5,9 @@
 #include <utility>
 #include <vector>
 
-#include "algorithms/presets.h"
 #include "model/job.h"
-#include "server/update_rule.h"
+#include "nodes/presets.h"
+#include "optimizers/update_rule.h"
 
 namespace sluice::testing {
 
@@ -30,26 +30,26 @@ inline Strategy toy_strategy(const std::string& words) {
   return strategy;
 }
 
-// The job in stretches, with another plan of groups in each where layers are merged.
-struct ToyStretch {
+// The job in phases, with another plan of groups in each where layers are merged.
+struct ToyPhase {
   Job job;
   Iteration last;
 };
-inline std::vector<ToyStretch> toy_stretches(Job job, Iteration iterations) {
+inline std::vector<ToyPhase> toy_phases(Job job, Iteration iterations) {
   if (job.strategy.algorithm != Algorithm::kBsp) {
     return {{std::move(job), iterations}};
   }
   const bool merged = job.strategy.partition == Partition::kMerged;
-  std::vector<ToyStretch> stretches;
+  std::vector<ToyPhase> phases;
   for (const auto& [last, groups] :
        {std::pair<Iteration, std::vector<LayerGroup>>{iterations / 5, {}},
         {iterations / 2, {{3, 6}, {0, 3}}},
         {iterations, {{4, 6}, {2, 4}, {0, 2}}}}) {
     job.groups = merged ? groups : std::vector<LayerGroup>{};
-    stretches.push_back({job, last});
+    phases.push_back({job, last});
     job.first = last;
   }
-  return stretches;
+  return phases;
 }
 
 }  // namespace sluice::testing

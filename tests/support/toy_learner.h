@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/random.h"
-#include "compute/learner.h"
+#include "learners/learner.h"
 
 namespace sluice::testing {
 

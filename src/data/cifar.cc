@@ -1,0 +1,103 @@
+#include "data/cifar.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <string_view>
+#include <vector>
+
+#include "base/file.h"
+
+namespace sluice {
+namespace {
+
+constexpr std::size_t kPixels = 3 * 32 * 32;
+
+// How a data set lies on the disk. A record is labels of a byte each, the last of which counts, and
+// then the pixels, plane after plane.
+struct Format {
+  const char* name;
+  std::vector<std::string> train;
+  std::vector<std::string> test;
+  std::int64_t classes;
+  std::size_t labels;
+};
+
+Format format_of(Cifar kind) {
+  if (kind == Cifar::k100) {
+    return {"CIFAR-100", {"train.bin"}, {"test.bin"}, 100, 2};
+  }
+  return {"CIFAR-10",
+          {"data_batch_1.bin", "data_batch_2.bin", "data_batch_3.bin", "data_batch_4.bin",
+           "data_batch_5.bin"},
+          {"test_batch.bin"},
+          10,
+          1};
+}
+
+Result<void> append_records(const std::string& path, std::string_view bytes, const Format& format,
+                            DataSet& set) {
+  const auto damaged = [&](std::size_t offset, const std::string& what) {
+    return Error(
+        fmt::format("{}: offset {}: {}; the file is corrupt: fetch the binary version of {} again",
+                    path, offset, what, format.name));
+  };
+  const std::size_t record = format.labels + kPixels;
+  if (bytes.empty()) {
+    return damaged(0, fmt::format("expected records of {} bytes, found nothing", record));
+  }
+  for (std::size_t begin = 0; begin < bytes.size(); begin += record) {
+    if (const std::size_t left = bytes.size() - begin; left < record) {
+      return damaged(begin, fmt::format("expected a record of {} bytes, found {}", record, left));
+    }
+    const std::size_t label_at = begin + format.labels - 1;
+    const auto label = static_cast<std::uint8_t>(bytes[label_at]);
+    if (label >= format.classes) {
+      return damaged(label_at, fmt::format("expected a label of 0 ... {}, found {}",
+                                           format.classes - 1, label));
+    }
+    set.labels.push_back(label);
+    for (const char pixel : bytes.substr(label_at + 1, kPixels)) {
+      set.features.push_back(static_cast<std::uint8_t>(pixel));
+    }
+  }
+  return {};
+}
+
+Result<DataSet> read_set(const std::string& folder, const std::vector<std::string>& names,
+                         const Format& format) {
+  DataSet set;
+  set.sample_shape = {3, 32, 32};
+  set.classes = format.classes;
+  for (const std::string& name : names) {
+    const std::string path = (std::filesystem::path(folder) / name).string();
+    const auto bytes = read_file(path);
+    if (!bytes) {
+      return Error(fmt::format("{}; --data-dir is to name a folder with the binary version of {}",
+                               bytes.error().message(), format.name));
+    }
+    if (const auto read = append_records(path, *bytes, format, set); !read) {
+      return read.error();
+    }
+  }
+  return set;
+}
+
+}  // namespace
+
+Result<DataSplit> read_cifar_folder(const std::string& folder, Cifar kind) {
+  const Format format = format_of(kind);
+  auto train = read_set(folder, format.train, format);
+  if (!train) {
+    return train.error();
+  }
+  auto test = read_set(folder, format.test, format);
+  if (!test) {
+    return test.error();
+  }
+  DataSplit split{*std::move(train), *std::move(test)};
+  standardise(split);
+  return split;
+}
+
+}  // namespace sluice

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "data/dataset.h"
+
+namespace sluice {
+
+// Where Debian's package dataset-fashion-mnist puts its files.
+inline constexpr const char* kFashionMnistFolder = "/usr/share/datasets/fashion-mnist";
+
+// An array of bytes as an IDX file holds it: two zero bytes, the type of the elements, the number
+// of dimensions, each dimension as a big-endian 32-bit number, then the elements in row-major
+// order.
+struct IdxArray {
+  std::vector<std::int64_t> shape;
+  std::vector<std::uint8_t> values;
+};
+
+// Reads one IDX file, plain or packed by gzip. Errors name the file and the (unpacked) offset.
+Result<IdxArray> read_idx(const std::string& path, std::size_t dimensions);
+
+// Reads the four files of MNIST and its likes, plain or with the suffix .gz, as grey images of
+// shape 1 x rows x columns with standardised pixels.
+Result<DataSplit> read_idx_folder(const std::string& folder);
+
+}  // namespace sluice

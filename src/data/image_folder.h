@@ -1,0 +1,41 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "data/dataset.h"
+#include "data/images/view.h"
+
+namespace sluice {
+
+// Images that are read from their files whenever they are needed.
+struct ImageSet final : Samples {
+  Raster raster;
+  std::int64_t classes = 0;
+  bool varied = false;  // seen through another view every time; else through the middle
+  std::vector<std::string> paths;
+  std::vector<std::int64_t> labels;  // as many
+
+  SampleForm form() const override;
+  std::int64_t size() const override { return static_cast<std::int64_t>(paths.size()); }
+  void load(std::span<const std::int64_t> indices, std::uint64_t augmentation_seed,
+            Batch& batch) const override;
+};
+
+struct ImageSplit {
+  ImageSet train;
+  ImageSet test;
+};
+
+struct ImageFolderSpec {
+  std::string folder;
+  Raster raster;
+  bool varied = true;  // those to train with
+};
+
+// Finds the images of FOLDER/train/CLASS/... and FOLDER/val/CLASS/... (or test instead of val) with
+// the endings .jpg, .jpeg and .png. Classes count by name. Nothing is decoded yet.
+Result<ImageSplit> find_images(const ImageFolderSpec& spec);
+
+}  // namespace sluice

@@ -1,0 +1,131 @@
+#include "data/sharding.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "base/check.h"
+#include "base/random.h"
+
+namespace sluice {
+namespace {
+
+// A permutation of 0 ... size-1 whose places can be asked for one by one: a Feistel network over
+// the next even power of two, applied again while it lands beyond the end (it comes back, because
+// every walk along a permutation is a cycle).
+class Permutation {
+ public:
+  Permutation(std::uint64_t key, std::uint64_t size)
+      : key_(key), size_(size), half_bits_((std::bit_width(size - 1) + 1U) / 2) {}
+
+  std::uint64_t operator()(std::uint64_t place) const {
+    do {
+      place = scramble(place);
+    } while (place >= size_);
+    return place;
+  }
+
+ private:
+  static constexpr std::uint64_t kRounds = 6;
+
+  std::uint64_t scramble(std::uint64_t value) const {
+    const std::uint64_t mask = (std::uint64_t{1} << half_bits_) - 1;
+    std::uint64_t left = value >> half_bits_;
+    std::uint64_t right = value & mask;
+    for (std::uint64_t round = 0; round < kRounds; ++round) {
+      const std::uint64_t next = left ^ (mix(mix(key_ + round) ^ right) & mask);
+      left = right;
+      right = next;
+    }
+    return (left << half_bits_) | right;
+  }
+
+  std::uint64_t key_;
+  std::uint64_t size_;
+  unsigned half_bits_;
+};
+
+// Samples that are dealt by themselves, and the part of them that each worker gets in an epoch.
+struct Bucket {
+  std::int64_t begin = 0;
+  std::int64_t size = 0;
+  std::int64_t share = 0;
+  std::int64_t steps = 0;
+};
+
+// The bounds are moved to multiples of the number of workers, so that only the last bucket, which
+// has at least as many samples as there are workers, has samples to spare.
+std::vector<Bucket> buckets_of(const Sharding& sharding) {
+  const auto workers = static_cast<std::int64_t>(sharding.workers);
+  std::vector<Bucket> buckets;
+  std::int64_t begin = 0;
+  for (const std::int64_t bound : sharding.bucket_ends) {
+    const std::int64_t end = bound / workers * workers;
+    if (end > begin && sharding.samples - end >= workers) {
+      buckets.push_back({.begin = begin, .size = end - begin});
+      begin = end;
+    }
+  }
+  buckets.push_back({.begin = begin, .size = sharding.samples - begin});
+  for (Bucket& bucket : buckets) {
+    bucket.share = bucket.size / workers;
+    bucket.steps = (bucket.share + sharding.batch - 1) / sharding.batch;
+  }
+  return buckets;
+}
+
+std::int64_t steps_of(const std::vector<Bucket>& buckets) {
+  std::int64_t steps = 0;
+  for (const Bucket& bucket : buckets) {
+    steps += bucket.steps;
+  }
+  return steps;
+}
+
+}  // namespace
+
+std::int64_t Sharding::steps_per_epoch() const {
+  return samples / static_cast<std::int64_t>(workers) < batch ? 0 : steps_of(buckets_of(*this));
+}
+
+std::int64_t Sharding::samples_per_epoch() const {
+  return samples - samples % static_cast<std::int64_t>(workers);
+}
+
+std::vector<std::int64_t> Sharding::batch_of(std::size_t rank, Iteration iteration) const {
+  const std::vector<Bucket> buckets = buckets_of(*this);
+  const std::int64_t steps = steps_per_epoch();
+  check(steps > 0, "an epoch has at least one step");
+  check(rank < workers && iteration >= 0, "the batch belongs to a worker and an iteration");
+  Random keys(seed, static_cast<std::uint64_t>(iteration / steps));
+  std::int64_t step = iteration % steps;
+  if (buckets.size() > 1) {
+    const Permutation order(keys.next(), static_cast<std::uint64_t>(steps));
+    step = static_cast<std::int64_t>(order(static_cast<std::uint64_t>(step)));
+  }
+  auto bucket = buckets.begin();
+  std::uint64_t key = keys.next();
+  for (; step >= bucket->steps; ++bucket) {
+    step -= bucket->steps;
+    key = keys.next();
+  }
+  // The first steps of a bucket take one sample more than the others.
+  const std::int64_t size = bucket->share / bucket->steps;
+  const std::int64_t larger = bucket->share % bucket->steps;
+  const std::int64_t count = size + (step < larger ? 1 : 0);
+  const std::int64_t before = step * size + std::min(step, larger);
+  const auto begin = static_cast<std::uint64_t>(before * static_cast<std::int64_t>(workers) +
+                                                static_cast<std::int64_t>(rank) * count);
+  const Permutation permutation(key, static_cast<std::uint64_t>(bucket->size));
+  std::vector<std::int64_t> indices;
+  indices.reserve(static_cast<std::size_t>(count));
+  for (std::uint64_t i = 0; i < static_cast<std::uint64_t>(count); ++i) {
+    indices.push_back(bucket->begin + static_cast<std::int64_t>(permutation(begin + i)));
+  }
+  return indices;
+}
+
+std::uint64_t Sharding::augmentation_seed_of(Iteration iteration) const {
+  return Random(mix(seed), static_cast<std::uint64_t>(iteration / steps_per_epoch())).next();
+}
+
+}  // namespace sluice

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstdint>
+
+#include "data/dataset.h"
+#include "data/text.h"
+
+namespace sluice {
+
+struct SyntheticSpec {
+  std::vector<std::int64_t> sample_shape;
+  std::int64_t classes = 10;
+  std::int64_t train_samples = 10'000;
+  std::int64_t test_samples = 1'000;
+  double noise = 1;  // deviation of the noise; that of the class prototypes is 1
+  std::uint64_t seed = 1;
+};
+
+// Data that can be learned: every sample is the prototype of its class plus noise. Equal on every
+// machine for equal specs; features have mean 0 and deviation 1.
+DataSplit make_synthetic(const SyntheticSpec& spec);
+
+struct SyntheticTextSpec {
+  std::int64_t longest = 50;  // at least 2
+  std::int64_t source_words = 1000;
+  std::int64_t target_words = 1000;
+  std::int64_t train_samples = 10'000;
+  std::int64_t test_samples = 1'000;
+  std::uint64_t seed = 1;
+};
+
+// Text that can be learned: sentences of 1 ... longest-1 words, some of them much more frequent
+// than others, translated word by word with one dictionary. Equal on every machine for equal specs.
+TextSplit make_synthetic_text(const SyntheticTextSpec& spec);
+
+}  // namespace sluice

@@ -1,0 +1,154 @@
+#include "drivers/mpi/heartbeat.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+#include <tuple>
+
+namespace sluice {
+namespace {
+
+using Json = nlohmann::json;
+
+Json to_json(const std::optional<InFlight>& in_flight) {
+  return in_flight ? Json{static_cast<int>(in_flight->kind), in_flight->layer.index(),
+                          in_flight->peer, in_flight->seconds}
+                   : Json();
+}
+
+std::optional<InFlight> to_in_flight(const Json& json) {
+  if (json.is_null()) {
+    return std::nullopt;
+  }
+  return InFlight{static_cast<MessageKind>(json.at(0).get<int>()), LayerId(json.at(1)), json.at(2),
+                  json.at(3)};
+}
+
+const char* content_of(MessageKind kind) {
+  switch (kind) {
+    case MessageKind::kPush:
+    case MessageKind::kReduce:
+      return "gradient";
+    case MessageKind::kGather:
+      return "summed gradient";
+    default:
+      return "parameters";
+  }
+}
+
+class Diagnosis {
+ public:
+  Diagnosis(std::span<const Heartbeat> heartbeats, const std::vector<Layer>& layers)
+      : heartbeats_(heartbeats), layers_(layers) {}
+
+  std::string of(std::size_t stuck) const {
+    const Heartbeat& heartbeat = heartbeats_[stuck];
+    return fmt::format("{} has waited {:.0f} s for layer {} of iteration {}: {}", name(stuck),
+                       heartbeat.still_seconds, layer(heartbeat.worker.layer),
+                       heartbeat.worker.iteration, cause(stuck));
+  }
+
+ private:
+  std::string cause(std::size_t stuck) const {
+    if (heartbeats_[stuck].incoming) {
+      return arriving(stuck);
+    }
+    const Iteration awaited = heartbeats_[stuck].worker.iteration;
+    for (std::size_t r = 0; r < heartbeats_.size(); ++r) {
+      const Gate::Position& at = heartbeats_[r].worker;
+      if (!at.waiting && at.iteration < awaited) {
+        return fmt::format(
+            "the gradient of {} is not in; for {:.0f} s it has not got beyond layer {} of "
+            "iteration "
+            "{}",
+            name(r), heartbeats_[r].still_seconds, layer(at.layer), at.iteration);
+      }
+    }
+    return transfer();
+  }
+
+  // The oldest of all that is in flight.
+  std::string transfer() const {
+    std::optional<std::size_t> oldest;
+    for (std::size_t r = 0; r < heartbeats_.size(); ++r) {
+      const auto& out = heartbeats_[r].outgoing;
+      if (out && (!oldest || out->seconds > heartbeats_[*oldest].outgoing->seconds)) {
+        oldest = r;
+      }
+    }
+    if (oldest) {
+      const InFlight& out = *heartbeats_[*oldest].outgoing;
+      if (out.kind == MessageKind::kAllReduce) {
+        return fmt::format("{} has been in the MPI_Allreduce of layer {} for {:.0f} s",
+                           name(*oldest), layer(out.layer), out.seconds);
+      }
+      return fmt::format("{} has not got the {} of layer {} through to {} for {:.0f} s",
+                         name(*oldest), content_of(out.kind), layer(out.layer), name(out.peer),
+                         out.seconds);
+    }
+    for (std::size_t r = 0; r < heartbeats_.size(); ++r) {
+      if (heartbeats_[r].incoming) {
+        return arriving(r);
+      }
+    }
+    return "nothing is in flight";
+  }
+
+  std::string arriving(std::size_t rank) const {
+    const InFlight& in = *heartbeats_[rank].incoming;
+    return fmt::format("{} of layer {} in flight from {} to {} for {:.0f} s", content_of(in.kind),
+                       layer(in.layer), name(in.peer), name(rank), in.seconds);
+  }
+
+  std::string name(std::size_t rank) const {
+    return rank < heartbeats_.size() ? fmt::format("rank {} on {}", rank, heartbeats_[rank].host)
+                                     : fmt::format("rank {}", rank);
+  }
+  std::string layer(LayerId id) const {
+    return id.index() < layers_.size() ? layers_[id.index()].name : "?";
+  }
+
+  std::span<const Heartbeat> heartbeats_;
+  const std::vector<Layer>& layers_;
+};
+
+}  // namespace
+
+std::string encode(const Heartbeat& heartbeat) {
+  return Json{{"host", heartbeat.host},
+              {"layer", heartbeat.worker.layer.index()},
+              {"iteration", heartbeat.worker.iteration},
+              {"waiting", heartbeat.worker.waiting},
+              {"still", heartbeat.still_seconds},
+              {"out", to_json(heartbeat.outgoing)},
+              {"in", to_json(heartbeat.incoming)}}
+      .dump();
+}
+
+Heartbeat decode_heartbeat(const std::string& text) {
+  const Json json = Json::parse(text);
+  return {.host = json.at("host"),
+          .worker = {LayerId(json.at("layer")), json.at("iteration"), json.at("waiting")},
+          .still_seconds = json.at("still"),
+          .outgoing = to_in_flight(json.at("out")),
+          .incoming = to_in_flight(json.at("in"))};
+}
+
+std::optional<std::string> diagnose(std::span<const Heartbeat> heartbeats,
+                                    const std::vector<Layer>& layers, double patience_seconds) {
+  const auto place = [&](std::size_t rank) {
+    const Gate::Position& at = heartbeats[rank].worker;
+    return std::tuple(at.iteration, at.layer, rank);
+  };
+  std::optional<std::size_t> stuck;
+  for (std::size_t r = 0; r < heartbeats.size(); ++r) {
+    const bool waits =
+        heartbeats[r].worker.waiting && heartbeats[r].still_seconds >= patience_seconds;
+    if (waits && (!stuck || place(r) < place(*stuck))) {
+      stuck = r;
+    }
+  }
+  return stuck ? std::optional(Diagnosis(heartbeats, layers).of(*stuck)) : std::nullopt;
+}
+
+}  // namespace sluice

@@ -1,0 +1,12 @@
+#pragma once
+
+#include <vector>
+
+#include "formats/survey.h"
+
+namespace sluice {
+
+// Those of this machine that are up, by name.
+std::vector<Interface> interfaces();
+
+}  // namespace sluice

@@ -1,0 +1,123 @@
+#include "drivers/mpi/mpi_ping_pong.h"
+
+#include <array>
+
+#include "drivers/mpi/mpi_tags.h"
+#include "drivers/mpi/overdue.h"
+
+namespace sluice {
+namespace {
+
+constexpr Bytes kSmallest = 4 << 10;
+constexpr Bytes kLargest = 64 << 20;
+constexpr int kRoundTrips = 50;  // they are short, and vary most
+constexpr std::chrono::microseconds kNoNap{0};
+
+}  // namespace
+
+MpiPingPong::MpiPingPong(const SurveySpec& spec)
+    : spec_(spec), payload_(static_cast<std::size_t>(kLargest)) {}
+
+std::optional<std::vector<LinkTimings>> MpiPingPong::measure(std::size_t self, std::size_t peer) {
+  deadline_ = clock_.now() + limit();
+  const auto other = static_cast<int>(peer);
+  auto out = measure_way(other, true);
+  auto back = out ? measure_way(other, false) : std::nullopt;
+  if (!back) {
+    return std::nullopt;
+  }
+  command_ = {-1, 0};
+  std::array<MPI_Request, 1> request{};
+  MPI_Isend(&command_, sizeof command_, MPI_BYTE, other, kCommandTag, MPI_COMM_WORLD,
+            request.data());
+  if (!complete(request)) {
+    return std::nullopt;
+  }
+  return std::vector<LinkTimings>{{self, peer, *std::move(out)}, {peer, self, *std::move(back)}};
+}
+
+std::optional<std::vector<Timing>> MpiPingPong::measure_way(int peer, bool outwards) {
+  std::vector<Timing> timings;
+  for (Bytes bytes = 0; bytes <= kLargest; bytes = bytes == 0 ? kSmallest : bytes * 4) {
+    const auto timing = time_size(peer, bytes, outwards);
+    if (!timing) {
+      return std::nullopt;
+    }
+    timings.push_back(*timing);
+    if (bytes > 0 && timing->median >= spec_.enough) {
+      break;
+    }
+  }
+  return timings;
+}
+
+std::optional<Timing> MpiPingPong::time_size(int peer, Bytes bytes, bool outwards) {
+  const int count = bytes == 0 ? kRoundTrips : spec_.repetitions;
+  const Command command{outwards ? bytes : 0, outwards ? 0 : bytes};
+  if (!exchange(peer, command)) {  // the first one warms up
+    return std::nullopt;
+  }
+  std::vector<Duration> times;
+  for (int i = 0; i < count; ++i) {
+    const auto time = exchange(peer, command);
+    if (!time || clock_.now() > deadline_) {
+      return std::nullopt;
+    }
+    times.push_back(*time);
+  }
+  return timing_of(bytes, std::move(times));
+}
+
+std::optional<Duration> MpiPingPong::exchange(int peer, const Command& command) {
+  command_ = command;
+  std::array<MPI_Request, 3> requests{MPI_REQUEST_NULL, MPI_REQUEST_NULL, MPI_REQUEST_NULL};
+  const Time begin = clock_.now();
+  MPI_Irecv(payload_.data(), static_cast<int>(command.back), MPI_BYTE, peer, kAnswerTag,
+            MPI_COMM_WORLD, &requests[0]);
+  MPI_Isend(&command_, sizeof command_, MPI_BYTE, peer, kCommandTag, MPI_COMM_WORLD, &requests[1]);
+  if (command.out > 0) {
+    MPI_Isend(payload_.data(), static_cast<int>(command.out), MPI_BYTE, peer, kStrokeTag,
+              MPI_COMM_WORLD, &requests[2]);
+  }
+  if (!complete(requests)) {
+    return std::nullopt;
+  }
+  return clock_.now() - begin;
+}
+
+bool MpiPingPong::complete(std::span<MPI_Request> requests) {
+  const auto all = [&] {
+    int flag = 0;
+    MPI_Testall(static_cast<int>(requests.size()), requests.data(), &flag, MPI_STATUSES_IGNORE);
+    return flag != 0;
+  };
+  const bool done = poll_within(spec_.patience, kNoNap, all);
+  lost_ = lost_ || !done;
+  return done;
+}
+
+void MpiPingPong::serve(std::size_t peer) {
+  const auto other = static_cast<int>(peer);
+  std::array<MPI_Request, 1> request{};
+  for (const Time end = clock_.now() + limit(); clock_.now() < end;) {
+    MPI_Irecv(&command_, sizeof command_, MPI_BYTE, other, kCommandTag, MPI_COMM_WORLD,
+              request.data());
+    if (!complete(request) || command_.out < 0) {
+      return;
+    }
+    if (command_.out > 0) {
+      MPI_Irecv(payload_.data(), static_cast<int>(command_.out), MPI_BYTE, other, kStrokeTag,
+                MPI_COMM_WORLD, request.data());
+      if (!complete(request)) {
+        return;
+      }
+    }
+    MPI_Isend(payload_.data(), static_cast<int>(command_.back), MPI_BYTE, other, kAnswerTag,
+              MPI_COMM_WORLD, request.data());
+    if (!complete(request)) {
+      return;
+    }
+  }
+}
+
+}  // namespace sluice

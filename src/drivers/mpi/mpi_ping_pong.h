@@ -1,0 +1,55 @@
+#pragma once
+
+#include <mpi.h>
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "drivers/mpi/mpi_survey.h"
+#include "drivers/realtime/clock.h"
+
+namespace sluice {
+
+// Measures the link between this rank and another. A stroke is a message one way and its answer,
+// one of which may be long:
+//
+//   measuring rank   command{out, back}  payload of `out` bytes  ->
+//                                            <-  answer of `back` bytes   serving rank
+//
+// What a lost peer leaves in flight stays posted, on memory that lives as long as this object.
+class MpiPingPong {
+ public:
+  explicit MpiPingPong(const SurveySpec& spec);
+
+  // Both directions, while the peer serves; none if an answer did not come in time.
+  std::optional<std::vector<LinkTimings>> measure(std::size_t self, std::size_t peer);
+  // Answers until the peer has measured, or is silent for too long.
+  void serve(std::size_t peer);
+
+  // The most that either takes, by far.
+  Duration limit() const { return spec_.patience * 6; }
+  // Something is still in flight, to or from a peer that did not answer.
+  bool lost() const { return lost_; }
+
+ private:
+  struct Command {
+    Bytes out = 0;  // negative: this was all
+    Bytes back = 0;
+  };
+
+  std::optional<std::vector<Timing>> measure_way(int peer, bool outwards);
+  std::optional<Timing> time_size(int peer, Bytes bytes, bool outwards);
+  std::optional<Duration> exchange(int peer, const Command& command);
+  bool complete(std::span<MPI_Request> requests);
+
+  SurveySpec spec_;
+  Clock clock_;
+  Time deadline_{0};  // of the link under test
+  bool lost_ = false;
+  Command command_;
+  std::vector<std::byte> payload_;
+};
+
+}  // namespace sluice

@@ -1,0 +1,79 @@
+#pragma once
+
+#include <mpi.h>
+
+#include <functional>
+#include <utility>
+#include <vector>
+
+namespace sluice {
+
+// Non-blocking operations in flight, each with what is to be done when it is complete.
+class MpiRequests {
+ public:
+  using Done = std::function<void(const MPI_Status&)>;
+
+  void add(MPI_Request request, Done done) {
+    requests_.push_back(request);
+    dones_.push_back(std::move(done));
+  }
+
+  bool empty() const { return requests_.empty(); }
+  std::size_t size() const { return requests_.size(); }
+
+  // Whatever has not begun does not come to pass, and nothing is done for it.
+  void cancel() {
+    for (MPI_Request& request : requests_) {
+      MPI_Cancel(&request);
+    }
+    MPI_Waitall(static_cast<int>(requests_.size()), requests_.data(), MPI_STATUSES_IGNORE);
+    requests_.clear();
+    dones_.clear();
+  }
+
+  // Calls what is to be done for all that is complete now; that may add further operations. True if
+  // anything was complete.
+  bool test() {
+    if (requests_.empty()) {
+      return false;
+    }
+    int completed = 0;
+    indices_.resize(requests_.size());
+    statuses_.resize(requests_.size());
+    MPI_Testsome(static_cast<int>(requests_.size()), requests_.data(), &completed, indices_.data(),
+                 statuses_.data());
+    if (completed <= 0) {
+      return false;
+    }
+    std::vector<std::pair<Done, MPI_Status>> due;
+    for (int i = 0; i < completed; ++i) {
+      due.emplace_back(std::move(dones_[static_cast<std::size_t>(indices_[i])]), statuses_[i]);
+    }
+    remove_completed();
+    for (const auto& [done, status] : due) {
+      done(status);
+    }
+    return true;
+  }
+
+ private:
+  void remove_completed() {
+    std::size_t kept = 0;
+    for (std::size_t i = 0; i < requests_.size(); ++i) {
+      if (requests_[i] != MPI_REQUEST_NULL) {
+        requests_[kept] = requests_[i];
+        dones_[kept] = std::move(dones_[i]);
+        ++kept;
+      }
+    }
+    requests_.resize(kept);
+    dones_.resize(kept);
+  }
+
+  std::vector<MPI_Request> requests_;
+  std::vector<Done> dones_;  // of the same operations
+  std::vector<int> indices_;
+  std::vector<MPI_Status> statuses_;
+};
+
+}  // namespace sluice

@@ -1,0 +1,298 @@
+#include "drivers/mpi/mpi_supervision.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <iterator>
+#include <memory>
+#include <sstream>
+#include <stdexcept>
+#include <tuple>
+
+#include "base/check.h"
+#include "drivers/mpi/launch.h"
+
+namespace sluice {
+namespace {
+
+constexpr int kTopicTag = 1;
+// Every look and every letter takes time from messages that training waits for.
+const Duration kBetweenLooks = from_us(1e3);
+const Duration kBetweenReports = from_us(1e4);
+const Duration kBeat = from_us(1e6);
+// A job with a dead process ends within ten seconds.
+const Duration kSilence = 7 * kBeat;
+const Duration kStall = 10 * kBeat;
+const Duration kBetweenWarnings = 30 * kBeat;
+
+// A loss travels as its bits, since it may be no number at all, and a time as how long ago it was,
+// since every process has a clock of its own.
+std::string encode(const std::vector<StepReport>& steps, Time now) {
+  std::string text;
+  for (const StepReport& step : steps) {
+    text += fmt::format("{} {} {} {} ", step.rank, step.iteration,
+                        std::bit_cast<std::uint64_t>(step.loss), (now - step.at).count());
+  }
+  return text;
+}
+
+std::vector<StepReport> decode_steps(const std::string& text, Time now) {
+  std::vector<StepReport> steps;
+  std::istringstream words(text);
+  StepReport step;
+  while (words >> step.rank) {
+    std::uint64_t bits = 0;
+    Duration::rep ago = 0;
+    check(static_cast<bool>(words >> step.iteration >> bits >> ago),
+          "a report of a step is four numbers");
+    step.loss = std::bit_cast<double>(bits);
+    step.at = now - Duration(ago);
+    steps.push_back(step);
+  }
+  return steps;
+}
+
+}  // namespace
+
+MpiSupervision::MpiSupervision(World world) : world_(std::move(world)) {
+  MPI_Comm_dup(MPI_COMM_WORLD, &comm_);
+  MPI_Comm_rank(comm_, &rank_);
+  MPI_Comm_size(comm_, &size_);
+  heard_.assign(static_cast<std::size_t>(size_), now());
+  heartbeats_.resize(static_cast<std::size_t>(size_));
+}
+
+MpiSupervision::~MpiSupervision() {
+  if (closed_) {
+    MPI_Comm_free(&comm_);
+  }
+}
+
+void MpiSupervision::send(const Message& message, Payload payload) {
+  world_.transport.send(message, std::move(payload));
+}
+
+void MpiSupervision::accepted(const Message& message) { world_.transport.accepted(message); }
+
+bool MpiSupervision::progress(Landing& landing) {
+  const bool moved = world_.transport.progress(landing);
+  if (is_due(next_look_, kBetweenLooks)) {
+    look_around();
+  }
+  return moved;
+}
+
+void MpiSupervision::look_around() {
+  listen();
+  pass_on_workers();
+  requests_.test();
+  if (!over_ && is_due(next_beat_, kBeat)) {
+    beat();
+  }
+  close_if_over();
+}
+
+bool MpiSupervision::is_due(Time& next, Duration interval) const {
+  const Time time = now();
+  if (time < next) {
+    return false;
+  }
+  next = time + interval;
+  return true;
+}
+
+void MpiSupervision::stepped(std::size_t rank, Iteration iteration, double loss) {
+  const std::lock_guard lock(mutex_);
+  own_.push_back({rank, iteration, loss, now()});
+}
+
+void MpiSupervision::finished() {
+  const std::lock_guard lock(mutex_);
+  ++finished_;
+}
+
+void MpiSupervision::failed(std::exception_ptr error) {
+  const std::lock_guard lock(mutex_);
+  error_ = std::move(error);
+}
+
+std::vector<StepReport> MpiSupervision::take_reports() {
+  const std::lock_guard lock(mutex_);
+  return std::exchange(reports_, {});
+}
+
+void MpiSupervision::tell(int to, Topic topic, std::string text) {
+  auto letter = std::make_shared<std::string>(static_cast<char>(topic) + std::move(text));
+  MPI_Request request = MPI_REQUEST_NULL;
+  MPI_Isend(letter->data(), static_cast<int>(letter->size()), MPI_CHAR, to, kTopicTag, comm_,
+            &request);
+  requests_.add(request, [letter](const MPI_Status&) {});
+}
+
+void MpiSupervision::tell_others(Topic topic) {
+  for (int r = 0; r < size_; ++r) {
+    if (r != rank_) {
+      tell(r, topic);
+    }
+  }
+}
+
+void MpiSupervision::listen() {
+  for (;;) {
+    int here = 0;
+    MPI_Message message = MPI_MESSAGE_NULL;
+    MPI_Status status{};
+    MPI_Improbe(MPI_ANY_SOURCE, kTopicTag, comm_, &here, &message, &status);
+    if (here == 0) {
+      return;
+    }
+    int size = 0;
+    MPI_Get_count(&status, MPI_CHAR, &size);
+    std::string letter(static_cast<std::size_t>(size), '\0');
+    MPI_Mrecv(letter.data(), size, MPI_CHAR, &message, MPI_STATUS_IGNORE);
+    hear(status.MPI_SOURCE, static_cast<Topic>(letter.at(0)), letter.substr(1));
+  }
+}
+
+void MpiSupervision::hear(int from, Topic topic, const std::string& text) {
+  const auto rank = static_cast<std::size_t>(from);
+  heard_[rank] = now();
+  switch (topic) {
+    case Topic::kSteps: {
+      const std::lock_guard lock(mutex_);
+      std::ranges::move(decode_steps(text, heard_[rank]), std::back_inserter(reports_));
+      return;
+    }
+    case Topic::kHeartbeat:
+      heartbeats_[rank] = decode_heartbeat(text);
+      return;
+    case Topic::kAlive:
+      return;
+    case Topic::kDone:
+      return process_done();
+    case Topic::kAllDone:
+      tell(0, Topic::kBye);
+      return all_done();
+    case Topic::kBye:
+      ++byes_;
+      return;
+  }
+  fail_check("a letter has a known topic");
+}
+
+void MpiSupervision::pass_on_workers() {
+  std::unique_lock lock(mutex_);
+  const std::exception_ptr error = error_;
+  const bool finished = finished_ == world_.gates.size();
+  finished_ = finished ? 0 : finished_;
+  std::vector<StepReport> steps;
+  if (finished || is_due(next_report_, kBetweenReports)) {
+    steps.swap(own_);
+  }
+  if (rank_ == 0) {
+    reports_.insert(reports_.end(), steps.begin(), steps.end());
+  }
+  lock.unlock();
+  if (error) {
+    std::rethrow_exception(error);
+  }
+  if (rank_ != 0 && !steps.empty()) {
+    tell(0, Topic::kSteps, encode(steps, now()));
+  }
+  if (finished && rank_ == 0) {
+    process_done();
+  } else if (finished) {
+    tell(0, Topic::kDone);
+  }
+}
+
+void MpiSupervision::process_done() {
+  if (++done_ == size_) {
+    tell_others(Topic::kAllDone);
+    all_done();
+  }
+}
+
+void MpiSupervision::all_done() {
+  over_ = true;
+  world_.transport.part();
+}
+
+void MpiSupervision::close_if_over() {
+  const bool heard_all = rank_ != 0 || byes_ == size_ - 1;
+  if (!closed_ && over_ && heard_all && requests_.empty() && world_.transport.parted()) {
+    closed_ = true;
+    world_.mailbox.close();
+  }
+}
+
+void MpiSupervision::beat() {
+  const Gate::Position position = furthest_behind();
+  if (position != position_) {
+    position_ = position;
+    position_since_ = now();
+  }
+  if (rank_ != 0) {
+    tell(0, Topic::kHeartbeat, encode(heartbeat()));
+    return expect_life(0);
+  }
+  heartbeats_[0] = heartbeat();
+  tell_others(Topic::kAlive);
+  for (std::size_t r = 1; r < heard_.size(); ++r) {
+    expect_life(r);
+  }
+  look_for_stalls(now());
+}
+
+void MpiSupervision::expect_life(std::size_t rank) const {
+  if (now() - heard_[rank] > kSilence) {
+    const std::string& host = heartbeats_[rank].host;
+    throw std::runtime_error(fmt::format(
+        "rank {}{} has not been heard of for {:.0f} s: it has died, or the network to it is cut",
+        rank, host.empty() ? "" : " on " + host, to_seconds(now() - heard_[rank])));
+  }
+}
+
+void MpiSupervision::look_for_stalls(Time now) {
+  if (now < next_warning_) {
+    return;
+  }
+  if (const auto stall = diagnose(heartbeats_, world_.layers, to_seconds(kStall))) {
+    world_.warn(*stall);
+    next_warning_ = now + kBetweenWarnings;
+  }
+}
+
+Heartbeat MpiSupervision::heartbeat() {
+  return {.host = host_name(),
+          .worker = position_,
+          .still_seconds = to_seconds(now() - position_since_),
+          .outgoing = oldest(true),
+          .incoming = oldest(false)};
+}
+
+Gate::Position MpiSupervision::furthest_behind() const {
+  const auto place = [](const Gate::Position& at) { return std::tuple(at.iteration, at.layer); };
+  Gate::Position behind = world_.gates.begin()->second.position();
+  for (const auto& [worker, gate] : world_.gates) {
+    const Gate::Position position = gate.position();
+    behind = place(position) < place(behind) ? position : behind;
+  }
+  return behind;
+}
+
+std::optional<InFlight> MpiSupervision::oldest(bool outgoing) const {
+  for (const MpiTransport::Transfer& transfer : world_.transport.transfers()) {
+    if (transfer.outgoing == outgoing) {
+      const Message& message = transfer.message;
+      return InFlight{.kind = message.kind,
+                      .layer = world_.chunks.layers_of(message.chunk).front(),
+                      .peer = world_.transport.rank_of(outgoing ? message.to : message.from),
+                      .seconds = to_seconds(now() - transfer.since)};
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace sluice

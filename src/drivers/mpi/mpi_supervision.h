@@ -1,0 +1,108 @@
+#pragma once
+
+#include <mpi.h>
+
+#include <exception>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "drivers/mpi/heartbeat.h"
+#include "drivers/mpi/mpi_transport.h"
+#include "drivers/mpi/mpi_world.h"
+#include "drivers/realtime/phase.h"
+#include "model/layer.h"
+
+namespace sluice {
+
+// Goes with a transport and keeps the processes of a job informed of each other: they tell rank 0
+// of their steps, that they live and where they stand, and when their workers are done. Rank 0 says
+// that it lives too, warns of stalls, and tells all when everyone is done; then the transport parts
+// from its peers and the mailbox is closed. A process that falls silent ends the run.
+class MpiSupervision final : public Transport {
+ public:
+  struct World {
+    MpiTransport& transport;
+    const Gates& gates;  // of this process's workers
+    const ChunkMap& chunks;
+    const std::vector<Layer>& layers;
+    const Clock& clock;
+    Mailbox& mailbox;
+    Warn warn;
+  };
+
+  explicit MpiSupervision(World world);
+  ~MpiSupervision() override;
+  MpiSupervision(const MpiSupervision&) = delete;
+  MpiSupervision& operator=(const MpiSupervision&) = delete;
+
+  void send(const Message& message, Payload payload) override;
+  void accepted(const Message& message) override;
+  bool progress(Landing& landing) override;
+  bool is_busy() const override { return world_.transport.is_busy(); }
+  std::optional<Duration> patience() const override { return world_.transport.patience(); }
+
+  // These come from the workers' threads.
+  void stepped(std::size_t rank, Iteration iteration, double loss);
+  void finished();                        // one of them
+  void failed(std::exception_ptr error);  // progress() throws it
+
+  // On rank 0, from any thread: what has been reported since the last call.
+  std::vector<StepReport> take_reports();
+
+ private:
+  // What goes between rank 0 and another one: a letter and a text.
+  enum class Topic : char {
+    kSteps = 's',      // to rank 0
+    kHeartbeat = 'v',  // to rank 0, every second
+    kAlive = 'a',      // from rank 0, every second
+    kDone = 'd',       // to rank 0: all workers of this process are
+    kAllDone = 'A',    // from rank 0: the last it says
+    kBye = 'b',        // to rank 0: the last that this process says
+  };
+
+  void tell(int to, Topic topic, std::string text = "");
+  void tell_others(Topic topic);
+  void look_around();
+  bool is_due(Time& next, Duration interval) const;
+  void listen();
+  void hear(int from, Topic topic, const std::string& text);
+  void pass_on_workers();
+  void process_done();
+  void all_done();
+  void beat();
+  void expect_life(std::size_t rank) const;
+  void look_for_stalls(Time now);
+  void close_if_over();
+  Heartbeat heartbeat();
+  Gate::Position furthest_behind() const;
+  std::optional<InFlight> oldest(bool outgoing) const;
+  Time now() const { return world_.clock.now(); }
+
+  World world_;
+  MPI_Comm comm_ = MPI_COMM_NULL;
+  int rank_ = 0;
+  int size_ = 1;
+  MpiRequests requests_;
+  Time next_look_{0};
+  Time next_report_{0};
+  Time next_beat_{0};
+  Time next_warning_{0};
+  std::vector<Time> heard_;            // by rank
+  std::vector<Heartbeat> heartbeats_;  // by rank; on rank 0
+  Gate::Position position_;            // of the worker that is furthest behind, since:
+  Time position_since_{0};
+  int done_ = 0;  // processes, on rank 0
+  int byes_ = 0;
+  bool over_ = false;
+  bool closed_ = false;
+
+  std::mutex mutex_;                 // of all below
+  std::vector<StepReport> own_;      // steps of these workers that are not passed on yet
+  std::vector<StepReport> reports_;  // on rank 0
+  std::size_t finished_ = 0;         // of these workers, until all are
+  std::exception_ptr error_;
+};
+
+}  // namespace sluice

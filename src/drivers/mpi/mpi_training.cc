@@ -1,0 +1,126 @@
+#include "drivers/mpi/mpi_training.h"
+
+#include <malloc.h>
+#include <sys/prctl.h>
+
+#include <thread>
+#include <vector>
+
+#include "drivers/mpi/launch.h"
+#include "drivers/mpi/mpi_supervision.h"
+#include "drivers/mpi/mpi_transport.h"
+#include "drivers/realtime/host_loop.h"
+#include "drivers/realtime/trainer.h"
+
+namespace sluice {
+namespace {
+
+class Session {
+ public:
+  Session(HostId self, const Phase& phase, const Warn& warn);
+
+  void run();
+
+ private:
+  void train(NodeId worker);
+  void pass_on_reports();
+
+  const Phase& phase_;
+  std::shared_ptr<Mailbox> mailbox_ = std::make_shared<Mailbox>();
+  Gates gates_;
+  MpiTransport transport_;
+  MpiSupervision supervision_;
+  HostLoop loop_;
+  std::mutex leading_;  // held while callbacks run
+};
+
+std::size_t processes_here(const Topology& topology) {
+  return topology.workers_per_machine() / topology.workers_per_host();
+}
+
+Session::Session(HostId self, const Phase& phase, const Warn& warn)
+    : phase_(phase),
+      transport_({.topology = phase.topology,
+                  .chunks = phase.chunks,
+                  .sums_in_memory = phase.strategy.collective == Collective::kSharedMemory,
+                  .first = phase.first,
+                  .clock = phase.clock,
+                  .mailbox = mailbox_,
+                  .gates = gates_,
+                  .awaits_receivers = phase.strategy.exchange != Exchange::kAllReduce ||
+                                      phase.strategy.order == Order::kPriority,
+                  .spins = has_idle_cores(processes_here(phase.topology))}),
+      supervision_({.transport = transport_,
+                    .gates = gates_,
+                    .chunks = phase.chunks,
+                    .layers = phase.state.learner(phase.topology.nodes_on(self)[0]).layers(),
+                    .clock = phase.clock,
+                    .mailbox = *mailbox_,
+                    .warn = warn}),
+      loop_(phase, self, {*mailbox_, supervision_, gates_, true}) {}
+
+void Session::run() {
+  {
+    std::vector<std::jthread> workers;
+    for (const auto& [worker, gate] : gates_) {
+      workers.emplace_back([this, worker = worker] { train(worker); });
+    }
+    try {
+      loop_.run();
+    } catch (...) {
+      for (auto& [worker, gate] : gates_) {
+        gate.cancel();
+      }
+      throw;
+    }
+  }
+  pass_on_reports();
+}
+
+void Session::train(NodeId worker) {
+  Trainer trainer(phase_, {.worker = worker,
+                           .gate = gates_.at(worker),
+                           .host = *mailbox_,
+                           .leading = leading_,
+                           .stepped = [&](Iteration t, double loss) {
+                             supervision_.stepped(worker.index(), t, loss);
+                             pass_on_reports();
+                           }});
+  try {
+    trainer.run();
+    supervision_.finished();
+  } catch (const Cancelled&) {
+    // The loop failed first; its reason is the one to tell.
+  } catch (...) {
+    supervision_.failed(std::current_exception());
+  }
+}
+
+// From a worker's thread, or after its end: a slow listener must not hold up communication.
+void Session::pass_on_reports() {
+  const std::lock_guard lock(leading_);
+  for (const StepReport& step : supervision_.take_reports()) {
+    if (phase_.on_step) {
+      phase_.on_step(step);
+    }
+  }
+}
+
+// Linux rounds naps up by 50 microseconds unless told otherwise, and glibc gives large buffers back
+// to the system when they are freed, so that the next one costs a page fault every 4 KB.
+void tune_process() {
+  constexpr int kSlackNs = 1'000;
+  constexpr int kKeptBytes = 32 << 20;
+  prctl(PR_SET_TIMERSLACK, kSlackNs);
+  mallopt(M_MMAP_THRESHOLD, kKeptBytes);
+  mallopt(M_TRIM_THRESHOLD, 16 * kKeptBytes);
+}
+
+}  // namespace
+
+void train_on_mpi(MpiWorld& world, const Phase& phase, const Warn& warn) {
+  tune_process();
+  Session(HostId(world.rank()), phase, warn).run();
+}
+
+}  // namespace sluice

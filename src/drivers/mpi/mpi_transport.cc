@@ -1,0 +1,304 @@
+#include "drivers/mpi/mpi_transport.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <stdexcept>
+#include <utility>
+
+#include "base/check.h"
+#include "drivers/realtime/loan.h"
+
+namespace sluice {
+namespace {
+
+constexpr int kFrameTag = 1;
+constexpr int kPayloadTag = 2;
+
+// A loop without work asks MPI again after a sixteenth of the time in which nothing moved, so that
+// a silence grows longer by so much at most. It may ask more often while its workers wait, since
+// their cores are free, and less often while nothing is in flight.
+const Duration kBriefNap = from_us(20);
+const Duration kShortNap = from_us(50);
+const Duration kLongNap = from_us(1000);
+constexpr int kNapsInSilence = 16;
+// So long nothing may move in a sum before the loop naps: others who take part are at work on it,
+// and what they do takes less than a nap.
+const Duration kAttention = from_us(200);
+
+}  // namespace
+
+MpiTransport::MpiTransport(World world)
+    : world_(std::move(world)),
+      inline_bytes_(world_.topology.on_one_machine() ? kInlineInMemory : kInlineBytes),
+      sums_(world_.chunks.size(), world_.first + 1) {
+  for (const Chunk& chunk : world_.chunks.all()) {
+    if (chunk.range.size() * kFloatBytes > std::numeric_limits<int>::max()) {
+      throw std::runtime_error(
+          fmt::format("a piece of {} parameters is more than MPI moves at once; cut the layers "
+                      "with --partition "
+                      "slice",
+                      chunk.range.size()));
+    }
+  }
+  MPI_Comm_dup(MPI_COMM_WORLD, &comm_);
+  MPI_Comm_rank(comm_, &rank_);
+  int size = 1;
+  MPI_Comm_size(comm_, &size);
+  peers_ = static_cast<std::size_t>(size) - 1;
+  check(world_.topology.hosts() == peers_ + 1, "every host is a process");
+  if (world_.sums_in_memory) {
+    open_window();
+  }
+  await_frame();
+}
+
+void MpiTransport::open_window() {
+  if (!share_memory(comm_)) {
+    throw std::runtime_error(
+        "MPI knows of no memory that all processes share; take another --collective than memory");
+  }
+  window_.emplace(comm_, SharedSums::area_bytes(peers_ + 1), SharedSums::kAlignment);
+  SharedSums::prepare(window_->areas()[static_cast<std::size_t>(rank_)]);
+  MPI_Barrier(comm_);
+  shared_sums_.emplace(window_->areas(), static_cast<std::size_t>(rank_));
+}
+
+// What is in flight in a broken run stays behind: its processes are about to be ended.
+MpiTransport::~MpiTransport() {
+  if (parted()) {
+    requests_.cancel();
+    if (window_) {
+      window_->free();
+    }
+    MPI_Comm_free(&comm_);
+  }
+}
+
+void MpiTransport::send(const Message& message, Payload payload) {
+  if (message.kind == MessageKind::kAllReduce) {
+    return sums_.add(message);
+  }
+  if (!is_here(message.to)) {
+    return send_away(message, std::move(payload));
+  }
+  world_.mailbox->post(Received{message, lend(message, std::move(payload), world_.mailbox)});
+}
+
+void MpiTransport::send_away(const Message& message, Payload payload) {
+  if (parting_) {
+    return confirm(message);
+  }
+  const auto to = static_cast<int>(rank_of(message.to));
+  const auto bytes = payload.bytes();
+  const bool inlined = static_cast<Bytes>(bytes.size()) <= inline_bytes_;
+  const std::size_t frame_bytes = kHeaderBytes + (inlined ? bytes.size() : 0);
+  const auto frame = std::make_shared_for_overwrite<std::byte[]>(frame_bytes);
+  std::ranges::copy(encode_header(message), frame.get());
+  std::copy_n(bytes.data(), frame_bytes - kHeaderBytes, frame.get() + kHeaderBytes);
+  const auto transfer = transfers_.insert(transfers_.end(), {message, true, world_.clock.now()});
+  // Frame and payload are held until all of the message is sent.
+  const auto sent = [this, transfer, frame, payload](const MPI_Status&) {
+    const Message message = transfer->message;
+    transfers_.erase(transfer);
+    confirm(message);
+  };
+  const auto send_payload = world_.awaits_receivers && !bytes.empty() ? MPI_Issend : MPI_Isend;
+  MPI_Request request = MPI_REQUEST_NULL;
+  (inlined ? send_payload : MPI_Isend)(frame.get(), static_cast<int>(frame_bytes), MPI_BYTE, to,
+                                       kFrameTag, comm_, &request);
+  if (inlined) {
+    return requests_.add(request, sent);
+  }
+  requests_.add(request, [frame](const MPI_Status&) {});
+  send_payload(bytes.data(), static_cast<int>(bytes.size()), MPI_BYTE, to, kPayloadTag, comm_,
+               &request);
+  requests_.add(request, sent);
+}
+
+void MpiTransport::confirm(const Message& message) {
+  world_.mailbox->post(Sent{message});
+  if (message.wants_return) {
+    world_.mailbox->post(Returned{message});
+  }
+}
+
+// The sender has learnt it from MPI.
+void MpiTransport::accepted(const Message& /*message*/) {}
+
+bool MpiTransport::begin_sums(Landing& landing) {
+  bool begun = false;
+  while (const auto request = sums_.begin()) {
+    const std::span<float> place = landing.place(*request);
+    const auto transfer = transfers_.insert(transfers_.end(), {*request, true, world_.clock.now()});
+    begin_sum(place, [this, transfer, place] {
+      sums_.end();
+      world_.mailbox->post(Received{transfer->message, Payload(place, nullptr)});
+      transfers_.erase(transfer);
+    });
+    begun = true;
+  }
+  return begun;
+}
+
+void MpiTransport::begin_sum(std::span<float> values, std::function<void()> done) {
+  if (shared_sums_) {
+    return shared_sums_->begin(values, std::move(done));
+  }
+  MPI_Request sum = MPI_REQUEST_NULL;
+  MPI_Iallreduce(MPI_IN_PLACE, values.data(), static_cast<int>(values.size()), MPI_FLOAT, MPI_SUM,
+                 comm_, &sum);
+  requests_.add(sum, [done = std::move(done)](const MPI_Status&) { done(); });
+}
+
+bool MpiTransport::progress(Landing& landing) {
+  bool moved = begin_sums(landing);
+  if (shared_sums_) {
+    moved = shared_sums_->progress() || moved;
+  }
+  if (parting_ && !said_farewell_ && is_idle() && sums_.empty()) {
+    say_farewell();
+  }
+  do {
+    arrived_.reset();
+    moved = requests_.test() || moved;
+    if (arrived_) {
+      on_frame(*arrived_, landing);
+      await_frame();
+    }
+  } while (arrived_);
+  if (moved) {
+    last_movement_ = world_.clock.now();
+  }
+  return moved;
+}
+
+std::optional<Duration> MpiTransport::patience() const {
+  const Duration silence = world_.clock.now() - last_movement_;
+  if (shared_sums_ && !shared_sums_->empty() && silence < kAttention) {
+    return Duration(0);
+  }
+  if (!is_idle() && world_.spins) {
+    return Duration(0);
+  }
+  return std::clamp(silence / kNapsInSilence, workers_wait() ? kBriefNap : kShortNap,
+                    is_idle() ? kLongNap : kShortNap);
+}
+
+bool MpiTransport::workers_wait() const {
+  return std::ranges::all_of(world_.gates,
+                             [](const auto& gate) { return gate.second.position().waiting; });
+}
+
+bool MpiTransport::parted() const { return said_farewell_ && parted_peers_ == peers_ && is_idle(); }
+
+void MpiTransport::await_frame() {
+  MPI_Request request = MPI_REQUEST_NULL;
+  MPI_Irecv(incoming_.data(), static_cast<int>(incoming_.size()), MPI_BYTE, MPI_ANY_SOURCE,
+            kFrameTag, comm_, &request);
+  requests_.add(request, [this](const MPI_Status& status) { arrived_ = status; });
+}
+
+void MpiTransport::say_farewell() {
+  said_farewell_ = true;
+  for (int to = 0; to <= static_cast<int>(peers_); ++to) {
+    if (to != rank_) {
+      MPI_Request request = MPI_REQUEST_NULL;
+      MPI_Isend(nullptr, 0, MPI_BYTE, to, kFrameTag, comm_, &request);
+      requests_.add(request, [](const MPI_Status&) {});
+    }
+  }
+}
+
+void MpiTransport::on_frame(const MPI_Status& status, Landing& landing) {
+  int size = 0;
+  MPI_Get_count(&status, MPI_BYTE, &size);
+  if (size == 0) {
+    ++parted_peers_;
+    return;
+  }
+  const std::span<const std::byte> frame(incoming_.data(), static_cast<std::size_t>(size));
+  const Message message = decode(frame, status.MPI_SOURCE);
+  if (message.payload_bytes > inline_bytes_) {
+    return receive_payload(message, status.MPI_SOURCE, landing);
+  }
+  world_.mailbox->post(
+      Received{message, take_payload(message, frame.subspan(kHeaderBytes), landing)});
+}
+
+// To where the protocol wants it, or into a copy.
+Payload MpiTransport::take_payload(const Message& message, std::span<const std::byte> payload,
+                                   Landing& landing) const {
+  if (payload.empty()) {
+    return {};
+  }
+  const std::span<float> place = place_for(message, landing);
+  if (place.empty()) {
+    return Payload::owning(std::vector(payload.begin(), payload.end()));
+  }
+  std::ranges::copy(payload, std::as_writable_bytes(place).begin());
+  return {place, nullptr};
+}
+
+// Where the payload belongs; empty if that is nowhere yet. The place that the protocol names is
+// free from the frame on: its owner has long let go of what this message answers or completes.
+std::span<float> MpiTransport::place_for(const Message& message, Landing& landing) const {
+  const std::span<float> place = landing.place(message);
+  if (!place.empty() && static_cast<Bytes>(place.size_bytes()) != message.payload_bytes) {
+    throw std::runtime_error(fmt::format("rank {} sent {} bytes where {} belong",
+                                         rank_of(message.from), message.payload_bytes,
+                                         place.size_bytes()));
+  }
+  return place;
+}
+
+void MpiTransport::receive_payload(const Message& message, int source, Landing& landing) {
+  const std::span<float> place = place_for(message, landing);
+  const auto size = static_cast<std::size_t>(message.payload_bytes);
+  std::shared_ptr<std::byte[]> fresh;
+  if (place.empty()) {
+    fresh = std::make_shared_for_overwrite<std::byte[]>(size);
+  }
+  void* into = place.empty() ? static_cast<void*>(fresh.get()) : place.data();
+  const auto transfer = transfers_.insert(transfers_.end(), {message, false, world_.clock.now()});
+  MPI_Request request = MPI_REQUEST_NULL;
+  MPI_Irecv(into, static_cast<int>(size), MPI_BYTE, source, kPayloadTag, comm_, &request);
+  const Payload payload =
+      place.empty() ? Payload(std::span(fresh.get(), size), fresh) : Payload(place, nullptr);
+  requests_.add(request, [this, transfer, payload](const MPI_Status&) {
+    const Message message = transfer->message;
+    transfers_.erase(transfer);
+    world_.mailbox->post(Received{message, payload});
+  });
+}
+
+Message MpiTransport::decode(std::span<const std::byte> frame, int source) const {
+  const auto refuse = [&](const std::string& why) {
+    throw std::runtime_error(fmt::format("a message of rank {} is not right: {}", source, why));
+  };
+  const auto decoded = decode_header(frame.first(std::min(frame.size(), kHeaderBytes)));
+  if (!decoded) {
+    refuse(decoded.error().message());
+  }
+  const Message message = *decoded;
+  const std::size_t nodes = world_.topology.nodes();
+  if (message.from.index() >= nodes || rank_of(message.from) != static_cast<std::size_t>(source)) {
+    refuse(fmt::format("it says that it comes from node {}", message.from.index()));
+  }
+  if (message.to.index() >= nodes || !is_here(message.to)) {
+    refuse(fmt::format("it is for node {}, which is not here", message.to.index()));
+  }
+  if (message.chunk.index() >= world_.chunks.size()) {
+    refuse(fmt::format("it is about piece {} of {}", message.chunk.index(), world_.chunks.size()));
+  }
+  const auto inlined = static_cast<Bytes>(frame.size() - kHeaderBytes);
+  const bool follows = message.payload_bytes > inline_bytes_;
+  if (inlined != (follows ? 0 : message.payload_bytes) ||
+      message.payload_bytes > std::numeric_limits<int>::max()) {
+    refuse(fmt::format("it announces {} bytes and brings {}", message.payload_bytes, inlined));
+  }
+  return message;
+}
+
+}  // namespace sluice

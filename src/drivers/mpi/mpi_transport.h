@@ -1,0 +1,124 @@
+#pragma once
+
+#include <mpi.h>
+
+#include <array>
+#include <functional>
+#include <list>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "drivers/mpi/mpi_requests.h"
+#include "drivers/mpi/mpi_window.h"
+#include "drivers/mpi/sum_sequence.h"
+#include "drivers/realtime/clock.h"
+#include "drivers/realtime/gate.h"
+#include "drivers/realtime/mailbox.h"
+#include "drivers/realtime/shared_sums.h"
+#include "drivers/realtime/transport.h"
+#include "model/topology.h"
+#include "partition/chunk_map.h"
+#include "wire/header.h"
+
+namespace sluice {
+
+// Hosts that are processes of one MPI job, each with the rank of its number.
+//
+// A message is a frame: its header, and behind it the payload if that is short enough for MPI to
+// send it before the receiver has asked. A longer payload follows by itself, from where it lies in
+// the sender's memory to where the receiver's protocol wants it. MPI keeps the order of frames
+// between two processes, and that of payloads; so the payloads are received in the order of their
+// frames. An empty frame says that no further one follows.
+//
+// A payload goes by a synchronous send, which is complete when the receiver has taken it: that
+// gives back the credit and the memory at once. Where nothing is urgent and no host can flood
+// another, as in an all-reduce without priority, a plain send saves the receiver's word.
+//
+// A worker's request for a sum becomes an MPI_Iallreduce over all processes, or a sum in memory
+// that they share, in place where the protocol wants it.
+class MpiTransport final : public Transport {
+ public:
+  struct World {
+    const Topology& topology;
+    const ChunkMap& chunks;
+    bool sums_in_memory = false;  // rather than by MPI: all processes are on one machine
+    Iteration first = 0;          // that runs
+    const Clock& clock;
+    std::shared_ptr<Mailbox> mailbox;  // of this host
+    const Gates& gates;                // of its workers
+    bool awaits_receivers = true;      // of payloads
+    bool spins = false;                // while anything is in flight, since there is a core for it
+  };
+  // A message with a payload, or a sum, that is in flight.
+  struct Transfer {
+    Message message;
+    bool outgoing;
+    Time since;
+  };
+
+  explicit MpiTransport(World world);
+  ~MpiTransport() override;
+  MpiTransport(const MpiTransport&) = delete;
+  MpiTransport& operator=(const MpiTransport&) = delete;
+
+  void send(const Message& message, Payload payload) override;
+  void accepted(const Message& message) override;
+  bool progress(Landing& landing) override;
+  bool is_busy() const override { return !is_idle() || !sums_.empty(); }
+  std::optional<Duration> patience() const override;
+
+  // Every worker of the job has its final parameters. Nothing new leaves this host (a pipeline may
+  // still be at sums that nobody will use), but for the driver's own sums, which are either all's
+  // or nobody's; once all is sent that was begun, it parts from the others.
+  void part() { parting_ = true; }
+  // All have parted, and nothing is in flight.
+  bool parted() const;
+  // The process that has this node.
+  std::size_t rank_of(NodeId node) const { return world_.topology.host_of(node).index(); }
+  // In the order in which they began.
+  const std::list<Transfer>& transfers() const { return transfers_; }
+
+ private:
+  static constexpr Bytes kInlineBytes = kEagerParams * kFloatBytes;
+  // Who shares memory with the sender need not have it copied.
+  static constexpr Bytes kInlineInMemory = 4096;
+
+  void confirm(const Message& message);
+  void send_away(const Message& message, Payload payload);
+  void open_window();
+  bool begin_sums(Landing& landing);
+  void begin_sum(std::span<float> values, std::function<void()> done);
+  bool is_idle() const { return requests_.size() == 1 && (!shared_sums_ || shared_sums_->empty()); }
+  void on_frame(const MPI_Status& status, Landing& landing);
+  Payload take_payload(const Message& message, std::span<const std::byte> payload,
+                       Landing& landing) const;
+  std::span<float> place_for(const Message& message, Landing& landing) const;
+  void receive_payload(const Message& message, int source, Landing& landing);
+  Message decode(std::span<const std::byte> frame, int source) const;
+  void await_frame();
+  void say_farewell();
+  bool is_here(NodeId node) const { return rank_of(node) == static_cast<std::size_t>(rank_); }
+
+  bool workers_wait() const;
+
+  World world_;
+  Bytes inline_bytes_;
+  MPI_Comm comm_ = MPI_COMM_NULL;
+  int rank_ = 0;
+  std::size_t peers_ = 0;
+  std::array<std::byte, kHeaderBytes + kInlineBytes> incoming_{};
+  std::optional<MPI_Status> arrived_;  // in incoming_
+  MpiRequests requests_;               // among them always one for the next frame
+  SumSequence sums_;
+  std::optional<MpiWindow> window_;
+  std::optional<SharedSums> shared_sums_;
+  std::list<Transfer> transfers_;
+  Time last_movement_{0};
+  std::size_t parted_peers_ = 0;
+  bool parting_ = false;
+  bool said_farewell_ = false;
+};
+
+}  // namespace sluice

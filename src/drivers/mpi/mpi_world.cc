@@ -1,0 +1,297 @@
+#include "drivers/mpi/mpi_world.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <mpi.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <string_view>
+#include <utility>
+
+#include "base/check.h"
+#include "base/median.h"
+#include "drivers/mpi/interfaces.h"
+#include "drivers/mpi/launch.h"
+#include "drivers/mpi/mpi_requests.h"
+#include "drivers/mpi/mpi_tags.h"
+#include "drivers/mpi/mpi_window.h"
+#include "drivers/mpi/overdue.h"
+#include "drivers/realtime/clock.h"
+
+namespace sluice {
+namespace {
+
+// Settings of Open MPI, in the environment.
+constexpr const char* kFragmentBytes = "OMPI_MCA_btl_tcp_rdma_pipeline_frag_size";
+constexpr const char* kReceivingThread = "OMPI_MCA_btl_tcp_progress_thread";
+
+class JoinedWorld final : public MpiWorld {
+ public:
+  explicit JoinedWorld(Warn warn) : warn_(std::move(warn)) {
+    MPI_Comm_rank(comm_, &rank_);
+    MPI_Comm_size(comm_, &size_);
+  }
+  ~JoinedWorld() override { MPI_Finalize(); }
+  JoinedWorld(const JoinedWorld&) = delete;
+  JoinedWorld& operator=(const JoinedWorld&) = delete;
+
+  std::size_t rank() const override { return static_cast<std::size_t>(rank_); }
+  std::size_t size() const override { return static_cast<std::size_t>(size_); }
+
+  std::vector<std::string> gather(const std::string& text, const std::string& what) override {
+    if (rank_ != 0) {
+      send({0}, text, what);
+      return {};
+    }
+    std::vector<std::string> texts(size());
+    std::vector<bool> here(size(), false);
+    texts[0] = text;
+    here[0] = true;
+    // Who has been heard may be in the next gathering already: its next text is not for this one.
+    for (auto missing = ranks_without(here); !missing.empty(); missing = ranks_without(here)) {
+      auto [from, received] = receive(missing, [&] {
+        warn_(fmt::format("still waiting for {} of rank {}", what, fmt::join(missing, ", ")));
+      });
+      texts[from] = std::move(received);
+      here[from] = true;
+    }
+    return texts;
+  }
+
+  std::string broadcast(const std::string& text, const std::string& what) override {
+    if (rank_ != 0) {
+      return receive({0},
+                     [&] {
+                       warn_(fmt::format("{} still waits for {} of rank 0", rank_on_host(rank()),
+                                         what));
+                     })
+          .second;
+    }
+    std::vector<int> others;
+    for (int r = 1; r < size_; ++r) {
+      others.push_back(r);
+    }
+    send(others, text, what);
+    return text;
+  }
+
+  void meet() override {
+    std::vector<bool> here(size(), false);
+    here[static_cast<std::size_t>(rank_)] = true;
+    MpiRequests requests;
+    for (int r = 0; r < size_; ++r) {
+      if (r != rank_) {
+        MPI_Request request = MPI_REQUEST_NULL;
+        MPI_Irecv(nullptr, 0, MPI_BYTE, r, kMeetTag, comm_, &request);
+        requests.add(request, [&here, r](const MPI_Status&) { here[r] = true; });
+        MPI_Isend(nullptr, 0, MPI_BYTE, r, kMeetTag, comm_, &request);
+        requests.add(request, [](const MPI_Status&) {});
+      }
+    }
+    const auto done = [&] {
+      requests.test();
+      return requests.empty();
+    };
+    poll_until(done, [&] {
+      warn_(
+          fmt::format("{} has not heard of rank {} yet: sluice doctor --net tells which links are "
+                      "at fault",
+                      rank_on_host(rank()), fmt::join(ranks_without(here), ", ")));
+    });
+  }
+
+  LinkCost measure_link() override {
+    constexpr std::size_t kShort = 256 << 10;  // long enough to wait for its receiver
+    constexpr std::size_t kLong = 4 << 20;
+    constexpr double kEnoughNs = 1e7;
+    constexpr int kTurns = 8;
+    constexpr int kShortTurns = 40;  // one of them finds all processors at hand
+    const Overdue watch([&] {
+      warn_(fmt::format("{} still measures its links with ranks {} and {}", rank_on_host(rank()),
+                        previous(), next()));
+    });
+    const double startup = slowest(median_of(times_of_turns(0, 20)));
+    std::size_t bytes = kShort;
+    double passage = slowest(std::ranges::min(times_of_turns(bytes, kTurns)));
+    while (passage < kEnoughNs && bytes < kLong) {
+      bytes *= 4;
+      passage = slowest(std::ranges::min(times_of_turns(bytes, kTurns)));
+    }
+    if (passage < kEnoughNs) {
+      passage = slowest(std::ranges::min(times_of_turns(bytes, kShortTurns)));
+    }
+    return {.startup = from_ns(startup),
+            .ns_per_byte = std::max(passage - startup, 1.0) / static_cast<double>(bytes),
+            .reduce_ns_per_byte = kSharedMemoryLink.reduce_ns_per_byte};
+  }
+
+  bool shares_memory() override { return share_memory(comm_); }
+
+  // As the environment has it, where the user's wish may stand.
+  LongMessages long_messages() const override {
+    const char* fragment = std::getenv(kFragmentBytes);
+    const char* thread = std::getenv(kReceivingThread);
+    return {.fragment_bytes = fragment == nullptr ? 0 : std::atoll(fragment),
+            .receiving_thread = thread != nullptr && std::string_view(thread) == "1"};
+  }
+
+  void abort(int code) override {
+    MPI_Abort(MPI_COMM_WORLD, code);
+    std::_Exit(code);
+  }
+
+ private:
+  static std::vector<std::size_t> ranks_without(const std::vector<bool>& here) {
+    std::vector<std::size_t> missing;
+    for (std::size_t r = 0; r < here.size(); ++r) {
+      if (!here[r]) {
+        missing.push_back(r);
+      }
+    }
+    return missing;
+  }
+
+  // Nanoseconds of each turn in which a rank sends to the next one and receives from the one
+  // before. The first, which may find a token bucket full or a connection slow to start, is left
+  // out.
+  std::vector<double> times_of_turns(std::size_t bytes, int count) {
+    std::vector<std::byte> out(bytes);
+    std::vector<std::byte> in(bytes);
+    const auto length = static_cast<int>(bytes);
+    const Clock clock;
+    std::vector<double> times;
+    for (int turn = 0; turn <= count; ++turn) {
+      const Time begin = clock.now();
+      MPI_Sendrecv(out.data(), length, MPI_BYTE, next(), kMeetTag, in.data(), length, MPI_BYTE,
+                   previous(), kMeetTag, comm_, MPI_STATUS_IGNORE);
+      if (turn > 0) {
+        times.push_back(to_us(clock.now() - begin) * 1e3);
+      }
+    }
+    return times;
+  }
+
+  int next() const { return (rank_ + 1) % size_; }
+  int previous() const { return (rank_ + size_ - 1) % size_; }
+
+  double slowest(double own) const {
+    MPI_Allreduce(MPI_IN_PLACE, &own, 1, MPI_DOUBLE, MPI_MAX, comm_);
+    return own;
+  }
+
+  // Returns when all have begun to receive it.
+  void send(const std::vector<int>& to, const std::string& text, const std::string& what) {
+    std::vector<MPI_Request> requests(to.size());
+    for (std::size_t i = 0; i < to.size(); ++i) {
+      MPI_Issend(text.data(), static_cast<int>(text.size()), MPI_CHAR, to[i], kTextTag, comm_,
+                 &requests[i]);
+    }
+    const auto done = [&] {
+      int all = 0;
+      MPI_Testall(static_cast<int>(requests.size()), requests.data(), &all, MPI_STATUSES_IGNORE);
+      return all != 0;
+    };
+    poll_until(done, [&] {
+      std::vector<int> silent;
+      for (std::size_t i = 0; i < to.size(); ++i) {
+        if (requests[i] != MPI_REQUEST_NULL) {
+          silent.push_back(to[i]);
+        }
+      }
+      warn_(fmt::format("{}: {} is not taken by rank {}", rank_on_host(rank()), what,
+                        fmt::join(silent, ", ")));
+    });
+  }
+
+  // The first text that comes from one of these, and from whom.
+  std::pair<std::size_t, std::string> receive(const std::vector<std::size_t>& from,
+                                              const std::function<void()>& overdue) {
+    MPI_Message message = MPI_MESSAGE_NULL;
+    MPI_Status status{};
+    const auto here = [&] {
+      return std::ranges::any_of(from, [&](std::size_t rank) {
+        int flag = 0;
+        MPI_Improbe(static_cast<int>(rank), kTextTag, comm_, &flag, &message, &status);
+        return flag != 0;
+      });
+    };
+    poll_until(here, overdue);
+    int size = 0;
+    MPI_Get_count(&status, MPI_CHAR, &size);
+    std::string text(static_cast<std::size_t>(size), '\0');
+    MPI_Mrecv(text.data(), size, MPI_CHAR, &message, MPI_STATUS_IGNORE);
+    return {static_cast<std::size_t>(status.MPI_SOURCE), std::move(text)};
+  }
+
+  Warn warn_;
+  // No copy of it: making one waits in silence where two ranks do not reach each other.
+  MPI_Comm comm_ = MPI_COMM_WORLD;
+  int rank_ = 0;
+  int size_ = 1;
+};
+
+std::optional<double> fastest_interface_gbps() {
+  std::optional<double> fastest;
+  for (const Interface& interface : interfaces()) {
+    fastest = std::max(fastest, interface.gbps);
+  }
+  return fastest;
+}
+
+// How Open MPI carries a large message over TCP. It would put it into the socket as one piece, and
+// everything else between the two processes would wait behind it, also the permission to send what
+// is urgent: so pieces are short. And it would send the first 192 KB by way of buffers, which costs
+// copies and further messages: so all goes from memory to memory. Where cores are idle, one of them
+// empties the sockets while another fills them. Other MPIs do not know these names; who has set one
+// keeps the value.
+void tune_large_messages(const Launch& launch) {
+  const std::string fragment = std::to_string(fragment_bytes(fastest_interface_gbps()));
+  setenv(kFragmentBytes, fragment.c_str(), 0);
+  setenv("OMPI_MCA_btl_tcp_rdma_pipeline_send_length", "4096", 0);
+  setenv("OMPI_MCA_btl_tcp_rndv_eager_limit", "4096", 0);
+  setenv("OMPI_MCA_btl_tcp_min_rdma_pipeline_size", "8192", 0);
+  if (launch.size_here && launch.size_here != launch.size && has_idle_cores(*launch.size_here)) {
+    setenv(kReceivingThread, "1", 0);
+  }
+}
+
+}  // namespace
+
+Result<std::unique_ptr<MpiWorld>> join_mpi(Warn warn) {
+  const auto launch = find_launch();
+  check(launch.has_value(), "only a launched process joins MPI");
+  {
+    const Overdue watch([&] {
+      warn(
+          fmt::format("{} still waits in MPI_Init: a process of the job has not started, or cannot "
+                      "reach the launcher",
+                      rank_on_host(launch->rank)));
+    });
+    tune_large_messages(*launch);
+    int provided = MPI_THREAD_SINGLE;
+    MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided);
+    if (provided < MPI_THREAD_FUNNELED) {
+      return Error("this MPI supports no program with threads; take one that does");
+    }
+  }
+  auto world = std::make_unique<JoinedWorld>(std::move(warn));
+  if (launch->size.value_or(world->size()) != world->size()) {
+    return Error(fmt::format(
+        "{} processes were started (by {}), but MPI knows of {}: start with the mpirun of the MPI "
+        "that sluice was built with ({}), or with srun --mpi=pmix",
+        *launch->size, launch->by, world->size(), mpi_info().library));
+  }
+  return std::unique_ptr<MpiWorld>(std::move(world));
+}
+
+MpiInfo mpi_info() {
+  std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> text{};
+  int length = 0;
+  MPI_Get_library_version(text.data(), &length);
+  const std::string version(text.data(), static_cast<std::size_t>(length));
+  return {.library = version.substr(0, version.find_first_of(",\n")), .advice = ""};
+}
+
+}  // namespace sluice

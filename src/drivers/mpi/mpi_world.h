@@ -1,0 +1,65 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "model/job.h"
+
+namespace sluice {
+
+// How MPI was asked to carry a long message over TCP; one that is not Open MPI may do otherwise.
+struct LongMessages {
+  std::int64_t fragment_bytes = 0;
+  bool receiving_thread = false;  // beside the one that sends
+};
+
+// The processes of this job, as MPI knows them. All calls come from the thread that joined. A call
+// that waits for others says so every ten seconds, with their ranks, through `warn`.
+class MpiWorld {
+ public:
+  virtual ~MpiWorld() = default;  // leaves the job; waits for the others to leave too
+
+  virtual std::size_t rank() const = 0;
+  virtual std::size_t size() const = 0;
+
+  // Rank 0 gets the text of every rank, by rank; the others get nothing. `what` says what the
+  // text is for.
+  virtual std::vector<std::string> gather(const std::string& text, const std::string& what) = 0;
+  // All get the text of rank 0.
+  virtual std::string broadcast(const std::string& text, const std::string& what) = 0;
+
+  // Returns when this process and every other one have heard of each other. What MPI does among all
+  // of them waits in silence where two do not reach each other; after this it need not.
+  virtual void meet() = 0;
+
+  // What a message costs between neighbours in rank while all send and receive at a time, the
+  // slowest of them; the same for all. Adding is not measured. Only after meet().
+  virtual LinkCost measure_link() = 0;
+
+  // Whether all processes can share memory, the same for all. Only after meet().
+  virtual bool shares_memory() = 0;
+
+  virtual LongMessages long_messages() const = 0;
+
+  // Ends all processes of the job, this one too. Say why before.
+  virtual void abort(int code) = 0;
+};
+
+using Warn = std::function<void(const std::string&)>;
+
+// To be called at most once in a process, and only if find_launch() finds that it was launched.
+// Fails in a build without MPI, and if MPI sees other processes than the launcher started.
+Result<std::unique_ptr<MpiWorld>> join_mpi(Warn warn);
+
+// What `sluice doctor` reports.
+struct MpiInfo {
+  std::string library;  // empty: none was built in
+  std::string advice;   // how to get what is missing; empty if nothing is
+};
+MpiInfo mpi_info();
+
+}  // namespace sluice

@@ -1,0 +1,27 @@
+#include "base/check.h"
+#include "drivers/mpi/mpi_survey.h"
+#include "drivers/mpi/mpi_training.h"
+#include "drivers/mpi/mpi_world.h"
+
+namespace sluice {
+namespace {
+
+constexpr const char* kHowToGet =
+    "this build has no MPI: install one (Debian: apt-get install libopenmpi-dev openmpi-bin), then "
+    "build with -DSLUICE_MPI=ON";
+
+}  // namespace
+
+Result<std::unique_ptr<MpiWorld>> join_mpi(Warn /*warn*/) { return Error(kHowToGet); }
+
+MpiInfo mpi_info() { return {.library = "", .advice = kHowToGet}; }
+
+void train_on_mpi(MpiWorld& /*world*/, const Phase& /*phase*/, const Warn& /*warn*/) {
+  fail_check("nobody joins an absent MPI");
+}
+
+std::optional<Survey> survey_links(const MpiWorld& /*world*/, const SurveySpec& /*spec*/) {
+  fail_check("nobody joins an absent MPI");
+}
+
+}  // namespace sluice

@@ -1,0 +1,162 @@
+#include "drivers/realtime/host_loop.h"
+
+#include <algorithm>
+#include <memory>
+
+#include "base/check.h"
+
+namespace sluice {
+
+HostLoop::HostLoop(const Phase& phase, HostId host, const World& world)
+    : world_(world),
+      protocol_(*phase.hosts[host.index()]),
+      clock_(phase.clock),
+      observer_(phase.observer) {
+  for (const NodeId node : phase.topology.nodes_on(host)) {
+    Gate* gate = nullptr;
+    if (phase.topology.is_worker(node)) {
+      gate = &world_.gates.try_emplace(node, phase.chunks.layers(), phase.first).first->second;
+    }
+    nodes_.emplace(node, Node{phase.state.workspace(node), gate});
+  }
+  if (world_.works_aside) {
+    aside_.emplace([this](Work work) { world_.mailbox.post(execute(std::move(work))); });
+  }
+}
+
+void HostLoop::run() {
+  for (;;) {
+    world_.mailbox.drain(events_);
+    while (!events_.empty()) {
+      const Event event = std::move(events_.front());
+      events_.pop_front();
+      handle(event);
+    }
+    const bool worked = !works_.empty();
+    if (worked) {
+      do_work();
+    }
+    if (aside_) {
+      aside_->rethrow();
+    }
+    const bool moved = world_.transport.progress(*this);
+    if (!worked && !moved && !world_.mailbox.wait(events_, world_.transport.patience())) {
+      return;
+    }
+  }
+}
+
+void HostLoop::handle(const Event& event) {
+  if (const auto* received = std::get_if<Received>(&event)) {
+    return receive(*received);
+  }
+  if (const auto* sent = std::get_if<Sent>(&event); sent != nullptr && observer_ != nullptr) {
+    observe_sent(sent->message);
+  }
+  protocol_.handle(event, *this);
+}
+
+std::span<float> HostLoop::place(const Message& message) {
+  if (observer_ != nullptr) {
+    arriving_.emplace_back(message, clock_.now());
+  }
+  const BufferRange where = protocol_.landing(message);
+  return where.buffer == Buffer::kNone ? std::span<float>()
+                                       : nodes_.at(message.to).workspace.view(where);
+}
+
+void HostLoop::receive(const Received& event) {
+  const Time begin = take(arriving_, event.message).value_or(clock_.now());
+  const BufferRange where = protocol_.landing(event.message);
+  if (where.buffer != Buffer::kNone) {
+    const Workspace& workspace = nodes_.at(event.message.to).workspace;
+    if (workspace.view(where).data() != event.payload.values().data()) {
+      workspace.land(where, event.payload);
+    }
+  }
+  world_.transport.accepted(event.message);
+  if (observer_ != nullptr) {
+    observe_received(event.message, begin);
+  }
+  protocol_.handle(event, *this);
+}
+
+// A native sum leaves and arrives at once, and counts as sent.
+void HostLoop::observe_received(const Message& message, Time begin) {
+  if (message.kind == MessageKind::kAllReduce) {
+    observer_->sent(message, begin, clock_.now());
+  } else {
+    observer_->received(message, begin, clock_.now());
+  }
+}
+
+void HostLoop::do_work() {
+  Work work = std::move(works_.front());
+  works_.pop_front();
+  events_.push_back(execute(std::move(work)));
+}
+
+Finished HostLoop::execute(Work work) {
+  const Time begin = clock_.now();
+  Payload output = nodes_.at(work.node).workspace.execute(work);
+  if (observer_ != nullptr) {
+    const std::lock_guard lock(observing_work_);
+    observer_->worked(work, begin, clock_.now());
+  }
+  work.sources.clear();
+  return {std::move(work), std::move(output)};
+}
+
+void HostLoop::send(const Message& message, Payload payload) {
+  if (observer_ != nullptr && !nodes_.contains(message.to)) {
+    in_flight_.emplace_back(message, clock_.now());
+  }
+  world_.transport.send(message, std::move(payload));
+}
+
+void HostLoop::observe_sent(const Message& message) {
+  const auto begin = take(in_flight_, message);
+  check(begin.has_value(), "only what was sent is confirmed");
+  observer_->sent(message, *begin, clock_.now());
+}
+
+std::optional<Time> HostLoop::take(Flights& flights, const Message& message) {
+  const auto flight = std::find_if(flights.begin(), flights.end(),
+                                   [&](const auto& f) { return f.first == message; });
+  if (flight == flights.end()) {
+    return std::nullopt;
+  }
+  const Time begin = flight->second;
+  flights.erase(flight);
+  return begin;
+}
+
+void HostLoop::start(Work work) {
+  if (aside_ && is_long(work)) {
+    aside_->start(std::move(work));
+  } else {
+    works_.push_back(std::move(work));
+  }
+}
+
+// Updates with plain gradients, which touch nothing but their range, if they take longer than to
+// hand them over twice; while nothing is in flight, only if what comes next would wait for long.
+bool HostLoop::is_long(const Work& work) const {
+  const std::int64_t shortest = world_.transport.is_busy() ? 32'768 : 262'144;
+  return work.kind == WorkKind::kUpdate && !work.coded && work.range.size() >= shortest;
+}
+
+void HostLoop::release(NodeId worker, LayerId layer, Iteration iteration) {
+  nodes_.at(worker).gate->release(layer, iteration);
+}
+
+Payload HostLoop::borrow(NodeId node, const BufferRange& what) {
+  return {nodes_.at(node).workspace.view(what), nullptr};
+}
+
+Payload HostLoop::copy(NodeId node, const BufferRange& what) {
+  const auto view = nodes_.at(node).workspace.view(what);
+  return Payload::owning(std::vector<float>(view.begin(), view.end()));
+}
+
+}  // namespace sluice

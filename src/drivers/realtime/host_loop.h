@@ -1,0 +1,75 @@
+#pragma once
+
+#include <deque>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "drivers/realtime/gate.h"
+#include "drivers/realtime/mailbox.h"
+#include "drivers/realtime/phase.h"
+#include "drivers/realtime/transport.h"
+#include "drivers/realtime/work_thread.h"
+
+namespace sluice {
+
+// Runs the protocol of one host in real time, on the thread that calls run(). It first handles all
+// that has happened, then does one piece of arithmetic, and sleeps when there is neither. Where the
+// transport needs the thread, long arithmetic is done beside it.
+class HostLoop final : private Effects, private Landing {
+ public:
+  struct World {
+    Mailbox& mailbox;
+    Transport& transport;
+    Gates& gates;  // those of the host's workers join them
+    bool works_aside = false;
+  };
+
+  HostLoop(const Phase& phase, HostId host, const World& world);
+
+  // Returns when the mailbox has been closed and all is done.
+  void run();
+
+ private:
+  struct Node {
+    Workspace& workspace;
+    Gate* gate;  // a server has none
+  };
+  using Flights = std::vector<std::pair<Message, Time>>;
+
+  void send(const Message& message, Payload payload) override;
+  void start(Work work) override;
+  void release(NodeId worker, LayerId layer, Iteration iteration) override;
+  Payload borrow(NodeId node, const BufferRange& what) override;
+  Payload copy(NodeId node, const BufferRange& what) override;
+  std::span<float> place(const Message& message) override;
+
+  void handle(const Event& event);
+  void receive(const Received& event);
+  void do_work();
+  // Any thread may do it, one piece of a range at a time.
+  Finished execute(Work work);
+  bool is_long(const Work& work) const;
+  void observe_sent(const Message& message);
+  void observe_received(const Message& message, Time begin);
+  // When this message began its flight, which is over now; none if it had none.
+  static std::optional<Time> take(Flights& flights, const Message& message);
+
+  World world_;
+  Protocol& protocol_;
+  const Clock& clock_;
+  Observer* observer_;  // null: nobody watches
+  std::unordered_map<NodeId, Node> nodes_;
+  std::deque<Event> events_;
+  std::deque<Work> works_;
+  // Only kept for the observer.
+  Flights in_flight_;
+  Flights arriving_;
+  std::mutex observing_work_;
+  std::optional<WorkThread> aside_;  // ends before all that it works on
+};
+
+}  // namespace sluice

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <functional>
+#include <span>
+
+#include "drivers/realtime/clock.h"
+#include "model/strategy.h"
+#include "model/topology.h"
+#include "partition/chunk_map.h"
+#include "protocol/observer.h"
+#include "protocol/protocol.h"
+#include "state/training_state.h"
+
+namespace sluice {
+
+// A worker has done an iteration.
+struct StepReport {
+  std::size_t rank = 0;
+  Iteration iteration = 0;
+  double loss = 0;
+  Time at{0};  // of the process of worker 0
+};
+
+// A phase of training: in it chunks and protocols stay as they are. Another one may go on with
+// the same state, and with other protocols.
+struct Phase {
+  const Topology& topology;
+  const ChunkMap& chunks;
+  const Strategy& strategy;
+  std::span<Protocol* const> hosts;
+  TrainingState& state;  // of the nodes that this process runs
+  Iteration first = 0;   // the job's
+  Iteration last = 0;    // the first that does not run any more
+  const Clock& clock;
+  Observer* observer = nullptr;
+  // Called after each step of each worker, some time later, in the process of worker 0. Calls of
+  // this and of on_boundary come one at a time, from threads of workers.
+  std::function<void(const StepReport& step)> on_step;
+  // Called when worker 0 has all parameters of an iteration that is about to run, from its own
+  // thread: of every so many iterations, but not of the first of all.
+  std::function<void(Iteration iteration)> on_boundary;
+  Iteration boundary_every = 0;  // 0: never
+};
+
+}  // namespace sluice

@@ -1,0 +1,94 @@
+#include "drivers/realtime/trainer.h"
+
+namespace sluice {
+
+void Trainer::run() {
+  world_.host.post(Started{world_.worker});
+  for (iteration_ = phase_.first; iteration_ < phase_.last; ++iteration_) {
+    meet_boundary();
+    world_.stepped(iteration_, step());
+  }
+  world_.gate.wait_for_all(phase_.last);
+}
+
+void Trainer::meet_boundary() {
+  const bool is_one =
+      iteration_ > 0 && phase_.boundary_every > 0 && iteration_ % phase_.boundary_every == 0;
+  if (is_one && world_.worker.index() == 0 && phase_.on_boundary) {
+    world_.gate.wait_for_all(iteration_);
+    const std::lock_guard lock(world_.leading);
+    phase_.on_boundary(iteration_);
+  }
+}
+
+double Trainer::step() {
+  phase_.state.slots(world_.worker).use(iteration_);
+  const double loss = learner_.step(iteration_, *this);
+  world_.host.post(BackwardDone{world_.worker, iteration_});
+  return loss;
+}
+
+bool Trainer::before_layer(LayerId layer) {
+  end_forward_span();
+  const Time begin = phase_.clock.now();
+  const bool at_once = world_.gate.wait(layer, iteration_);
+  since_ = phase_.clock.now();
+  if (!at_once && phase_.observer != nullptr && !learner_.times_itself()) {
+    phase_.observer->waited(world_.worker, layer, iteration_, begin, since_);
+  }
+  in_forward_ = layer;
+  return at_once;
+}
+
+void Trainer::forward_done() { end_forward_span(); }
+
+void Trainer::gradient_ready(LayerId layer) {
+  computed(layer, Pass::kBackward, phase_.clock.now());
+  world_.host.post(GradientReady{world_.worker, layer, iteration_});
+}
+
+void Trainer::device_done(std::span<const DeviceSpan> spans) {
+  if (phase_.observer == nullptr) {
+    return;
+  }
+  Observer& observer = *phase_.observer;
+  const NodeId worker = world_.worker;
+  const Time now = phase_.clock.now();
+  for (const DeviceSpan& span : spans) {
+    const Time begin = now - span.begin_ago;
+    const Time end = now - span.end_ago;
+    switch (span.task) {
+      case DeviceSpan::Task::kForward:
+        observer.computed(worker, span.layer, iteration_, Pass::kForward, begin, end);
+        break;
+      case DeviceSpan::Task::kBackward:
+        observer.computed(worker, span.layer, iteration_, Pass::kBackward, begin, end);
+        break;
+      case DeviceSpan::Task::kWait:
+        observer.waited(worker, span.layer, iteration_, begin, end);
+        break;
+      case DeviceSpan::Task::kCopyIn:
+        observer.copied(worker, span.layer, iteration_, Passage::kToDevice, begin, end);
+        break;
+      case DeviceSpan::Task::kCopyOut:
+        observer.copied(worker, span.layer, iteration_, Passage::kFromDevice, begin, end);
+        break;
+    }
+  }
+}
+
+void Trainer::end_forward_span() {
+  if (in_forward_.has_value()) {
+    computed(*in_forward_, Pass::kForward, phase_.clock.now());
+    in_forward_.reset();
+  }
+}
+
+void Trainer::computed(LayerId layer, Pass pass, Time end) {
+  if (phase_.observer != nullptr && !learner_.times_itself()) {
+    phase_.observer->computed(world_.worker, layer, iteration_, pass, since_, end);
+  }
+  since_ = end;
+}
+
+}  // namespace sluice

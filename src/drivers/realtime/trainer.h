@@ -1,0 +1,51 @@
+#pragma once
+
+#include <functional>
+#include <mutex>
+#include <optional>
+
+#include "drivers/realtime/gate.h"
+#include "drivers/realtime/mailbox.h"
+#include "drivers/realtime/phase.h"
+#include "learners/learner.h"
+
+namespace sluice {
+
+// One worker's training loop, tied to its host: the forward pass waits at the gate, the backward
+// pass reports each gradient. All calls come from the worker's own thread.
+class Trainer final : private StepHooks {
+ public:
+  struct World {
+    NodeId worker;
+    Gate& gate;
+    Mailbox& host;
+    std::mutex& leading;  // held while the phase's callbacks run
+    std::function<void(Iteration iteration, double loss)> stepped;
+  };
+
+  Trainer(const Phase& phase, World world)
+      : phase_(phase), world_(std::move(world)), learner_(phase.state.learner(world_.worker)) {}
+
+  // Returns when the worker has the parameters of the last iteration.
+  void run();
+
+ private:
+  bool before_layer(LayerId layer) override;
+  void forward_done() override;
+  void gradient_ready(LayerId layer) override;
+  void device_done(std::span<const DeviceSpan> spans) override;
+  void meet_boundary();
+  double step();
+  void end_forward_span();
+  // Nothing of a learner that times itself, which does so later.
+  void computed(LayerId layer, Pass pass, Time end);
+
+  const Phase& phase_;
+  World world_;
+  Learner& learner_;
+  Iteration iteration_ = 0;
+  std::optional<LayerId> in_forward_;  // the layer whose forward pass is in flight
+  Time since_{0};                      // when the span in flight began
+};
+
+}  // namespace sluice

@@ -1,0 +1,187 @@
+#include "drivers/virtual/bound.h"
+
+#include <algorithm>
+#include <functional>
+#include <limits>
+#include <vector>
+
+#include "base/check.h"
+
+namespace sluice {
+namespace {
+
+// Parameters of the first layers, in bytes of floats and without headers.
+struct Prefix {
+  double bytes = 0;
+  std::vector<double> by_server;
+};
+
+// The parts of the bound.
+struct Limits {
+  std::function<Duration(double bytes)> iteration;       // resources busy for all bytes of one
+  std::function<Duration(const Prefix& prefix)> window;  // from gradients to the next forward pass
+};
+
+// What is left of a byte on its way to where gradients are summed, and on the way back.
+struct Packing {
+  double there = 1;
+  double back = 1;
+  double arithmetic = 1;  // 0: not counted
+};
+
+// The number of entries of a sparse chunk is rounded, by a third of what it should be at most.
+double min_ratio(const Strategy& strategy) {
+  switch (strategy.codec) {
+    case Codec::kNone:
+      return 1;
+    case Codec::kTruncate16:
+      return 0.5;
+    case Codec::kQuantise8:
+      return 0.25;
+    case Codec::kDgc:
+      return 2 * (1 - strategy.dgc.sparsity) * 2 / 3;
+  }
+  fail_check("every codec has a ratio");
+}
+
+Packing packing_of(const Strategy& strategy) {
+  const double ratio = min_ratio(strategy);
+  const bool both = strategy.sparse() || strategy.exchange == Exchange::kAllReduce;
+  return {ratio, both ? ratio : 1.0, strategy.coded() ? 0.0 : 1.0};
+}
+
+Duration wire_time(const Cluster& cluster, double bytes) {
+  return from_ns(bytes * 8.0 / cluster.bandwidth_gbps);
+}
+
+// The busiest interface and the arithmetic of a host, by what they have to do for each byte.
+auto resource_limit(const Cluster& cluster, double on_wire, double work_ns) {
+  return [&cluster, on_wire, work_ns](double bytes) {
+    return std::max(wire_time(cluster, on_wire * bytes), from_ns(work_ns * bytes));
+  };
+}
+
+Limits channel_limits(const Cluster& cluster, const Packing& packing) {
+  const AllReduceCost cost = *cluster.allreduce;
+  const auto time = [cost, sync = cluster.sync, packing](double bytes) {
+    return cost.startup + sync + from_ns(packing.there * bytes * cost.ns_per_byte);
+  };
+  return {time, [time](const Prefix& prefix) { return time(prefix.bytes); }};
+}
+
+Limits allreduce_limits(const Cluster& cluster, const Packing& packing) {
+  const Topology& topology = cluster.topology;
+  const auto hosts = static_cast<double>(topology.worker_hosts());
+  const auto workers = static_cast<double>(topology.workers());
+  const double share = (hosts - 1) / hosts * packing.there;
+  const double work =
+      packing.arithmetic * static_cast<double>(topology.workers_per_host()) *
+      ((workers - 1) / workers * cluster.reduce_ns_per_byte + cluster.update_ns_per_byte) /
+      cluster.server_threads;
+  return {resource_limit(cluster, 2 * share, work), [&cluster, share](const Prefix& prefix) {
+            return wire_time(cluster, share * prefix.bytes) + cluster.sync;
+          }};
+}
+
+// Those who push: every worker, or one for all of its host.
+struct Pushers {
+  Pushers(const Topology& topology, const Strategy& strategy)
+      : of_host(strategy.local_aggregation ? 1.0
+                                           : static_cast<double>(topology.workers_per_host())),
+        all(of_host * static_cast<double>(topology.worker_hosts())),
+        elsewhere(all - of_host) {}
+
+  double of_host;
+  double all;
+  double elsewhere;  // than on a given host
+};
+
+double server_work(const Cluster& cluster, const Pushers& pushers, const Packing& packing) {
+  const double all = (pushers.all - 1) * cluster.reduce_ns_per_byte + cluster.update_ns_per_byte;
+  return packing.arithmetic * all /
+         static_cast<double>(cluster.topology.servers() *
+                             static_cast<std::size_t>(cluster.server_threads));
+}
+
+// Servers on hosts of their own.
+Limits apart_limits(const Cluster& cluster, const Pushers& pushers, const Packing& packing) {
+  const double busiest =
+      std::max(pushers.of_host, pushers.all / static_cast<double>(cluster.topology.servers())) *
+      std::max(packing.there, packing.back);
+  return {resource_limit(cluster, busiest, server_work(cluster, pushers, packing)),
+          [&cluster, pushers, packing](const Prefix& prefix) {
+            const double pushed = pushers.of_host * packing.there * prefix.bytes;
+            const double gathered =
+                pushers.all * packing.there * *std::ranges::max_element(prefix.by_server);
+            const double received = packing.back * prefix.bytes;
+            return wire_time(cluster, std::max({pushed, gathered, received})) +
+                   2 * cluster.latency + cluster.sync;
+          }};
+}
+
+// A server on every host. Before a worker can go on, its host has taken in what its server gathers
+// and what the worker needs of the other servers.
+Limits beside_limits(const Cluster& cluster, const Pushers& pushers, const Packing& packing) {
+  const double busiest = pushers.elsewhere / static_cast<double>(cluster.topology.servers()) *
+                         (packing.there + packing.back);
+  return {resource_limit(cluster, busiest, server_work(cluster, pushers, packing)),
+          [&cluster, pushers, packing](const Prefix& prefix) {
+            const double push = pushers.elsewhere * packing.there;
+            double max = 0;
+            double min = std::numeric_limits<double>::infinity();
+            for (const double share : prefix.by_server) {
+              max = std::max(max, push * share);
+              min = std::min(min, push * share + packing.back * (prefix.bytes - share));
+            }
+            return wire_time(cluster, std::max(max, min)) + cluster.sync;
+          }};
+}
+
+Limits limits_of(const Cluster& cluster, const Strategy& strategy) {
+  const Packing packing = packing_of(strategy);
+  if (cluster.allreduce.has_value()) {
+    return channel_limits(cluster, packing);
+  }
+  if (strategy.exchange == Exchange::kAllReduce) {
+    return allreduce_limits(cluster, packing);
+  }
+  const Pushers pushers(cluster.topology, strategy);
+  const bool apart = cluster.topology.hosts() > cluster.topology.servers();
+  return apart ? apart_limits(cluster, pushers, packing) : beside_limits(cluster, pushers, packing);
+}
+
+void add_layer(const Layer& layer, LayerId id, const ChunkMap& chunks, Prefix& prefix) {
+  for (const ChunkId chunk : chunks.chunks_of(id)) {
+    const Range& range = chunks[chunk].range;
+    const auto bytes = static_cast<double>(
+        (std::min(range.end, layer.range.end) - std::max(range.begin, layer.range.begin)) *
+        kFloatBytes);
+    prefix.bytes += bytes;
+    prefix.by_server[chunks[chunk].server] += bytes;
+  }
+}
+
+}  // namespace
+
+Duration lower_bound(const Profile& profile, const Cluster& cluster, const Strategy& strategy,
+                     const ChunkMap& chunks) {
+  const bool steps_together = strategy.algorithm == Algorithm::kBsp;
+  Duration bound = profile.compute();
+  if (!steps_together && strategy.algorithm != Algorithm::kPipe) {
+    return bound;
+  }
+  const Limits limits = limits_of(cluster, strategy);
+  const std::vector<Layer> layers = profile.layout();
+  Duration rest = profile.compute();  // forward and backward of this layer and those behind it
+  Prefix prefix{0, std::vector<double>(cluster.topology.servers())};
+  for (std::size_t l = 0; l < layers.size(); ++l) {
+    add_layer(layers[l], LayerId(l), chunks, prefix);
+    if (prefix.bytes > 0 && steps_together) {
+      bound = std::max(bound, rest + limits.window(prefix));
+    }
+    rest -= profile.layers[l].forward + profile.layers[l].backward;
+  }
+  return prefix.bytes > 0 ? std::max(bound, limits.iteration(prefix.bytes)) : bound;
+}
+
+}  // namespace sluice

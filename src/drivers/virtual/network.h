@@ -1,0 +1,58 @@
+#pragma once
+
+#include <deque>
+#include <vector>
+
+#include "base/id.h"
+#include "formats/cluster.h"
+
+namespace sluice {
+
+// One full-duplex interface a host, as simple as keeps the effects that matter:
+//
+//   sender   |== m1 ==|== m2 ==|            one piece at a time, no preemption
+//   receiver      |== m1 ==|== m2 ==|       cut through after the latency, one at a time,
+//                                           in the order of the first bytes
+//
+// All links have the same latency, so pieces reach a receiver in the order in which they began to
+// leave, and the delivery is known at that moment. What makes a piece is the simulator's.
+class Network {
+ public:
+  struct Flight {
+    Time egress_end;
+    Time ingress_begin;
+    Time ingress_end;
+  };
+
+  explicit Network(const Cluster& cluster) : cluster_(cluster), hosts_(cluster.topology.hosts()) {}
+
+  // Calls must come in the order of time, and not before the sender's last egress_end.
+  Flight begin(HostId from, HostId to, Bytes payload, Time now) {
+    const Duration wire = cluster_.wire_time(payload + cluster_.header_bytes);
+    Host& sender = hosts_[from.index()];
+    Host& receiver = hosts_[to.index()];
+    Flight flight{};
+    flight.egress_end = now + wire;
+    flight.ingress_begin = std::max(now + cluster_.latency, receiver.ingress_free);
+    flight.ingress_end = flight.ingress_begin + wire;
+    receiver.ingress_free = flight.ingress_end;
+    sender.egress_busy += wire;
+    receiver.ingress_busy += wire;
+    return flight;
+  }
+
+  Duration egress_busy(HostId host) const { return hosts_[host.index()].egress_busy; }
+  Duration ingress_busy(HostId host) const { return hosts_[host.index()].ingress_busy; }
+
+ private:
+  struct Host {
+    Time ingress_free{0};
+    Duration egress_busy{0};
+    Duration ingress_busy{0};
+  };
+
+  const Cluster& cluster_;
+  std::vector<Host> hosts_;
+};
+
+}  // namespace sluice

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <optional>
+
+#include "drivers/virtual/simulator.h"
+#include "model/topology.h"
+#include "state/training_state.h"
+
+namespace sluice {
+
+// The numbers of a simulated run, if it has any: without learners every call only counts bytes.
+class Numbers {
+ public:
+  Numbers(const VirtualNumbers* numbers, const Topology& topology);
+
+  // What is in flight must not change when its sender goes on.
+  static Payload snapshot(const Payload& payload);
+
+  Payload view(NodeId node, const BufferRange& what);
+  void land(NodeId node, const BufferRange& where, const Payload& payload);
+  // The output of work without numbers is as long as the work says, or as its range.
+  Payload execute(const Work& work);
+  // Sums the chunk over all workers, in rank order, and gives each of them the sum.
+  void all_reduce(const Message& request);
+  void compute_gradients(NodeId worker, Iteration iteration);
+
+ private:
+  const VirtualNumbers* numbers_;
+  std::optional<TrainingState> state_;  // none without numbers
+};
+
+}  // namespace sluice

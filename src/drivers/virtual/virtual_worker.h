@@ -1,0 +1,45 @@
+#pragma once
+
+#include <vector>
+
+#include "base/id.h"
+#include "formats/profile.h"
+#include "protocol/observer.h"
+
+namespace sluice {
+
+// A worker's training loop in virtual time: forward through the layers as they are released,
+// backward without a pause. It stands still at the start of iteration `iterations`.
+class VirtualWorker {
+ public:
+  struct Step {
+    Pass pass;
+    LayerId layer;
+    Duration length;
+  };
+
+  VirtualWorker(const Profile& profile, Iteration iterations)
+      : profile_(&profile), iterations_(iterations), released_(profile.layers.size(), -1) {}
+
+  Iteration iteration() const { return iteration_; }
+  bool finished() const { return iteration_ == iterations_; }
+
+  void release(LayerId layer, Iteration iteration);
+  // The step that can begin now; none while the next layer is not released.
+  bool can_begin() const;
+  // The layer and pass that comes next.
+  Step next() const;
+  // The step returned by next() is over.
+  void advance();
+  bool at_start_of_iteration() const { return forward_ && position_ == 0; }
+
+ private:
+  const Profile* profile_;
+  Iteration iterations_;
+  std::vector<Iteration> released_;  // by layer
+  Iteration iteration_ = 0;
+  bool forward_ = true;
+  std::size_t position_ = 0;  // index of the layer
+};
+
+}  // namespace sluice

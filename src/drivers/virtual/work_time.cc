@@ -1,0 +1,60 @@
+#include "drivers/virtual/work_time.h"
+
+#include <algorithm>
+
+namespace sluice {
+namespace {
+
+double bytes_of(const std::vector<Payload>& sources) {
+  Bytes bytes = 0;
+  for (const Payload& source : sources) {
+    bytes += source.size();
+  }
+  return static_cast<double>(bytes);
+}
+
+// Sources that are packed are unpacked first; sparse ones are shorter than their range, and nothing
+// but their entries is touched.
+double update_ns(const Work& work, double bytes, const Cluster& cluster) {
+  const auto sources = static_cast<double>(work.sources.size());
+  if (!work.coded) {
+    return bytes * ((sources - 1) * cluster.reduce_ns_per_byte + cluster.update_ns_per_byte);
+  }
+  const double read = bytes_of(work.sources);
+  const double touched = std::min(bytes, read);
+  return sources * touched * cluster.code_ns_per_byte + touched * cluster.update_ns_per_byte;
+}
+
+double nanoseconds(const Work& work, const Cluster& cluster) {
+  const auto bytes = static_cast<double>(work.range.size() * kFloatBytes);
+  switch (work.kind) {
+    case WorkKind::kUpdate:
+      return update_ns(work, bytes, cluster);
+    case WorkKind::kReduce:
+      return bytes * (work.coded ? cluster.code_ns_per_byte : cluster.reduce_ns_per_byte);
+    case WorkKind::kBlend:
+    case WorkKind::kElastic:
+    case WorkKind::kSwap:
+      return bytes * cluster.reduce_ns_per_byte;
+    case WorkKind::kEncode:
+    case WorkKind::kDecode:
+    case WorkKind::kChanges:
+      return bytes * cluster.code_ns_per_byte;
+    case WorkKind::kMerge:
+    case WorkKind::kPatch:
+      return bytes_of(work.sources) * cluster.code_ns_per_byte;
+  }
+  return 0;
+}
+
+}  // namespace
+
+Duration work_time(const Work& work, const Cluster& cluster) {
+  if (cluster.allreduce.has_value()) {
+    return Duration{0};
+  }
+  const Duration sync = work.kind == WorkKind::kUpdate ? cluster.sync : Duration{0};
+  return from_ns(nanoseconds(work, cluster)) + sync;
+}
+
+}  // namespace sluice

@@ -1,0 +1,112 @@
+#include "formats/cluster.h"
+
+#include <fmt/format.h>
+
+#include "base/file.h"
+#include "formats/document.h"
+
+namespace sluice {
+namespace {
+
+// Far above any use, and low enough that node ids and times fit their types.
+constexpr std::int64_t kMostNodes = 1'000'000;
+constexpr std::int64_t kMaxFragmentBytes = 1'000'000'000;
+constexpr double kLongestUs = 3600e6;
+constexpr double kMostNsPerByte = 1e9;
+constexpr double kLeastGbps = 1e-9;
+constexpr double kMostGbps = 1e9;
+
+Topology read_topology(Fields& fields) {
+  const Form count = Form::integer(1, kMostNodes);
+  const auto hosts = fields.get<std::int64_t>("hosts", count);
+  const auto per_host = fields.get<std::int64_t>("workers_per_host", count, 1);
+  const Json* servers = fields.optional("servers", count.or_word({"per-host"}));
+  const bool apart = servers != nullptr && servers->is_number();
+  const auto server_hosts = apart ? servers->get<std::int64_t>() : 0;
+  if (hosts * per_host > kMostNodes) {
+    fields.complain("workers_per_host",
+                    fmt::format("{} hosts come to {} workers, expected at most {}", hosts,
+                                hosts * per_host, kMostNodes));
+  }
+  return Topology(static_cast<std::size_t>(hosts), static_cast<std::size_t>(per_host),
+                  static_cast<std::size_t>(server_hosts));
+}
+
+AllReduceCost read_allreduce(const Json& table, Fields& parent) {
+  Fields fields(table, parent.where() + ": allreduce");
+  AllReduceCost cost;
+  cost.startup = from_us(fields.get<double>("startup_us", Form::number(0, kLongestUs)));
+  cost.ns_per_byte = fields.get<double>("ns_per_byte", Form::number(0, kMostNsPerByte));
+  parent.merge(fields.done());
+  return cost;
+}
+
+}  // namespace
+
+Duration Cluster::wire_time(Bytes bytes) const {
+  return from_ns(static_cast<double>(bytes) * 8 / bandwidth_gbps);
+}
+
+Result<Cluster> parse_cluster(const std::string& text, const std::string& source) {
+  const auto document = parse_toml(text, source);
+  if (!document) {
+    return document.error();
+  }
+  const Form rate = Form::number(kLeastGbps, kMostGbps);
+  const Form time = Form::number(0, kLongestUs);
+  const Form cost = Form::number(0, kMostNsPerByte);
+  Fields fields(*document, source);
+  Cluster cluster;
+  cluster.topology = read_topology(fields);
+  if (const Json* table = fields.optional("allreduce", Form::table())) {
+    cluster.allreduce = read_allreduce(*table, fields);
+    cluster.bandwidth_gbps = fields.get<double>("bandwidth_gbps", rate, 0);
+  } else {
+    cluster.bandwidth_gbps = fields.get<double>("bandwidth_gbps", rate);
+  }
+  cluster.latency = from_us(fields.get<double>("latency_us", time, to_us(cluster.latency)));
+  cluster.reduce_ns_per_byte = fields.get("reduce_ns_per_byte", cost, cluster.reduce_ns_per_byte);
+  cluster.update_ns_per_byte = fields.get("update_ns_per_byte", cost, cluster.update_ns_per_byte);
+  cluster.code_ns_per_byte = fields.get("code_ns_per_byte", cost, cluster.code_ns_per_byte);
+  cluster.server_threads =
+      fields.get("server_threads", Form::integer(1, kMostNodes), cluster.server_threads);
+  cluster.header_bytes =
+      fields.get("header_bytes", Form::integer(0, kMaxFragmentBytes), cluster.header_bytes);
+  cluster.fragment_bytes =
+      fields.get("fragment_bytes", Form::integer(0, kMaxFragmentBytes), cluster.fragment_bytes);
+  cluster.sync = from_us(fields.get<double>("sync_us", time, to_us(cluster.sync)));
+  if (const auto done = fields.done(); !done) {
+    return done.error();
+  }
+  return cluster;
+}
+
+Result<Cluster> read_cluster(const std::string& path) {
+  const auto text = read_file(path);
+  return text ? parse_cluster(*text, path) : text.error();
+}
+
+std::string to_toml(const AllReduceCost& cost) {
+  return fmt::format("[allreduce]\nstartup_us = {}\nns_per_byte = {}\n", to_us(cost.startup),
+                     cost.ns_per_byte);
+}
+
+std::string to_toml(const Cluster& cluster) {
+  const Topology& topology = cluster.topology;
+  const bool apart = topology.hosts() > topology.worker_hosts();
+  std::string toml = fmt::format("hosts = {}\nworkers_per_host = {}\nservers = {}\n",
+                                 topology.worker_hosts(), topology.workers_per_host(),
+                                 apart ? fmt::format("{}", topology.servers()) : "\"per-host\"");
+  if (cluster.bandwidth_gbps > 0) {
+    toml += fmt::format("bandwidth_gbps = {}\n", cluster.bandwidth_gbps);
+  }
+  toml += fmt::format(
+      "latency_us = {}\nreduce_ns_per_byte = {}\nupdate_ns_per_byte = {}\ncode_ns_per_byte = {}\n"
+      "server_threads = {}\nheader_bytes = {}\npiece_bytes = {}\nsync_us = {}\n",
+      to_us(cluster.latency), cluster.reduce_ns_per_byte, cluster.update_ns_per_byte,
+      cluster.code_ns_per_byte, cluster.server_threads, cluster.header_bytes,
+      cluster.fragment_bytes, to_us(cluster.sync));
+  return toml + (cluster.allreduce ? to_toml(*cluster.allreduce) : "");
+}
+
+}  // namespace sluice

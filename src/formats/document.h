@@ -1,0 +1,91 @@
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+
+namespace sluice {
+
+// The values of a JSON or TOML file; TOML's dates come as text.
+using Json = nlohmann::json;
+
+// Errors name the source and the place in it.
+Result<Json> parse_json(const std::string& text, const std::string& source);
+Result<Json> parse_toml(const std::string& text, const std::string& source);
+
+// What a value must be to be accepted. The same forms serve files and flags.
+class Form {
+ public:
+  enum class Kind { kText, kSwitch, kInteger, kNumber, kWord, kTable, kList };
+
+  static Form text() { return Form(Kind::kText); }
+  static Form on_or_off() { return Form(Kind::kSwitch); }
+  static Form integer(std::int64_t min, std::int64_t max);
+  // Finite, and from least to most.
+  static Form number(double min, double max);
+  static Form word(std::vector<std::string> words);
+  static Form table() { return Form(Kind::kTable); }
+  // With at least one element.
+  static Form list() { return Form(Kind::kList); }
+  // The same form, or one of these words instead.
+  Form or_word(std::vector<std::string> words) const;
+
+  Kind kind() const { return kind_; }
+  const std::vector<std::string>& words() const { return words_; }
+  // "an integer from 1 to 8", "one of fifo, priority".
+  std::string expected() const;
+  // "is -3, expected an integer from 1 to 8".
+  Result<void> check(const Json& value) const;
+
+ private:
+  explicit Form(Kind kind) : kind_(kind) {}
+  bool accepts(const Json& value) const;
+
+  Kind kind_;
+  Json min_;
+  Json max_;
+  std::vector<std::string> words_;
+};
+
+// Reads the keys of one table. The first complaint stands until done() hands it out; until then
+// every read gives a value, so that a format reads as a plain list of its keys.
+class Fields {
+ public:
+  // `where` names the file, and the place in it if the table is not the whole file. The table must
+  // outlive the fields.
+  Fields(const Json& table, std::string where);
+
+  // Null after a complaint, which an absent key is for required() only.
+  const Json* required(const std::string& key, const Form& form);
+  const Json* optional(const std::string& key, const Form& form);
+
+  template <class T>
+  T get(const std::string& key, const Form& form) {
+    const Json* value = required(key, form);
+    return value == nullptr ? T{} : value->get<T>();
+  }
+  template <class T>
+  T get(const std::string& key, const Form& form, T fallback) {
+    const Json* value = optional(key, form);
+    return value == nullptr ? fallback : value->get<T>();
+  }
+
+  const std::string& where() const { return where_; }
+  void complain(const std::string& key, const std::string& what);
+  // Takes over the complaint of a part of this table, if there is one.
+  void merge(const Result<void>& part);
+  // A key that nobody has read is a complaint too, and goes first: it may explain a missing one.
+  Result<void> done() const;
+
+ private:
+  const Json& table_;
+  std::string where_;
+  std::vector<std::string> known_;
+  std::optional<Error> first_;
+};
+
+}  // namespace sluice

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "base/units.h"
+#include "model/layer.h"
+
+namespace sluice {
+
+struct LayerProfile {
+  std::string name;
+  std::int64_t params = 0;
+  Duration forward{0};
+  Duration backward{0};
+  // How far the middle half of the measured times lie apart; 0 if nothing was measured.
+  Duration forward_iqr{0};
+  Duration backward_iqr{0};
+
+  bool operator==(const LayerProfile&) const = default;
+};
+
+// What one worker computes in one iteration: layers in forward order, with their times.
+struct Profile {
+  std::string name;
+  std::int64_t batch = 1;
+  std::string device;      // that takes these times; empty if the file does not say
+  bool estimated = false;  // the times were computed, not measured
+  std::string source;      // where they come from; may be empty
+  std::vector<LayerProfile> layers;
+
+  Duration forward() const;
+  Duration backward() const;
+  Duration compute() const { return forward() + backward(); }
+  std::vector<Layer> layout() const;
+};
+
+// The same net with every layer's time and number of parameters multiplied. A layer that has
+// parameters keeps at least one.
+Profile scaled(Profile profile, double time_scale, double param_scale);
+
+// Reads the JSON profile format; errors name the file and the key.
+Result<Profile> read_profile(const std::string& path);
+Result<Profile> parse_profile(const std::string& text, const std::string& source);
+// Writes the same format: what is read again is equal.
+Result<void> write_profile(const std::string& path, const Profile& profile);
+
+}  // namespace sluice

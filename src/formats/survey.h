@@ -1,0 +1,62 @@
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "formats/document.h"
+#include "model/timing.h"
+
+namespace sluice {
+
+// What the ranks of a job find out about the network between them.
+
+// An IPv4 address of a machine, loopback not counted.
+struct Interface {
+  std::string name;
+  std::string address;         // 10.77.0.1
+  int prefix = 32;             // length of the network's part of it
+  std::optional<double> gbps;  // of hardware that tells its rate
+
+  // 10.77.0.0/24
+  std::string network() const;
+
+  bool operator==(const Interface&) const = default;
+};
+
+struct Member {
+  std::string host;
+  std::vector<Interface> interfaces;
+
+  bool operator==(const Member&) const = default;
+};
+
+Json to_json(const Member& member);
+// The inverse.
+Member member_of(const Json& json);
+
+// Messages of several sizes from one rank to another, each with the empty answer that it got. The
+// smallest is empty too, so that its time is a round trip.
+struct LinkTimings {
+  std::size_t from = 0;
+  std::size_t to = 0;
+  std::vector<Timing> timings;  // by rising size
+};
+
+using RankPair = std::pair<std::size_t, std::size_t>;  // the lower rank first
+
+struct Survey {
+  // By rank; none: rank 0 and it do not hear each other.
+  std::vector<std::optional<Member>> members;
+  std::vector<RankPair> silent;    // pairs between which no answer came in time
+  std::vector<LinkTimings> links;  // of the others that rank 0 could order to measure
+
+  // "rank 2 on h2", or "rank 2" if its host is not known.
+  std::string name(std::size_t rank) const;
+  // A rank whose host is not known is taken to be on a machine of its own.
+  bool same_machine(std::size_t a, std::size_t b) const;
+};
+
+}  // namespace sluice

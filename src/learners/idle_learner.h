@@ -1,0 +1,40 @@
+#pragma once
+
+#include <utility>
+#include <vector>
+
+#include "learners/learner.h"
+
+namespace sluice {
+
+// Computes nothing: an iteration is as long as its synchronisation. Gradients stay zero.
+class IdleLearner final : public Learner {
+ public:
+  explicit IdleLearner(std::vector<Layer> layers)
+      : layers_(std::move(layers)),
+        parameters_(static_cast<std::size_t>(total_params(layers_))),
+        gradients_(parameters_.size()) {}
+
+  const std::vector<Layer>& layers() const override { return layers_; }
+  std::span<float> parameters() override { return parameters_; }
+  std::span<float> gradients() override { return gradients_; }
+  void gradients_into(std::span<float> /*buffer*/) override {}
+  double step(Iteration /*iteration*/, StepHooks& hooks) override {
+    for (std::size_t l = 0; l < layers_.size(); ++l) {
+      hooks.before_layer(LayerId(l));
+    }
+    hooks.forward_done();
+    for (std::size_t l = layers_.size(); l-- > 0;) {
+      hooks.gradient_ready(LayerId(l));
+    }
+    return 0;
+  }
+  std::optional<Evaluation> evaluate() override { return {}; }
+
+ private:
+  std::vector<Layer> layers_;
+  std::vector<float> parameters_;
+  std::vector<float> gradients_;
+};
+
+}  // namespace sluice

@@ -1,0 +1,88 @@
+#include "learners/replay_learner.h"
+
+#include <limits>
+#include <utility>
+
+#include "base/zeroed_buffer.h"
+
+namespace sluice {
+namespace {
+
+// Never zero, so that no sum of several equals one of them.
+float content(std::int64_t index) { return 1e-4F * static_cast<float>(1 + index % 251); }
+
+class ReplayLearner final : public Learner {
+ public:
+  ReplayLearner(Profile profile, std::shared_ptr<const Sleeper> sleeper)
+      : profile_(std::move(profile)),
+        sleeper_(std::move(sleeper)),
+        layers_(profile_.layout()),
+        parameters_(static_cast<std::size_t>(total_params(layers_))),
+        gradients_(static_cast<std::size_t>(total_params(layers_))),
+        target_(gradients_.values()) {
+    for (const Layer& layer : layers_) {
+      fill(parameters_.values(), layer.range);
+    }
+  }
+
+  const std::vector<Layer>& layers() const override { return layers_; }
+  std::span<float> parameters() override { return parameters_.values(); }
+  std::span<float> gradients() override { return gradients_.values(); }
+  void gradients_into(std::span<float> buffer) override { target_ = buffer; }
+
+  double step(Iteration /*iteration*/, StepHooks& hooks) override {
+    for (std::size_t l = 0; l < layers_.size(); ++l) {
+      if (!hooks.before_layer(LayerId(l)) || !busy_until_.has_value()) {
+        busy_until_ = sleeper_->now();
+      }
+      compute(profile_.layers[l].forward);
+    }
+    hooks.forward_done();
+    for (std::size_t l = layers_.size(); l-- > 0;) {
+      write_gradient(layers_[l].range);
+      compute(profile_.layers[l].backward);
+      hooks.gradient_ready(LayerId(l));
+    }
+    return std::numeric_limits<double>::quiet_NaN();
+  }
+
+  std::optional<Evaluation> evaluate() override { return std::nullopt; }
+
+ private:
+  static void fill(std::span<float> values, Range range) {
+    for (std::int64_t i = range.begin; i < range.end; ++i) {
+      values[static_cast<std::size_t>(i)] = content(i);
+    }
+  }
+
+  // Once is enough, unless the gradient was summed with others in place.
+  void write_gradient(Range range) {
+    if (!range.empty() && target_[static_cast<std::size_t>(range.begin)] != content(range.begin)) {
+      fill(target_, range);
+    }
+  }
+
+  void compute(Duration time) {
+    *busy_until_ += time;
+    sleeper_->rest_until(*busy_until_);
+  }
+
+  Profile profile_;
+  std::shared_ptr<const Sleeper> sleeper_;
+  std::vector<Layer> layers_;
+  ZeroedBuffer parameters_;
+  ZeroedBuffer gradients_;
+  std::span<float> target_;         // where gradients go
+  std::optional<Time> busy_until_;  // nothing before the first step
+};
+
+}  // namespace
+
+LearnerFactory make_replay_learners(const Profile& profile,
+                                    const std::shared_ptr<const Sleeper>& sleeper) {
+  return [profile, sleeper](std::size_t /*rank*/) {
+    return std::make_unique<ReplayLearner>(profile, sleeper);
+  };
+}
+
+}  // namespace sluice

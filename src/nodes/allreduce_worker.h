@@ -1,0 +1,48 @@
+#pragma once
+
+#include <vector>
+
+#include "collectives/runner.h"
+#include "nodes/worker.h"
+
+namespace sluice {
+
+// How a chunk of so many parameters is reduced: as the strategy says, or as is cheapest on the
+// job's links.
+Collective collective_for(const Job& job, std::int64_t params);
+// The same for each chunk.
+std::vector<Collective> collectives_for(const Job& job, const ChunkMap& chunks);
+
+// Training without servers: the workers sum each chunk among themselves, and every one applies the
+// same update to its own replica. With a pipeline of depth K (Pipe-SGD) the parameters of iteration
+// t contain the gradients up to t-K, so that K-1 sums may be in flight while the worker computes;
+// K = 1 is plain synchronous training. An update is made only between two uses of the chunk.
+class AllReduceWorker final : public Worker {
+ public:
+  AllReduceWorker(const Job& job, std::shared_ptr<const ChunkMap> chunks, NodeId self);
+
+  BufferRange landing(const Message& message) const override;
+
+ private:
+  struct State {
+    Iteration next = 0;     // the iteration that waits for this chunk; 0 if none does
+    Iteration applied = 0;  // gradients in the parameters
+    Iteration summed = 0;   // gradients whose sums are there, from the first on without a gap
+    std::vector<Iteration> summed_early = {};
+    bool updating = false;
+  };
+
+  void exchange(ChunkId chunk, Iteration iteration, Effects& effects) override;
+  void on_network(const Event& event, Effects& effects) override;
+  void on_summed(ChunkId chunk, Iteration iteration);
+  void on_done(const CollectiveRunner::Done& done);
+  Payload& sum_of(ChunkId chunk, Iteration iteration);
+  void go_on_if_ready(ChunkId chunk, Effects& effects);
+  Iteration depth_at(Iteration iteration) const;
+
+  CollectiveRunner runner_;
+  std::vector<State> states_;  // by chunk
+  std::vector<Payload> sums_;  // that are sparse, by chunk and slot
+};
+
+}  // namespace sluice

@@ -1,0 +1,18 @@
+#pragma once
+
+#include "nodes/worker.h"
+
+namespace sluice {
+
+// EASGD: local steps; every `period` iterations the worker sends its parameters to the centre,
+// which pulls both towards each other and answers with the worker's new copy.
+class ElasticWorker final : public Worker {
+ public:
+  using Worker::Worker;
+
+ private:
+  void exchange(ChunkId chunk, Iteration iteration, Effects& effects) override;
+  void on_network(const Event& event, Effects& effects) override;
+};
+
+}  // namespace sluice

@@ -1,0 +1,20 @@
+#pragma once
+
+#include "nodes/worker.h"
+
+namespace sluice {
+
+// A worker for whom another one on its machine speaks: it lends that one its gradients and gets the
+// parameters from it, whatever the algorithm.
+class Follower final : public Worker {
+ public:
+  using Worker::Worker;
+
+  BufferRange landing(const Message& message) const override;
+
+ private:
+  void exchange(ChunkId chunk, Iteration iteration, Effects& effects) override;
+  void on_network(const Event& event, Effects& effects) override;
+};
+
+}  // namespace sluice

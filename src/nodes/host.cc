@@ -1,0 +1,154 @@
+#include "nodes/host.h"
+
+#include "base/check.h"
+#include "nodes/allreduce_worker.h"
+#include "nodes/elastic_server.h"
+#include "nodes/elastic_worker.h"
+#include "nodes/follower.h"
+#include "nodes/gossip_worker.h"
+#include "nodes/server_worker.h"
+#include "nodes/shard.h"
+#include "nodes/stale_worker.h"
+
+namespace sluice {
+namespace {
+
+std::unique_ptr<Protocol> make_worker(const Job& job, std::shared_ptr<const ChunkMap> chunks,
+                                      NodeId self) {
+  if (AggregationGroups(job).leader_of(self) != self) {
+    return std::make_unique<Follower>(job, std::move(chunks), self);
+  }
+  switch (job.strategy.algorithm) {
+    case Algorithm::kSsp:
+      return std::make_unique<StaleWorker>(job, std::move(chunks), self);
+    case Algorithm::kEasgd:
+      return std::make_unique<ElasticWorker>(job, std::move(chunks), self);
+    case Algorithm::kGossip:
+      return std::make_unique<GoSgdWorker>(job, std::move(chunks), self);
+    case Algorithm::kAdPsgd:
+      return std::make_unique<AdPsgdWorker>(job, std::move(chunks), self);
+    default:
+      break;
+  }
+  if (job.strategy.uses_servers()) {
+    return std::make_unique<ServerWorker>(job, std::move(chunks), self);
+  }
+  return std::make_unique<AllReduceWorker>(job, std::move(chunks), self);
+}
+
+std::unique_ptr<Protocol> make_server(const Job& job, std::shared_ptr<const ChunkMap> chunks,
+                                      NodeId self) {
+  if (job.strategy.algorithm == Algorithm::kEasgd) {
+    return std::make_unique<ElasticServer>(job, std::move(chunks), self);
+  }
+  return std::make_unique<Shard>(job, std::move(chunks), self);
+}
+
+NodeId node_of(const Event& event) {
+  struct Visitor {
+    NodeId operator()(const Started& e) const { return e.node; }
+    NodeId operator()(const GradientReady& e) const { return e.worker; }
+    NodeId operator()(const BackwardDone& e) const { return e.worker; }
+    NodeId operator()(const Received& e) const { return e.message.to; }
+    NodeId operator()(const Sent& e) const { return e.message.from; }
+    NodeId operator()(const Returned& e) const { return e.message.from; }
+    NodeId operator()(const Finished& e) const { return e.work.node; }
+  };
+  return std::visit(Visitor{}, event);
+}
+
+}  // namespace
+
+// The world as the nodes see it: messages go through the egress queue, arithmetic through the
+// workbench. What stays on the host, and what the driver reduces as a whole, does not queue.
+class Host::Scheduled final : public Effects {
+ public:
+  Scheduled(Host& host, Effects& driver) : host_(host), driver_(driver) {}
+
+  void send(const Message& message, Payload payload) override {
+    const bool summed = message.kind == MessageKind::kAllReduce;
+    if (host_.bypasses_egress(message) && !summed) {
+      ++host_.counters_.local_messages;
+      return driver_.send(message, std::move(payload));
+    }
+    ++host_.counters_.messages;
+    host_.counters_.payload_bytes += message.payload_bytes;
+    host_.counters_.chunks += message.payload_bytes > 0 ? 1 : 0;
+    if (summed) {
+      return driver_.send(message, std::move(payload));
+    }
+    host_.egress_.send(message, std::move(payload), driver_);
+  }
+  void start(Work work) override {
+    host_.counters_.updates += work.kind == WorkKind::kUpdate ? 1 : 0;
+    const bool lent = work.kind == WorkKind::kReduce && work.origin != work.node;
+    host_.counters_.local_sums += lent ? 1 : 0;
+    host_.workbench_.start(std::move(work), driver_);
+  }
+  void release(NodeId worker, LayerId layer, Iteration iteration) override {
+    ++host_.counters_.releases;
+    driver_.release(worker, layer, iteration);
+  }
+  Payload borrow(NodeId node, const BufferRange& what) override {
+    return driver_.borrow(node, what);
+  }
+  Payload copy(NodeId node, const BufferRange& what) override { return driver_.copy(node, what); }
+
+ private:
+  Host& host_;
+  Effects& driver_;
+};
+
+Host::Host(const Job& job, std::shared_ptr<const ChunkMap> chunks, HostId self)
+    : topology_(job.topology),
+      self_(self),
+      nodes_(job.topology.nodes()),
+      egress_(job.strategy, job.topology),
+      workbench_(job.strategy.order, job.server_threads) {
+  for (const NodeId id : topology_.nodes_on(self)) {
+    if (topology_.is_worker(id)) {
+      nodes_[id.index()] = make_worker(job, chunks, id);
+    } else if (job.strategy.uses_servers()) {
+      nodes_[id.index()] = make_server(job, chunks, id);
+    }
+  }
+}
+
+void Host::handle(const Event& event, Effects& effects) {
+  if (const auto* sent = std::get_if<Sent>(&event)) {
+    if (!bypasses_egress(sent->message)) {
+      egress_.on_sent(sent->message, effects);
+    }
+  } else if (const auto* finished = std::get_if<Finished>(&event)) {
+    if (finished->work.kind == WorkKind::kEncode) {
+      counters_.before_packing += finished->work.range.size() * kFloatBytes;
+      counters_.after_packing += finished->output.size();
+    }
+    workbench_.on_finished(effects);
+  }
+  Scheduled scheduled(*this, effects);
+  node(node_of(event)).handle(event, scheduled);
+}
+
+BufferRange Host::landing(const Message& message) const {
+  return node(message.to).landing(message);
+}
+
+bool Host::bypasses_egress(const Message& message) const {
+  return topology_.host_of(message.to) == self_;
+}
+
+Counters Host::counters() const {
+  Counters counters = counters_;
+  counters.egress_overtakings = egress_.overtakings();
+  counters.inbox_overtakings = workbench_.overtakings();
+  return counters;
+}
+
+Protocol& Host::node(NodeId id) const {
+  check(id.index() < nodes_.size() && nodes_[id.index()] != nullptr,
+        "an event goes to the host of its node");
+  return *nodes_[id.index()];
+}
+
+}  // namespace sluice

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "model/job.h"
+#include "partition/chunk_map.h"
+#include "protocol/counters.h"
+#include "protocol/protocol.h"
+#include "scheduling/egress.h"
+#include "scheduling/workbench.h"
+
+namespace sluice {
+
+// The nodes of one machine behind its one egress queue and its one workbench. This is what a
+// driver runs; it knows nothing of the algorithm inside.
+class Host final : public Protocol {
+ public:
+  Host(const Job& job, std::shared_ptr<const ChunkMap> chunks, HostId self);
+
+  void handle(const Event& event, Effects& effects) override;
+  BufferRange landing(const Message& message) const override;
+
+  Counters counters() const;
+  const Egress& egress() const { return egress_; }
+
+ private:
+  class Scheduled;
+
+  Protocol& node(NodeId id) const;
+  bool bypasses_egress(const Message& message) const;
+
+  Topology topology_;
+  HostId self_;
+  std::vector<std::unique_ptr<Protocol>> nodes_;  // by node id; null for nodes of other hosts
+  Egress egress_;
+  Workbench workbench_;
+  Counters counters_;
+};
+
+}  // namespace sluice

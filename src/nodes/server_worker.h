@@ -1,0 +1,27 @@
+#pragma once
+
+#include "nodes/worker.h"
+
+namespace sluice {
+
+// A worker that computes only with what its servers send: push the gradient, get the parameters
+// back, unasked (broadcast), by a pull after the server's notice, or by a pull when the next
+// iteration begins. Whether the server waits for the other workers is the server's affair: this is
+// the worker of BSP and of ASP.
+class ServerWorker final : public Worker {
+ public:
+  ServerWorker(const Job& job, std::shared_ptr<const ChunkMap> chunks, NodeId self);
+
+ private:
+  void exchange(ChunkId chunk, Iteration iteration, Effects& effects) override;
+  void on_network(const Event& event, Effects& effects) override;
+  void on_next_iteration(Iteration iteration, Effects& effects) override;
+  void push(ChunkId chunk, Iteration iteration, Payload gradient, Effects& effects) const;
+  void on_received(const Received& event, Effects& effects);
+  void on_notice(const Message& notice, Effects& effects);
+  void pull(ChunkId chunk, Iteration iteration, Effects& effects) const;
+
+  Countdown notices_missing_;  // by layer
+};
+
+}  // namespace sluice

@@ -1,0 +1,68 @@
+#include "nodes/stale_worker.h"
+
+namespace sluice {
+
+StaleWorker::StaleWorker(const Job& job, std::shared_ptr<const ChunkMap> chunk_map, NodeId self)
+    : Worker(job, std::move(chunk_map), self), states_(chunks().size()) {}
+
+void StaleWorker::exchange(ChunkId chunk, Iteration iteration, Effects& effects) {
+  State& state = states_[chunk.index()];
+  state.next = iteration;
+  state.updated = false;
+  if (strategy().coded()) {
+    return pack(chunk, iteration, effects);
+  }
+  push(chunk, iteration, effects.borrow(self(), gradient_of(chunk, iteration)), effects);
+}
+
+// A packed gradient is a copy, and the copy is what the worker applies too: no more and no less
+// than what the server gets.
+void StaleWorker::push(ChunkId chunk, Iteration iteration, Payload gradient, Effects& effects) {
+  State& state = states_[chunk.index()];
+  const bool packed = strategy().coded();
+  Message message = about(chunk, MessageKind::kPush, server_of(chunk), iteration);
+  message.wants_return = !packed;
+  state.in_use += packed ? 0 : 1;
+  send(message, gradient, effects);
+  if (iteration - state.slowest > strategy().staleness) {
+    send(about(chunk, MessageKind::kPull, server_of(chunk), iteration), {}, effects);
+  } else if (packed) {
+    update_coded(chunk, iteration, topology().workers(), std::move(gradient), effects);
+  } else {
+    update(chunk, iteration, topology().workers(), effects);
+  }
+}
+
+void StaleWorker::on_network(const Event& event, Effects& effects) {
+  if (const auto* received = std::get_if<Received>(&event)) {
+    State& state = states_[received->message.chunk.index()];
+    state.slowest = received->message.slowest;
+    if (strategy().sparse()) {
+      return patch(*received, effects);
+    }
+    state.updated = true;
+    go_on_if_ready(received->message.chunk, effects);
+  } else if (const auto* finished = std::get_if<Finished>(&event)) {
+    const Work& work = finished->work;
+    if (work.kind == WorkKind::kEncode) {
+      return push(work.chunk, work.iteration, finished->output, effects);
+    }
+    states_[work.chunk.index()].updated = true;
+    go_on_if_ready(work.chunk, effects);
+  } else if (const auto* returned = std::get_if<Returned>(&event)) {
+    --states_[returned->message.chunk.index()].in_use;
+    go_on_if_ready(returned->message.chunk, effects);
+  }
+}
+
+// The next backward pass overwrites the older of the gradients, so at most the latest may still be
+// on its way.
+void StaleWorker::go_on_if_ready(ChunkId chunk, Effects& effects) {
+  State& state = states_[chunk.index()];
+  if (state.updated && state.in_use < strategy().gradient_slots()) {
+    state.updated = false;
+    complete(chunk, state.next, effects);
+  }
+}
+
+}  // namespace sluice

@@ -1,0 +1,66 @@
+#include "optimizers/update_rule.h"
+
+#include <algorithm>
+#include <array>
+
+#include "base/check.h"
+
+namespace sluice {
+namespace {
+
+// Long enough to amortise the outer loop, short enough for the sum to stay in the first cache.
+constexpr std::size_t kBlock = 1024;
+
+}  // namespace
+
+float RateSchedule::at(Iteration iteration) const {
+  float rate = base;
+  if (iteration < warmup) {
+    rate *= static_cast<float>(iteration) / static_cast<float>(warmup);
+  }
+  for (const Iteration drop : drops) {
+    rate *= iteration > drop ? 0.1F : 1.0F;
+  }
+  return rate;
+}
+
+void UpdateRule::apply(std::span<float> parameters, std::span<float> velocity,
+                       std::span<const std::span<const float>> sources, float contributors,
+                       Iteration iteration) const {
+  check(!sources.empty(), "an update has a gradient");
+  const float step = rate.at(iteration);
+  const float scale = 1.0F / contributors;
+  std::array<float, kBlock> sum;
+  for (std::size_t begin = 0; begin < parameters.size(); begin += kBlock) {
+    const std::size_t count = std::min(kBlock, parameters.size() - begin);
+    std::copy_n(sources[0].data() + begin, count, sum.data());
+    for (const auto& source : sources.subspan(1)) {
+      const float* values = source.data() + begin;
+      for (std::size_t i = 0; i < count; ++i) {
+        sum[i] += values[i];
+      }
+    }
+    float* w = parameters.data() + begin;
+    float* v = velocity.data() + begin;
+    for (std::size_t i = 0; i < count; ++i) {
+      const float g = sum[i] * scale + weight_decay * w[i];
+      v[i] = momentum * v[i] + g;
+      w[i] -= step * v[i];
+    }
+  }
+}
+
+void UpdateRule::apply_sparse(std::span<float> parameters, std::span<float> velocity,
+                              const SparseView& sum, float contributors,
+                              Iteration iteration) const {
+  const float step = rate.at(iteration);
+  const float scale = 1.0F / contributors;
+  for (std::size_t e = 0; e < sum.entries(); ++e) {
+    const std::uint32_t i = sum.position(e);
+    const float g = sum.value(e) * scale + weight_decay * parameters[i];
+    velocity[i] = momentum * velocity[i] + g;
+    parameters[i] -= step * velocity[i];
+  }
+}
+
+}  // namespace sluice

@@ -1,0 +1,77 @@
+#include "planner/tuning.h"
+
+#include <algorithm>
+#include <string>
+
+namespace sluice {
+namespace {
+
+template <class T>
+void tune(T& size, bool chosen, T tuned) {
+  size = chosen ? size : tuned;
+}
+
+}  // namespace
+
+void tune_for_link(Job& job, const ChosenSizes& chosen) {
+  Strategy& strategy = job.strategy;
+  if (job.topology.on_one_machine()) {
+    // Memory has no queue that short hops and a small credit would keep short; fewer messages cost
+    // less.
+    tune(strategy.segment_params, chosen.segment, std::int64_t{262'144});
+    tune(strategy.peer_credit, chosen.peer_credit, Bytes{8'000'000});
+  } else if (job.link.gbps() < kSlowGbps) {
+    tune(strategy.slice_params, chosen.slice, kEagerParams);
+    if (strategy.order == Order::kPriority) {
+      // What is urgent waits for half a millisecond of what is on its way to the peer, which is a
+      // slice at 1 Gb/s.
+      const auto half_ms = static_cast<Bytes>(64'000 * job.link.gbps());
+      tune(strategy.peer_credit, chosen.peer_credit,
+           std::clamp(half_ms, Bytes{60'000}, Strategy().peer_credit));
+    }
+  } else if (job.link.gbps() > kFastGbps) {
+    tune(strategy.slice_params, chosen.slice, std::int64_t{200'000});
+    tune(strategy.peer_credit, chosen.peer_credit, Bytes{800'000});
+    tune(strategy.credit, chosen.credit, Bytes{2'400'000});
+  }
+}
+
+Result<void> check_driver_sums(const Strategy& strategy, const Topology& topology) {
+  if (!strategy.driver_sums()) {
+    return {};
+  }
+  if (strategy.exchange != Exchange::kAllReduce) {
+    return Error("exchange " + std::string(name_of(kExchangeNames, strategy.exchange)) +
+                 " makes no sums between workers; take exchange allreduce");
+  }
+  if (strategy.coded()) {
+    return Error("it knows no codec; take codec none");
+  }
+  if (strategy.order == Order::kPriority) {
+    return Error(
+        "all processes ask for sums in one order, so that no gradient can overtake another; take "
+        "order fifo or after-backward");
+  }
+  if (strategy.local_aggregation) {
+    return Error("it sums over all processes; leave --local-aggregation off");
+  }
+  if (topology.workers_per_host() != 1) {
+    return Error(
+        "it sums over processes and not over the workers of one; leave --workers-per-host out");
+  }
+  if (strategy.collective == Collective::kSharedMemory && !topology.on_one_machine()) {
+    return Error("the processes are on several machines");
+  }
+  return {};
+}
+
+void tune_sums_for_machine(Job& job) {
+  Strategy in_memory = job.strategy;
+  in_memory.collective = Collective::kSharedMemory;
+  if (!job.strategy.collective && job.topology.hosts() > 1 &&
+      check_driver_sums(in_memory, job.topology)) {
+    job.strategy = in_memory;
+  }
+}
+
+}  // namespace sluice

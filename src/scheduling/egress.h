@@ -1,0 +1,56 @@
+#pragma once
+
+#include <utility>
+
+#include "model/strategy.h"
+#include "model/topology.h"
+#include "protocol/effects.h"
+#include "scheduling/admission_queue.h"
+
+namespace sluice {
+
+// All that leaves a host: ordered by the strategy, bounded by credit. The credit counts payload
+// bytes handed to the network and not yet confirmed, so that an urgent message waits for at most
+// that much; where nothing is urgent it does not count. Each peer has a credit too: one that is
+// slow to take what it gets does not hold up the others, and few senders press on a receiver at a
+// time.
+class Egress {
+ public:
+  Egress(const Strategy& strategy, const Topology& topology)
+      : topology_(topology),
+        queue_(strategy.order, strategy.order == Order::kPriority ? strategy.credit : kUnbounded,
+               topology.hosts(), strategy.peer_credit) {}
+
+  void send(const Message& message, Payload payload, Effects& network) {
+    queue_.push(urgency(message.iteration, message.priority), message.payload_bytes,
+                {message, std::move(payload)}, lane_of(message));
+    pump(network);
+  }
+
+  void on_sent(const Message& message, Effects& network) {
+    queue_.give_back(message.payload_bytes, lane_of(message));
+    pump(network);
+  }
+
+  Bytes in_flight() const { return queue_.spent(); }
+  std::size_t waiting() const { return queue_.waiting(); }
+  std::int64_t overtakings() const { return queue_.overtakings(); }
+
+ private:
+  static constexpr Bytes kUnbounded = AdmissionQueue<Message>::kUnbounded;
+
+  std::size_t lane_of(const Message& message) const {
+    return topology_.host_of(message.to).index();
+  }
+
+  void pump(Effects& network) {
+    while (auto next = queue_.take()) {
+      network.send(next->first, std::move(next->second));
+    }
+  }
+
+  Topology topology_;
+  AdmissionQueue<std::pair<Message, Payload>> queue_;
+};
+
+}  // namespace sluice

@@ -1,0 +1,36 @@
+#include "state/training_state.h"
+
+#include "base/check.h"
+#include "state/server_state.h"
+
+namespace sluice {
+
+TrainingState::TrainingState(const Topology& topology,
+                             std::span<const std::unique_ptr<Learner>> learners,
+                             const ChunkMap& chunks, const Strategy& strategy,
+                             const UpdateRule& rule, std::optional<HostId> host) {
+  const auto add = [&](NodeId node, std::span<float> parameters,
+                       std::vector<std::span<float>> gradients) {
+    workspaces_.try_emplace(node, parameters, std::move(gradients), rule, strategy,
+                            topology.workers());
+  };
+  for (std::size_t n = 0; n < topology.nodes(); ++n) {
+    const NodeId node(n);
+    if (host && topology.host_of(node) != *host) {
+      continue;
+    }
+    if (topology.is_worker(node)) {
+      check(workers_.size() < learners.size(), "every worker has its learner");
+      Learner& learner = *learners[workers_.size()];
+      const auto replica = workers_.try_emplace(node, learner, strategy.gradient_slots()).first;
+      add(node, learner.parameters(), replica->second.slots.all());
+    } else {
+      server_parameters_.push_back(
+          server_parameters(learners.front()->parameters(), chunks, topology.server_index(node)));
+      add(node, server_parameters_.back().values(), {});
+    }
+  }
+  check(workers_.size() == learners.size(), "every learner is some worker's");
+}
+
+}  // namespace sluice

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "base/zeroed_buffer.h"
+#include "learners/learner.h"
+#include "model/strategy.h"
+#include "model/topology.h"
+#include "partition/chunk_map.h"
+#include "state/gradient_slots.h"
+#include "state/workspace.h"
+
+namespace sluice {
+
+// The numbers of all nodes of a run, or of those of one host: parameters, gradients, velocities.
+// They stay from the first iteration to the last, while the protocols that work on them may be
+// replaced in between.
+class TrainingState {
+ public:
+  // The learners are those of the workers among the nodes, by rank. Servers begin with the first
+  // learner's parameters; each keeps its chunks of this map, so where there are servers later
+  // protocols must be of the same map.
+  TrainingState(const Topology& topology, std::span<const std::unique_ptr<Learner>> learners,
+                const ChunkMap& chunks, const Strategy& strategy, const UpdateRule& rule,
+                std::optional<HostId> host = std::nullopt);
+
+  Learner& learner(NodeId worker) const { return workers_.at(worker).learner; }
+  const GradientSlots& slots(NodeId worker) const { return workers_.at(worker).slots; }
+  Workspace& workspace(NodeId node) { return workspaces_.at(node); }
+
+ private:
+  struct Replica {
+    Replica(Learner& learner, std::size_t gradients)
+        : learner(learner), slots(learner, gradients) {}
+
+    Learner& learner;
+    GradientSlots slots;
+  };
+
+  std::unordered_map<NodeId, Replica> workers_;
+  std::vector<ZeroedBuffer> server_parameters_;
+  std::unordered_map<NodeId, Workspace> workspaces_;
+};
+
+}  // namespace sluice

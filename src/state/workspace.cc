@@ -1,0 +1,199 @@
+#include "state/workspace.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/check.h"
+#include "codecs/sparse.h"
+
+namespace sluice {
+namespace {
+
+std::span<float> part(std::span<float> buffer, const Range& range) {
+  check(range.begin >= 0 && range.end <= static_cast<std::int64_t>(buffer.size()),
+        "a range lies inside its buffer");
+  return buffer.subspan(static_cast<std::size_t>(range.begin),
+                        static_cast<std::size_t>(range.size()));
+}
+
+void blend(std::span<float> values, std::span<const float> other, float keep, float add) {
+  check(values.size() == other.size(), "a blend has parts of equal length");
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    values[i] = keep * values[i] + add * other[i];
+  }
+}
+
+void add(std::span<float> sum, std::span<const float> values) {
+  check(sum.size() == values.size(), "a sum has terms of equal length");
+  for (std::size_t i = 0; i < sum.size(); ++i) {
+    sum[i] += values[i];
+  }
+}
+
+// What comes over the network is checked before it is used as an index.
+SparseView parsed(std::span<const std::byte> bytes, const Range& range) {
+  const auto view = SparseView::parse(bytes, range.size());
+  if (!view) {
+    fail_check(view.error().message());
+  }
+  return *view;
+}
+
+std::vector<std::byte> sum_of(const Work& work) {
+  std::vector<SparseView> parts;
+  for (const Payload& source : work.sources) {
+    parts.push_back(parsed(source.bytes(), work.range));
+  }
+  return sum_sparse(parts);
+}
+
+std::vector<std::uint32_t> positions_of(const SparseView& sparse) {
+  std::vector<std::uint32_t> positions;
+  for (std::size_t e = 0; e < sparse.entries(); ++e) {
+    positions.push_back(sparse.position(e));
+  }
+  return positions;
+}
+
+}  // namespace
+
+Workspace::Workspace(std::span<float> parameters, std::vector<std::span<float>> gradients,
+                     const UpdateRule& rule, const Strategy& strategy, std::size_t workers)
+    : parameters_(parameters),
+      gradients_(std::move(gradients)),
+      velocity_(parameters.size()),
+      rule_(rule),
+      sparse_(strategy.sparse()),
+      changed_(parameters.size()) {
+  if (strategy.coded()) {
+    coder_.emplace(strategy, workers, rule.momentum, parameters.size());
+  }
+  if (sparse_) {
+    local_decay_ = std::exchange(rule_.weight_decay, 0.0F);
+    rule_.momentum = strategy.dgc.momentum_correction ? 0.0F : rule.momentum;
+  }
+}
+
+std::span<float> Workspace::view(const BufferRange& what) const {
+  check(what.buffer != Buffer::kNone, "a view is of some buffer");
+  return part(what.buffer == Buffer::kParameters ? parameters_ : gradients_.at(what.slot),
+              what.range);
+}
+
+void Workspace::land(const BufferRange& where, const Payload& payload) const {
+  const auto target = view(where);
+  check(payload.size() == static_cast<Bytes>(target.size_bytes()),
+        "a payload fills the range it lands in");
+  std::copy_n(payload.values().data(), target.size(), target.data());
+}
+
+Payload Workspace::execute(const Work& work) {
+  for (const Payload& source : work.sources) {
+    check(work.coded || source.size() == work.range.size() * kFloatBytes,
+          "a source covers its range");
+  }
+  switch (work.kind) {
+    case WorkKind::kUpdate:
+      return work.coded && sparse_ ? update_sparse(work) : update(work);
+    case WorkKind::kReduce:
+      reduce(work);
+      return {};
+    case WorkKind::kBlend:
+      blend(part(parameters_, work.range), work.sources.front().values(), work.keep, work.add);
+      return {};
+    case WorkKind::kElastic:
+    case WorkKind::kSwap:
+      return pull(work);
+    case WorkKind::kEncode:
+      return encode(work);
+    case WorkKind::kDecode:
+      coder_->decode(work.sources.front().bytes(), gradient(work));
+      return {};
+    case WorkKind::kMerge:
+      return Payload::owning(sum_of(work));
+    case WorkKind::kPatch:
+      patch(work);
+      return {};
+    case WorkKind::kChanges:
+      return changes(work);
+  }
+  fail_check("every kind of work is known");
+}
+
+std::span<float> Workspace::gradient(const Work& work) const {
+  return part(gradients_.at(work.slot), work.range);
+}
+
+Payload Workspace::update(const Work& work) {
+  std::vector<std::vector<float>> decoded;
+  std::vector<std::span<const float>> sources;
+  sources.reserve(work.sources.size());
+  for (const Payload& source : work.sources) {
+    if (work.coded) {
+      decoded.emplace_back(static_cast<std::size_t>(work.range.size()));
+      coder_->decode(source.bytes(), decoded.back());
+      sources.emplace_back(decoded.back());
+    } else {
+      sources.push_back(source.values());
+    }
+  }
+  rule_.apply(part(parameters_, work.range), part(velocity_.values(), work.range), sources,
+              static_cast<float>(work.contributors), work.iteration);
+  return {};
+}
+
+Payload Workspace::update_sparse(const Work& work) {
+  const auto parameters = part(parameters_, work.range);
+  const std::vector<std::byte> bytes = sum_of(work);
+  const SparseView sum = parsed(bytes, work.range);
+  rule_.apply_sparse(parameters, part(velocity_.values(), work.range), sum,
+                     static_cast<float>(work.contributors), work.iteration);
+  changed_.note(work.range, sum);
+  return Payload::owning(encode_sparse(parameters, positions_of(sum)));
+}
+
+void Workspace::reduce(const Work& work) const {
+  const Payload& source = work.sources.front();
+  if (work.coded) {
+    coder_->add(source.bytes(), gradient(work));
+  } else {
+    add(gradient(work), source.values());
+  }
+}
+
+Payload Workspace::encode(const Work& work) {
+  if (local_decay_ > 0) {
+    blend(gradient(work), part(parameters_, work.range), 1, local_decay_);
+  }
+  return Payload::owning(coder_->encode(work, gradient(work)));
+}
+
+void Workspace::patch(const Work& work) const {
+  const auto parameters = part(parameters_, work.range);
+  const SparseView values = parsed(work.sources.front().bytes(), work.range);
+  for (std::size_t e = 0; e < values.entries(); ++e) {
+    parameters[values.position(e)] = values.value(e);
+  }
+}
+
+Payload Workspace::changes(const Work& work) {
+  const auto positions = changed_.news(work.origin, work.range);
+  return Payload::owning(encode_sparse(part(parameters_, work.range), positions));
+}
+
+Payload Workspace::pull(const Work& work) const {
+  const auto x = part(parameters_, work.range);
+  const auto y = work.sources.front().values();
+  std::vector<float> output(x.size());
+  const bool swaps = work.kind == WorkKind::kSwap;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const float delta = work.pull * (y[i] - x[i]);
+    output[i] = swaps ? delta : y[i] - delta;
+    x[i] += delta;
+  }
+  return Payload::owning(std::move(output));
+}
+
+}  // namespace sluice

@@ -1,0 +1,189 @@
+#include "torch/device_copies.h"
+
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/from_blob.h>
+#include <ATen/record_function.h>
+#include <c10/core/StreamGuard.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/check.h"
+#include "torch/event_time.h"
+
+namespace sluice {
+namespace {
+
+constexpr Duration kNap = std::chrono::microseconds(20);
+// Shorter waits are the time between two events that nothing lies between.
+constexpr Duration kShortestWait = std::chrono::microseconds(10);
+
+// Nothing where LibTorch cannot tell.
+template <class Event>
+Duration between(const Event& begin, const Event& end) {
+  if constexpr (TellsTime<Event>) {
+    return from_us(begin.elapsedTime(end) * 1e3);
+  } else {
+    return Duration(0);
+  }
+}
+
+at::Tensor pinned(std::int64_t elements) {
+  return at::empty({elements}, at::TensorOptions(at::kFloat).pinned_memory(true)).zero_();
+}
+
+at::Tensor view_in(const at::Tensor& flat, const Range& range) {
+  return flat.narrow(0, range.begin, range.size());
+}
+
+// Copies between host and device, when `stream` comes to it. The gate that watches the forward pass
+// has nothing to see here.
+void copy(const at::Tensor& from, const at::Tensor& to, c10::Stream stream) {
+  const at::NoGradGuard no_grad;
+  const at::DisableRecordFunctionGuard unwatched;
+  const c10::StreamGuard on(stream);
+  to.copy_(from, /*non_blocking=*/true);
+}
+
+c10::Event new_event(c10::DeviceType device) {
+  return c10::Event(device, c10::EventFlag::BACKEND_DEFAULT);
+}
+
+}  // namespace
+
+DeviceCopies::Trail::Trail(c10::DeviceType device)
+    : reached(new_event(device)),
+      in_begin(new_event(device)),
+      in_end(new_event(device)),
+      ready(new_event(device)),
+      out_end(new_event(device)) {}
+
+DeviceCopies::DeviceCopies(FlatParameters& flat, const std::vector<Layer>& layers,
+                           std::shared_ptr<const Sleeper> sleeper)
+    : flat_(flat),
+      layers_(layers),
+      sleeper_(std::move(sleeper)),
+      device_(flat.values().device()),
+      streams_(device_.type()),
+      compute_(streams_.getStreamFromGlobalPool(device_)),
+      in_(streams_.getStreamFromGlobalPool(device_)),
+      out_(streams_.getStreamFromGlobalPool(device_)),
+      parameters_(pinned(flat.values().numel())),
+      own_gradients_(pinned(flat.values().numel())),
+      gradients_(own_gradients_),
+      forward_end_(new_event(device_.type())) {
+  check(sleeper_ != nullptr, "who waits for a device has a way to sleep");
+  for (const Layer& layer : layers_) {
+    views_.push_back({view_in(parameters_, layer.range), view_in(flat.values(), layer.range),
+                      view_in(flat.gradients(), layer.range)});
+    trails_.emplace_back(device_.type());
+  }
+}
+
+std::span<float> DeviceCopies::parameters() { return span_of(parameters_); }
+
+std::span<float> DeviceCopies::gradients() { return span_of(gradients_); }
+
+std::shared_ptr<float[]> DeviceCopies::further_gradients() const {
+  const auto zeros = std::make_shared<const at::Tensor>(pinned(own_gradients_.numel()));
+  return {zeros, zeros->data_ptr<float>()};
+}
+
+void DeviceCopies::gradients_into(std::span<float> buffer) {
+  check(buffer.size() == gradients().size(), "a gradient buffer is as long as the parameters");
+  gradients_ = buffer.data() == span_of(own_gradients_).data()
+                   ? own_gradients_
+                   : at::from_blob(buffer.data(), own_gradients_.sizes(), at::kFloat);
+}
+
+StepHooks& DeviceCopies::begin_step(StepHooks& hooks) {
+  hooks_ = &hooks;
+  forward_order_.clear();
+  backward_order_.clear();
+  return *this;
+}
+
+bool DeviceCopies::before_layer(LayerId layer) {
+  Trail& trail = trails_[layer.index()];
+  trail.reached.record(compute_);
+  const bool at_once = hooks_->before_layer(layer);
+  const Views& views = views_[layer.index()];
+  trail.in_begin.record(in_);
+  copy(views.host_parameters, views.parameters, in_);
+  trail.in_end.record(in_);
+  trail.in_end.block(compute_);
+  forward_order_.push_back(layer);
+  return at_once;
+}
+
+void DeviceCopies::forward_done() {
+  forward_end_.record(compute_);
+  hooks_->forward_done();
+}
+
+void DeviceCopies::gradient_ready(LayerId layer) {
+  Trail& trail = trails_[layer.index()];
+  // Autograd calls from a thread of its own, where the stream of the pass is the current one.
+  trail.ready.record(streams_.getStream(device_));
+  trail.ready.block(out_);
+  copy(views_[layer.index()].gradients, view_in(gradients_, layers_[layer.index()].range), out_);
+  trail.out_end.record(out_);
+  backward_order_.push_back(layer);
+  on_the_way_.push_back(layer);
+  announce_arrivals();
+}
+
+void DeviceCopies::announce_arrivals() {
+  while (!on_the_way_.empty() && trails_[on_the_way_.front().index()].out_end.query()) {
+    const LayerId layer = on_the_way_.front();
+    on_the_way_.pop_front();
+    hooks_->gradient_ready(layer);
+  }
+}
+
+void DeviceCopies::end_step() {
+  for (announce_arrivals(); !on_the_way_.empty(); announce_arrivals()) {
+    sleeper_->rest_until(sleeper_->now() + kNap);
+  }
+  if (has_times()) {
+    report_times();
+  }
+}
+
+// Times are told as how long before `now` they were: the earlier, the larger.
+void DeviceCopies::report_times() {
+  using Task = DeviceSpan::Task;
+  std::vector<DeviceSpan> spans;
+  const c10::Event& now = trails_[backward_order_.back().index()].out_end;
+  Duration forward_end = between(forward_end_, now);
+  for (std::size_t i = forward_order_.size(); i-- > 0;) {
+    const LayerId layer = forward_order_[i];
+    const Trail& trail = trails_[layer.index()];
+    const Duration reached = between(trail.reached, now);
+    const Duration in_end = between(trail.in_end, now);
+    const Duration begun = std::min(reached, in_end);
+    spans.push_back({layer, Task::kCopyIn, between(trail.in_begin, now), in_end});
+    spans.push_back({layer, Task::kForward, begun, std::exchange(forward_end, reached)});
+    if (reached - begun >= kShortestWait) {
+      spans.push_back({layer, Task::kWait, reached, begun});
+    }
+  }
+  std::reverse(spans.begin(), spans.end());
+  Duration since = between(forward_end_, now);
+  Duration left = since;
+  for (const LayerId layer : backward_order_) {
+    const Duration ready = between(trails_[layer.index()].ready, now);
+    const Duration out_end = between(trails_[layer.index()].out_end, now);
+    spans.push_back({layer, Task::kBackward, std::exchange(since, ready), ready});
+    spans.push_back({layer, Task::kCopyOut, std::min(ready, left), out_end});
+    left = out_end;
+  }
+  hooks_->device_done(spans);
+}
+
+void DeviceCopies::bring_all() { copy(parameters_, flat_.values(), compute_); }
+
+bool DeviceCopies::has_times() { return TellsTime<c10::Event>; }
+
+}  // namespace sluice

@@ -1,0 +1,176 @@
+#include <ATen/Context.h>
+#include <ATen/Parallel.h>
+#include <c10/util/Logging.h>
+#include <dlfcn.h>
+#include <torch/version.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "torch/torch_learner.h"
+
+namespace sluice {
+namespace {
+
+// LibTorch may call BLAS through a library that the system chooses at run time, so OpenBLAS can
+// only be looked for; nullptr if it is another one.
+template <class Function>
+Function* find_symbol(const char* name) {
+  return reinterpret_cast<Function*>(dlsym(RTLD_DEFAULT, name));
+}
+
+struct Blas {
+  std::string name;
+  bool tuned = true;
+};
+
+Blas find_blas() {
+  if (auto* get_config = find_symbol<char*()>("openblas_get_config")) {
+    return {get_config(), true};
+  }
+  if (at::hasMKL()) {
+    return {"MKL", true};
+  }
+  Dl_info library{};
+  if (dladdr(dlsym(RTLD_DEFAULT, "sgemm_"), &library) != 0 && library.dli_fname != nullptr) {
+    return {library.dli_fname, false};
+  }
+  return {"built into LibTorch", true};
+}
+
+// OpenBLAS takes no notice of LibTorch's own setting.
+void use_one_thread() {
+  at::set_num_threads(1);
+  if (auto* set_num_threads = find_symbol<void(int)>("openblas_set_num_threads")) {
+    set_num_threads(1);
+  }
+}
+
+// The GPU's short floats for products, as users of PyTorch choose for training.
+void use_tf32() {
+  at::globalContext().setAllowTF32CuBLAS(true);
+  at::globalContext().setAllowTF32CuDNN(true);
+}
+
+// cuDNN wants the weights of an LSTM in a buffer of their own. They are parts of one buffer here,
+// and LibTorch would complain about it in every step.
+void mute_warnings() {
+  constexpr int kErrors = 2;
+  FLAGS_caffe2_log_level = kErrors;
+}
+
+// Seconds of the fastest of a few steps, after one that warms up.
+double measure_step(Learner& learner, const std::function<double()>& seconds) {
+  constexpr double kEnough = 0.2;
+  NoHooks hooks;
+  learner.step(0, hooks);
+  const double begin = seconds();
+  double fastest = std::numeric_limits<double>::infinity();
+  for (double now = begin; now - begin < kEnough;) {
+    learner.step(0, hooks);
+    const double after = seconds();
+    fastest = std::min(fastest, after - now);
+    now = after;
+  }
+  return fastest;
+}
+
+bool uses_onednn(Kernels kernels) {
+  return kernels == Kernels::kOneDnn || kernels == Kernels::kOneDnnChannelsLast;
+}
+
+bool is_channels_last(Kernels kernels) {
+  return kernels == Kernels::kNativeChannelsLast || kernels == Kernels::kOneDnnChannelsLast;
+}
+
+void use_onednn(bool on) { at::globalContext().setUserEnabledMkldnn(on); }
+
+Result<EngineChoice::Trial> try_kernels(const TorchTask& task, Kernels kernels,
+                                        const std::function<double()>& seconds) {
+  TorchTask repeated = with_kernels(task, kernels);
+  repeated.loader = std::make_shared<DirectLoader>();  // one step is repeated: nothing lies ahead
+  const auto make_learner = make_torch_learners(repeated);
+  if (!make_learner) {
+    return make_learner.error();
+  }
+  use_onednn(uses_onednn(kernels));
+  return EngineChoice::Trial{kernels, measure_step(*(*make_learner)(0), seconds)};
+}
+
+Kernels with_channels_last(Kernels kernels) {
+  return uses_onednn(kernels) ? Kernels::kOneDnnChannelsLast : Kernels::kNativeChannelsLast;
+}
+
+Result<EngineChoice> choose_kernels(const TorchTask& task, const std::function<double()>& seconds) {
+  // Results depend on the choice, so it should not hang on chance.
+  constexpr double kClearly = 0.95;
+  const bool images = task.train->form().shape.size() == 3;
+  std::vector<Kernels> candidates{Kernels::kNative};
+  if (at::hasMKLDNN()) {
+    candidates.push_back(Kernels::kOneDnn);
+  }
+  EngineChoice choice;
+  double fastest = std::numeric_limits<double>::infinity();
+  for (std::size_t i = 0; i < candidates.size(); ++i) {
+    const auto trial = try_kernels(task, candidates[i], seconds);
+    if (!trial) {
+      return trial.error();
+    }
+    choice.trials.push_back(*trial);
+    if (trial->seconds < kClearly * fastest) {
+      fastest = trial->seconds;
+      choice.kernels = trial->kernels;
+    }
+    // The other layout is tried with the better kernels only: the worse ones can take long.
+    if (images && i + 1 == candidates.size() && !is_channels_last(candidates[i])) {
+      candidates.push_back(with_channels_last(choice.kernels));
+    }
+  }
+  return choice;
+}
+
+}  // namespace
+
+EngineInfo torch_engine() {
+  EngineInfo info;
+  info.available = true;
+  info.version = TORCH_VERSION;
+  const Blas blas = find_blas();
+  info.blas = blas.name;
+  if (!blas.tuned) {
+    info.advice =
+        "LibTorch computes with " + blas.name +
+        ", which may be many times slower than OpenBLAS: apt-get install libopenblas0-pthread";
+  }
+  info.onednn = at::hasMKLDNN() && at::globalContext().userEnabledMkldnn();
+  info.threads = at::get_num_threads();
+  info.cuda = at::hasCUDA();
+  return info;
+}
+
+Result<EngineChoice> configure_engine(const TorchTask& task, const std::function<double()>& seconds,
+                                      std::optional<Kernels> known) {
+  use_one_thread();
+  if (task.device != "cpu") {
+    use_tf32();
+    mute_warnings();
+    return EngineChoice{};
+  }
+  EngineChoice choice;
+  if (known) {
+    choice.kernels = *known;
+  } else if (auto chosen = choose_kernels(task, seconds); !chosen) {
+    return chosen;
+  } else {
+    choice = *std::move(chosen);
+  }
+  use_onednn(uses_onednn(choice.kernels));
+  return choice;
+}
+
+TorchTask with_kernels(TorchTask task, Kernels kernels) {
+  task.channels_last = is_channels_last(kernels);
+  return task;
+}
+
+}  // namespace sluice

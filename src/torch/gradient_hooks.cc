@@ -1,0 +1,55 @@
+#include "torch/gradient_hooks.h"
+
+#include <torch/csrc/autograd/function.h>
+#include <torch/csrc/autograd/function_hook.h>
+#include <torch/csrc/autograd/variable.h>
+
+#include <utility>
+
+namespace sluice {
+
+using torch::autograd::variable_list;
+
+// Runs after the node that adds to a parameter's gradient; autograd runs that node once a pass,
+// after all uses of the parameter.
+class GradientHooks::Hook final : public torch::autograd::FunctionPostHook {
+ public:
+  Hook(const OnFinal& on_final, std::size_t parameter)
+      : on_final_(on_final), parameter_(parameter) {}
+
+  variable_list operator()(const variable_list& outputs, const variable_list& /*inputs*/) override {
+    on_final_(parameter_);
+    return outputs;
+  }
+
+ private:
+  const OnFinal& on_final_;
+  std::size_t parameter_;
+};
+
+struct GradientHooks::Registration {
+  // The parameter itself holds its node only weakly. The type differs between versions.
+  decltype(torch::autograd::impl::grad_accumulator(std::declval<const at::Tensor&>())) node;
+  std::uintptr_t key;
+};
+
+GradientHooks::GradientHooks(const std::vector<at::Tensor>& parameters) {
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    auto node = torch::autograd::impl::grad_accumulator(parameters[i]);
+    const std::uintptr_t key = node->add_post_hook(std::make_unique<Hook>(on_final_, i));
+    registrations_.push_back({std::move(node), key});
+  }
+}
+
+GradientHooks::~GradientHooks() {
+  for (const Registration& registration : registrations_) {
+    registration.node->del_post_hook(registration.key);
+  }
+}
+
+void GradientHooks::backward(const at::Tensor& loss, const OnFinal& on_final) {
+  on_final_ = on_final;
+  loss.backward();
+}
+
+}  // namespace sluice

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <memory>
+
+#include "data/dataset.h"
+#include "torch/network.h"
+
+// The built-in models, a file for each family. The modules have the names that torchvision gives
+// them, and so have the layers of a run.
+namespace sluice {
+
+std::unique_ptr<Network> make_lenet(const SampleForm& form);
+std::unique_ptr<Network> make_mlp(const SampleForm& form);
+
+std::unique_ptr<Network> make_cifar100_cnn(const SampleForm& form);
+std::unique_ptr<Network> make_cifar100_convex(const SampleForm& form);
+
+std::unique_ptr<Network> make_resnet18(const SampleForm& form);
+std::unique_ptr<Network> make_resnet50(const SampleForm& form);
+std::unique_ptr<Network> make_resnet110(const SampleForm& form);
+
+std::unique_ptr<Network> make_alexnet(const SampleForm& form);
+std::unique_ptr<Network> make_vgg16(const SampleForm& form);
+std::unique_ptr<Network> make_vgg19(const SampleForm& form);
+
+std::unique_ptr<Network> make_googlenet(const SampleForm& form);
+std::unique_ptr<Network> make_inceptionv3(const SampleForm& form);
+
+std::unique_ptr<Network> make_sockeye(const SampleForm& form);
+
+}  // namespace sluice

@@ -1,0 +1,190 @@
+#include "torch/network_learner.h"
+
+#include <ATen/Context.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/cross_entropy_loss.h>
+#include <c10/core/StreamGuard.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/check.h"
+#include "base/random.h"
+#include "torch/device.h"
+#include "torch/device_copies.h"
+#include "torch/flat_parameters.h"
+#include "torch/forward_gate.h"
+#include "torch/gradient_hooks.h"
+#include "torch/layer_calls.h"
+#include "torch/layout.h"
+#include "torch/network_setup.h"
+#include "torch/saved_network.h"
+
+namespace sluice {
+namespace {
+
+// What all learners of a run share.
+struct Blueprint {
+  NetworkFactory make_network;
+  TorchTask task;
+  Layout layout;
+  std::vector<float> initial;     // in the order of the layout
+  std::vector<at::Tensor> state;  // of a network at the start
+};
+
+// Two read the parameters in the same order as many.
+constexpr std::int64_t kSamplesThatTell = 2;
+
+Blueprint draw_blueprint(const NetworkFactory& make_network, const TorchTask& task) {
+  at::manual_seed(task.seed);
+  const std::unique_ptr<Network> network = make_network();
+  std::vector<at::Tensor> state;
+  for (const at::Tensor& tensor : network->state()) {
+    state.push_back(tensor.clone());
+  }
+  const Placement placement{device_of(task.device, 0)};
+  move_to(*network, placement.device);
+  Batch batch;
+  batches_in_order(task.train, std::min(task.batch, kSamplesThatTell)).load(0, batch);
+  const Layout layout =
+      record_layout(*network, samples_of(batch, placement), labels_of(batch, placement));
+  const FlatParameters flat(parameters_in_order(*network, layout), c10::kCPU);
+  const std::span<const float> values = span_of(flat.values());
+  return {make_network, task, layout, {values.begin(), values.end()}, state};
+}
+
+class NetworkLearner final : public Learner {
+ public:
+  NetworkLearner(std::shared_ptr<const Blueprint> blueprint, std::size_t rank)
+      : blueprint_(std::move(blueprint)),
+        rank_(rank),
+        batches_(task().loader->open(batches_of(task().train, task().sharding(), rank))),
+        placement_{device_of(task().device, rank), task().channels_last},
+        network_(make_network_on(placement_.device)),
+        tensors_(parameters_in_order(*network_, blueprint_->layout)),
+        flat_(tensors_, placement_.device),
+        gate_(tensors_) {
+    if (!placement_.device.is_cpu()) {
+      copies_.emplace(flat_, layers(), task().sleeper);
+    }
+    const c10::StreamGuard on(stream());
+    gradient_hooks_.emplace(tensors_);
+    check(parameters().size() == blueprint_->initial.size(), "all networks of a run are alike");
+    std::copy(blueprint_->initial.begin(), blueprint_->initial.end(), parameters().begin());
+    const at::NoGradGuard no_grad;
+    const std::vector<at::Tensor> state = network_->state();
+    for (std::size_t i = 0; i < state.size(); ++i) {
+      state[i].copy_(blueprint_->state[i]);
+    }
+  }
+
+  const std::vector<Layer>& layers() const override { return blueprint_->layout.layers; }
+  std::span<float> parameters() override {
+    return copies_ ? copies_->parameters() : span_of(flat_.values());
+  }
+  std::span<float> gradients() override {
+    return copies_ ? copies_->gradients() : span_of(flat_.gradients());
+  }
+  std::shared_ptr<float[]> further_gradients() override {
+    return copies_ ? copies_->further_gradients() : Learner::further_gradients();
+  }
+  void gradients_into(std::span<float> buffer) override {
+    copies_ ? copies_->gradients_into(buffer) : flat_.gradients_into(buffer);
+  }
+  bool times_itself() const override { return copies_ && DeviceCopies::has_times(); }
+
+  double step(Iteration iteration, StepHooks& hooks) override {
+    const c10::StreamGuard on(stream());
+    Batch& batch = batches_->get(iteration);
+    network_->reseed(augmentation_seed_of(iteration));
+    LayerCalls calls(blueprint_->layout, copies_ ? copies_->begin_step(hooks) : hooks);
+    const at::Tensor loss = gate_.run(
+        [&] { return network_->loss(samples_of(batch, placement_), labels_of(batch, placement_)); },
+        [&](std::size_t parameter) { calls.before_read(parameter); });
+    calls.forward_done();
+    // Every layer has been announced, so all gradients of the last step have been consumed.
+    flat_.zero_gradients();
+    gradient_hooks_->backward(loss,
+                              [&](std::size_t parameter) { calls.gradient_final(parameter); });
+    calls.backward_done();
+    if (copies_) {
+      copies_->end_step();
+    }
+    return loss.item().toDouble();
+  }
+
+  std::optional<Evaluation> evaluate() override {
+    const at::NoGradGuard no_grad;
+    const c10::StreamGuard on(stream());
+    if (copies_) {
+      copies_->bring_all();
+    }
+    const BatchSequence tests = batches_in_order(task().test, task().batch);
+    const std::unique_ptr<BatchStream> batches = task().loader->open(tests);
+    network_->set_training(false);
+    double loss = 0;
+    std::int64_t right = 0;
+    std::int64_t asked = 0;
+    for (std::int64_t i = 0; i < tests.size; ++i) {
+      Batch& batch = batches->get(i);
+      const at::Tensor labels = labels_of(batch, placement_);
+      const at::Tensor scores = network_->forward(samples_of(batch, placement_));
+      loss += at::cross_entropy_loss(scores, labels, {}, at::Reduction::Sum).item().toDouble();
+      right += scores.argmax(1).eq(labels).sum().item().toLong();
+      asked += labels.ne(kNoLabel).sum().item().toLong();
+    }
+    network_->set_training(true);
+    const auto count = static_cast<double>(asked);
+    return Evaluation{loss / count, static_cast<double>(right) / count};
+  }
+
+  Result<void> save(const std::filesystem::path& folder) override {
+    const c10::StreamGuard on(stream());
+    if (copies_) {
+      copies_->bring_all();
+    }
+    return save_network(*network_, folder);
+  }
+
+ private:
+  const TorchTask& task() const { return blueprint_->task; }
+
+  std::unique_ptr<Network> make_network_on(c10::Device device) const {
+    std::unique_ptr<Network> network = blueprint_->make_network();
+    move_to(*network, device);
+    return network;
+  }
+
+  // Where all work on the network belongs.
+  c10::Stream stream() const {
+    return copies_ ? copies_->compute_stream()
+                   : c10::Stream(c10::Stream::DEFAULT, placement_.device);
+  }
+
+  // Every step of every worker has a seed of its own.
+  std::uint64_t augmentation_seed_of(Iteration iteration) const {
+    const std::uint64_t step = static_cast<std::uint64_t>(iteration) * task().workers + rank_;
+    return Random(mix(task().seed), step).next();
+  }
+
+  std::shared_ptr<const Blueprint> blueprint_;
+  std::size_t rank_;
+  std::unique_ptr<BatchStream> batches_;
+  Placement placement_;
+  std::unique_ptr<Network> network_;
+  std::vector<at::Tensor> tensors_;  // the network's parameters in the order of the layout
+  FlatParameters flat_;
+  ForwardGate gate_;
+  std::optional<DeviceCopies> copies_;           // if the device is not the host
+  std::optional<GradientHooks> gradient_hooks_;  // made on the network's stream
+};
+
+}  // namespace
+
+LearnerFactory make_network_learners(const NetworkFactory& make_network, const TorchTask& task) {
+  auto blueprint = std::make_shared<const Blueprint>(draw_blueprint(make_network, task));
+  return
+      [blueprint](std::size_t rank) { return std::make_unique<NetworkLearner>(blueprint, rank); };
+}
+
+}  // namespace sluice

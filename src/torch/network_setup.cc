@@ -1,0 +1,70 @@
+#include "torch/network_setup.h"
+
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/from_blob.h>
+
+#include "torch/forward_gate.h"
+
+namespace sluice {
+
+at::Tensor samples_of(Batch& batch, const Placement& placement) {
+  const at::Tensor samples =
+      (batch.words.empty() ? at::from_blob(batch.features.data(), batch.shape, at::kFloat)
+                           : at::from_blob(batch.words.data(), batch.shape, at::kLong))
+          .to(placement.device);
+  return placement.channels_last && samples.dim() == 4
+             ? samples.contiguous(at::MemoryFormat::ChannelsLast)
+             : samples;
+}
+
+at::Tensor labels_of(Batch& batch, const Placement& placement) {
+  return at::from_blob(batch.labels.data(), {static_cast<std::int64_t>(batch.labels.size())},
+                       at::kLong)
+      .to(placement.device);
+}
+
+void move_to(const Network& network, c10::Device device) {
+  for (const at::Tensor& tensor : network.state()) {
+    tensor.set_data(tensor.to(device));
+  }
+  for (const NamedTensor& parameter : network.parameters()) {
+    parameter.tensor.set_data(parameter.tensor.data().to(device));
+  }
+}
+
+Layout record_layout(const std::vector<NamedTensor>& parameters,
+                     const std::function<void()>& forward) {
+  std::vector<ParameterSize> sizes;
+  std::vector<at::Tensor> tensors;
+  for (const NamedTensor& parameter : parameters) {
+    sizes.push_back({parameter.name, parameter.tensor.numel()});
+    tensors.push_back(parameter.tensor);
+  }
+  const at::NoGradGuard no_grad;
+  std::vector<std::size_t> reads;
+  const auto run = [&] {
+    forward();
+    return at::Tensor();
+  };
+  ForwardGate(tensors).run(run, [&](std::size_t parameter) { reads.push_back(parameter); });
+  return make_layout(sizes, reads);
+}
+
+Layout record_layout(Network& network, const at::Tensor& samples, const at::Tensor& labels) {
+  return record_layout(network.parameters(), [&] { network.loss(samples, labels); });
+}
+
+std::vector<at::Tensor> parameters_in_order(const std::vector<NamedTensor>& parameters,
+                                            const Layout& layout) {
+  std::vector<at::Tensor> tensors;
+  for (const std::size_t index : layout.order) {
+    tensors.push_back(parameters[index].tensor);
+  }
+  return tensors;
+}
+
+std::vector<at::Tensor> parameters_in_order(const Network& network, const Layout& layout) {
+  return parameters_in_order(network.parameters(), layout);
+}
+
+}  // namespace sluice

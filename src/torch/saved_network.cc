@@ -1,0 +1,66 @@
+#include "torch/saved_network.h"
+
+#include <c10/core/ScalarType.h>
+#include <fmt/format.h>
+
+#include "base/file.h"
+#include "formats/safetensors.h"
+
+namespace sluice {
+namespace {
+
+Result<ElementType> type_of(const NamedTensor& weight) {
+  switch (weight.tensor.scalar_type()) {
+    case at::kBool:
+      return ElementType::kBool;
+    case at::kByte:
+      return ElementType::kUint8;
+    case at::kChar:
+      return ElementType::kInt8;
+    case at::kShort:
+      return ElementType::kInt16;
+    case at::kInt:
+      return ElementType::kInt32;
+    case at::kLong:
+      return ElementType::kInt64;
+    case at::kHalf:
+      return ElementType::kFloat16;
+    case at::kBFloat16:
+      return ElementType::kBfloat16;
+    case at::kFloat:
+      return ElementType::kFloat32;
+    case at::kDouble:
+      return ElementType::kFloat64;
+    default:
+      return Error(fmt::format("{}: safetensors has no type {}", weight.name,
+                               c10::toString(weight.tensor.scalar_type())));
+  }
+}
+
+Result<void> save_weights(const Network& network, const std::filesystem::path& path) {
+  std::vector<at::Tensor> values;  // of the views in `tensors`
+  std::vector<StoredTensor> tensors;
+  for (const NamedTensor& weight : network.weights()) {
+    const auto type = type_of(weight);
+    if (!type) {
+      return type.error().within(path.string());
+    }
+    const at::Tensor& value = values.emplace_back(weight.tensor.detach().cpu().contiguous());
+    tensors.push_back(
+        {weight.name, *type, value.sizes().vec(),
+         std::as_bytes(std::span(static_cast<const char*>(value.data_ptr()), value.nbytes()))});
+  }
+  return write_safetensors(path, std::move(tensors));
+}
+
+}  // namespace
+
+Result<void> save_network(const Network& network, const std::filesystem::path& folder) {
+  if (const auto saved = save_weights(network, folder / "model.safetensors"); !saved) {
+    return saved.error();
+  }
+  const auto script = network.script();
+  return script ? write_file(folder / "model.pt", *script) : Result<void>();
+}
+
+}  // namespace sluice

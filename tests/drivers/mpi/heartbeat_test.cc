@@ -1,0 +1,75 @@
+#include "drivers/mpi/heartbeat.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace sluice {
+namespace {
+
+using ::testing::Optional;
+
+const std::vector<Layer> kLayers = lay_out({"conv1", "fc2"}, {10, 20});
+
+Heartbeat at(const std::string& host, std::size_t layer, Iteration iteration, bool waiting,
+             double still) {
+  return {.host = host,
+          .worker = {LayerId(layer), iteration, waiting},
+          .still_seconds = still,
+          .outgoing = {},
+          .incoming = {}};
+}
+
+TEST(HeartbeatTest, SurvivesTheWay) {
+  Heartbeat heartbeat = at("a", 1, 7, true, 3.5);
+  heartbeat.outgoing = InFlight{MessageKind::kPush, LayerId(1), 2, 0.25};
+  const Heartbeat copy = decode_heartbeat(encode(heartbeat));
+  EXPECT_EQ(copy.host, "a");
+  EXPECT_EQ(copy.worker, heartbeat.worker);
+  EXPECT_EQ(copy.still_seconds, 3.5);
+  ASSERT_TRUE(copy.outgoing);
+  EXPECT_EQ(copy.outgoing->kind, MessageKind::kPush);
+  EXPECT_EQ(copy.outgoing->peer, 2U);
+  EXPECT_FALSE(copy.incoming);
+}
+
+TEST(HeartbeatTest, NobodyWaitsLongEnough) {
+  const std::vector<Heartbeat> heartbeats{at("a", 0, 5, true, 9.9), at("b", 0, 5, false, 60)};
+  EXPECT_EQ(diagnose(heartbeats, kLayers, 10), std::nullopt);
+}
+
+TEST(HeartbeatTest, NamesTheGradientThatIsMissing) {
+  const std::vector<Heartbeat> heartbeats{at("a", 0, 5, true, 12), at("b", 1, 4, false, 12.2)};
+  EXPECT_THAT(
+      diagnose(heartbeats, kLayers, 10),
+      Optional(std::string("rank 0 on a has waited 12 s for layer conv1 of iteration 5: the "
+                           "gradient of rank 1 on b is not in; for 12 s it has not got "
+                           "beyond layer fc2 of iteration 4")));
+}
+
+TEST(HeartbeatTest, NamesTheWorkerThatIsFurthestBehind) {
+  const std::vector<Heartbeat> heartbeats{at("a", 1, 5, true, 12), at("b", 0, 5, true, 11)};
+  EXPECT_THAT(diagnose(heartbeats, kLayers, 10),
+              Optional(::testing::StartsWith("rank 1 on b has waited 11 s for layer conv1")));
+}
+
+TEST(HeartbeatTest, NamesWhatIsUnderWay) {
+  std::vector<Heartbeat> heartbeats{at("a", 0, 5, true, 12), at("b", 0, 5, true, 12)};
+  EXPECT_THAT(diagnose(heartbeats, kLayers, 10),
+              Optional(::testing::EndsWith("nothing is in flight")));
+  heartbeats[1].outgoing = InFlight{MessageKind::kPush, LayerId(1), 0, 12};
+  EXPECT_THAT(
+      diagnose(heartbeats, kLayers, 10),
+      Optional(::testing::EndsWith("rank 1 on b has not got the gradient of layer fc2 through "
+                                   "to rank 0 on a for 12 s")));
+  heartbeats[1].outgoing = InFlight{MessageKind::kAllReduce, LayerId(1), 1, 12};
+  EXPECT_THAT(diagnose(heartbeats, kLayers, 10),
+              Optional(::testing::EndsWith(
+                  "rank 1 on b has been in the MPI_Allreduce of layer fc2 for 12 s")));
+  heartbeats[0].incoming = InFlight{MessageKind::kParameters, LayerId(0), 1, 11};
+  EXPECT_THAT(diagnose(heartbeats, kLayers, 10),
+              Optional(::testing::EndsWith("parameters of layer conv1 in flight from "
+                                           "rank 1 on b to rank 0 on a for 11 s")));
+}
+
+}  // namespace
+}  // namespace sluice

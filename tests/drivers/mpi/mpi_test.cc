@@ -1,0 +1,297 @@
+// Runs real MPI jobs on this machine: toy learners by toy_program.cc, and the program itself.
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "base/hash.h"
+#include "nodes/presets.h"
+#include "support/mpirun.h"
+#include "support/short_training.h"
+#include "support/threaded.h"
+#include "support/toy_job.h"
+#include "support/whole_numbers.h"
+
+namespace sluice {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+
+constexpr int kProcesses = 4;
+constexpr Iteration kIterations = 30;
+
+class MpiTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (const std::string why = why_no_mpi(); !why.empty()) {
+      GTEST_SKIP() << why;
+    }
+  }
+
+  Outcome toys(const std::string& arguments) const {
+    return mpirun(kProcesses, "'" SLUICE_MPI_TOY "' " + arguments, folder_);
+  }
+  Outcome sluice(const std::string& arguments) const {
+    return mpirun(kProcesses, "'" SLUICE_BINARY "' " + arguments, folder_);
+  }
+
+  TemporaryFolder folder_;
+};
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) {
+    lines.push_back(line);
+  }
+  return lines;
+}
+
+// The hash of every worker's parameters after the same run on threads.
+std::vector<std::string> hashes_on_threads(const std::vector<std::unique_ptr<Learner>>& learners,
+                                           const Strategy& strategy) {
+  const Job job = testing::job_for(learners, Topology(learners.size(), 1, 0), strategy);
+  TrainingState state = testing::state_for(learners, assemble(job), testing::kToyRule);
+  for (const auto& [part, last] : testing::toy_phases(job, kIterations)) {
+    testing::run_phase(assemble(part), state, last);
+  }
+  std::vector<std::string> hashes;
+  for (const auto& learner : learners) {
+    hashes.push_back(fmt::format("{:016x}", hash_of(std::as_bytes(learner->parameters()))));
+  }
+  return hashes;
+}
+
+bool is_synchronous(const Strategy& strategy) {
+  return strategy.algorithm == Algorithm::kBsp || strategy.algorithm == Algorithm::kPipe;
+}
+
+class MpiPresetTest : public MpiTest, public ::testing::WithParamInterface<Preset> {};
+INSTANTIATE_TEST_SUITE_P(, MpiPresetTest, ::testing::ValuesIn(presets()), preset_name);
+
+// Presets whose result does not depend on who is faster end with the same bits as on threads; the
+// others end.
+TEST_P(MpiPresetTest, Trains) {
+  const Preset& preset = GetParam();
+  const Outcome outcome = toys(fmt::format("{} {}", preset.name, kIterations));
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  if (is_synchronous(preset.strategy)) {
+    const auto learners = testing::toy_learners(testing::kToyLayers, kProcesses);
+    EXPECT_EQ(lines_of(outcome.out),
+              hashes_on_threads(learners, testing::toy_strategy(std::string(preset.name))));
+  } else {
+    EXPECT_THAT(lines_of(outcome.out), SizeIs(kProcesses));
+  }
+}
+
+class MpiSumsTest : public MpiTest,
+                    public ::testing::WithParamInterface<std::tuple<int, std::string>> {};
+INSTANTIATE_TEST_SUITE_P(Processes, MpiSumsTest,
+                         ::testing::Combine(::testing::Values(2, 3, 4),
+                                            ::testing::Values("native", "memory")),
+                         [](const auto& of) {
+                           return fmt::format("{}of{}", std::get<1>(of.param),
+                                              std::get<0>(of.param));
+                         });
+
+// Who sums must not show: in other groups, or with sums of several iterations in flight.
+TEST_P(MpiSumsTest, EndsWithTheSumsOfAnyOther) {
+  const auto& [processes, collective] = GetParam();
+  for (const std::string by :
+       {"wfbp:slice:", "single:whole:", "mg-wfbp:merged:", "pipe-sgd:layer:"}) {
+    const std::string words = by + collective;
+    SCOPED_TRACE(words);
+    const Outcome outcome =
+        mpirun(processes, fmt::format("'" SLUICE_MPI_TOY "' {} {}", words, kIterations), folder_);
+    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    Strategy strategy = testing::toy_strategy(words);
+    strategy.collective.reset();
+    const auto learners =
+        testing::whole_numbers(testing::kToyLayers, static_cast<std::size_t>(processes));
+    EXPECT_EQ(lines_of(outcome.out), hashes_on_threads(learners, strategy));
+  }
+}
+
+TEST_F(MpiTest, TheSummaryTellsWhoHasSummed) {
+  folder_.write("net.json", R"({"name": "net", "batch": 1, "layers": [
+      {"name": "a", "params": 3000, "forward_us": 0, "backward_us": 0},
+      {"name": "b", "params": 20000, "forward_us": 0, "backward_us": 0}]})");
+  const std::string task =
+      "train --model replay:net.json --iterations 12 --json --collective native ";
+  const Outcome by_layer = sluice(task + "--preset wfbp --run by-layer");
+  ASSERT_EQ(by_layer.code, 0) << by_layer.err;
+  const auto mechanism = nlohmann::json::parse(by_layer.out).at("mechanism");
+  EXPECT_EQ(mechanism.at("chunks_by_collective"), nlohmann::json({{"native", 2}}));
+  EXPECT_EQ(mechanism.at("messages"), 12 * 2 * kProcesses);
+  EXPECT_EQ(mechanism.at("sent_by_kind"),
+            nlohmann::json(
+                {{"allreduce",
+                  {{"messages", 12 * 2 * kProcesses}, {"bytes", 12 * 23'000 * 4 * kProcesses}}}}));
+  const Outcome merged = sluice(task + "--preset mg-wfbp --run merged");
+  ASSERT_EQ(merged.code, 0) << merged.err;
+  EXPECT_FALSE(nlohmann::json::parse(merged.out).at("merging").at("groups").empty());
+  const auto collectives = [&](const std::string& settings) {
+    const Outcome outcome =
+        sluice("train --model replay:net.json --iterations 3 --json " + settings);
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    return nlohmann::json::parse(outcome.out).at("mechanism").at("chunks_by_collective");
+  };
+  EXPECT_EQ(collectives("--preset wfbp"), nlohmann::json({{"memory", 2}}));
+  EXPECT_FALSE(collectives("--preset p3-allreduce").contains("memory"));
+}
+
+// Steps are timed when they are done, not when rank 0 comes to hear of them, an iteration later.
+TEST_F(MpiTest, AnIterationLastsAsLongAsItsCompute) {
+  folder_.write("net.json", R"({"name": "net", "batch": 1, "layers": [
+      {"name": "a", "params": 10, "forward_us": 100000, "backward_us": 100000}]})");
+  const Outcome outcome = sluice("train --model replay:net.json --iterations 4 --json --run run");
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_GT(nlohmann::json::parse(outcome.out).at("iteration_us"), 0.75 * 200'000);
+}
+
+TEST_F(MpiTest, WhatTheDriverCannotSumIsRefused) {
+  const auto refusal = [&](const std::string& settings) {
+    const Outcome outcome = sluice("train --data synthetic --collective native " + settings);
+    EXPECT_EQ(outcome.code, 2);
+    return outcome.err;
+  };
+  EXPECT_THAT(refusal("--preset p3"), HasSubstr("take exchange allreduce"));
+  EXPECT_THAT(refusal("--preset p3-allreduce"), HasSubstr("take order fifo"));
+  EXPECT_THAT(refusal("--preset pipe-sgd+q"), HasSubstr("take codec none"));
+  EXPECT_THAT(refusal("--preset wfbp --local-aggregation"), HasSubstr("leave --local-aggregation"));
+  EXPECT_THAT(refusal("--preset wfbp --workers-per-host 2"), HasSubstr("leave --workers-per-host"));
+}
+
+TEST_F(MpiTest, AFailureEndsAllAndNamesTheRank) {
+  const Outcome outcome = toys("p3 1000000 2 throw");
+  EXPECT_NE(outcome.code, 0);
+  EXPECT_THAT(outcome.err, HasSubstr("rank 2: the learner has had enough"));
+}
+
+TEST_F(MpiTest, ADeathEndsAll) {
+  const Outcome outcome = toys("p3 1000000 2 kill");
+  EXPECT_NE(outcome.code, 0);
+  EXPECT_NE(outcome.code, 124) << "the job was still there after two minutes";
+  EXPECT_THAT(outcome.err, HasSubstr("rank 2"));
+}
+
+TEST_F(MpiTest, ASilentProcessEndsAllAndIsNamed) {
+  const Outcome outcome = toys("p3 1000000 2 stop");
+  EXPECT_NE(outcome.code, 0);
+  EXPECT_NE(outcome.code, 124) << "the job was still there after two minutes";
+  EXPECT_THAT(outcome.err, HasSubstr("rank 2"));
+  EXPECT_THAT(outcome.err, HasSubstr("has not been heard of"));
+}
+
+TEST_F(MpiTest, AStallIsNamed) {
+  const Outcome outcome = toys("p3 5 2 sleep");
+  EXPECT_EQ(outcome.code, 0);
+  EXPECT_THAT(outcome.err, HasSubstr("the gradient of rank 2"));
+}
+
+TEST_F(MpiTest, ABadMessageEndsAllAndNamesItsSender) {
+  const Outcome outcome = toys("p3 1000000 2 babble");
+  EXPECT_NE(outcome.code, 0);
+  EXPECT_THAT(outcome.err, HasSubstr("a message of rank 2 is not right"));
+}
+
+TEST_F(MpiTest, WhatTheUserGotWrongIsSaidOnce) {
+  const Outcome workers = sluice("train --workers 3 --data synthetic");
+  EXPECT_EQ(workers.code, 2);
+  const std::string complaint = "sluice: --workers: is 3 (from flag), but 4 processes were started";
+  EXPECT_THAT(workers.err, HasSubstr(complaint));
+  EXPECT_EQ(workers.err.find(complaint), workers.err.rfind(complaint));
+}
+
+TEST_F(MpiTest, DifferentSettingsAreRefusedByName) {
+  const Outcome outcome =
+      sluice("train --data synthetic : -np 1 '" SLUICE_BINARY "' train --data synthetic --slice 7");
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("rank 4 on "));
+  EXPECT_THAT(outcome.err, HasSubstr("has slice = 7, but rank 0 has 50000"));
+}
+
+class MpiTrainTest : public MpiTest {
+ protected:
+  void SetUp() override {
+    MpiTest::SetUp();
+    if (!kHasModels) {
+      GTEST_SKIP() << "built without LibTorch";
+    }
+  }
+
+  static std::string threads(const std::string& arguments) {
+    return "'" SLUICE_BINARY "' " + arguments + " --run threads";
+  }
+  static std::string processes(const std::string& arguments) {
+    return "'" SLUICE_BINARY "' " + arguments + " --run processes";
+  }
+  static nlohmann::json summary_of(const Outcome& outcome) {
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    return nlohmann::json::parse(outcome.out);
+  }
+};
+
+TEST_F(MpiTrainTest, EndsWithTheBitsOfThreads) {
+  for (const Preset& preset : presets()) {
+    if (!is_as_on_threads(preset)) {
+      continue;
+    }
+    SCOPED_TRACE(preset.name);
+    const TemporaryFolder folder;
+    const std::string training = short_training(preset, folder);
+    const auto here = summary_of(run_command(threads(training), folder));
+    const auto there = summary_of(mpirun(kProcesses, processes(training), folder));
+    EXPECT_EQ(here.at("parameters_hash"), there.at("parameters_hash"));
+    EXPECT_EQ(here.at("loss"), there.at("loss"));
+    EXPECT_EQ(here.at("mechanism").at("sent_by_kind"), there.at("mechanism").at("sent_by_kind"));
+    for (const auto& worker : there.at("by_worker")) {
+      EXPECT_GT(worker.at("compute_s"), 0);
+    }
+  }
+}
+
+TEST_F(MpiTrainTest, SeveralWorkersShareAProcess) {
+  const std::string training =
+      short_training(*find_preset("p3"), folder_) + " --workers-per-host 2";
+  const auto here = summary_of(run_command(threads(training), folder_));
+  const auto there = summary_of(mpirun(2, processes(training), folder_));
+  EXPECT_EQ(here.at("parameters_hash"), there.at("parameters_hash"));
+  EXPECT_EQ(here.at("loss"), there.at("loss"));
+  EXPECT_EQ(here.at("mechanism").at("local_messages"), there.at("mechanism").at("local_messages"));
+  EXPECT_EQ(there.at("by_worker").size(), 4U);
+}
+
+// Those of one process and of its neighbours, as if all were threads of one host.
+TEST_F(MpiTrainTest, AllWorkersOfAMachineSumTheirGradientsFirst) {
+  const std::string training =
+      short_training(*find_preset("wfbp"), folder_) + " --local-aggregation";
+  const auto here = summary_of(run_command(threads(training + " --workers-per-host 4"), folder_));
+  const auto there = summary_of(mpirun(2, processes(training + " --workers-per-host 2"), folder_));
+  EXPECT_EQ(here.at("parameters_hash"), there.at("parameters_hash"));
+  EXPECT_EQ(here.at("mechanism").at("gradients_summed_locally"),
+            there.at("mechanism").at("gradients_summed_locally"));
+}
+
+class MpiTrainPresetTest : public MpiTrainTest, public ::testing::WithParamInterface<Preset> {};
+INSTANTIATE_TEST_SUITE_P(, MpiTrainPresetTest, ::testing::ValuesIn(presets()), preset_name);
+
+TEST_P(MpiTrainPresetTest, TrainsAModel) {
+  const auto summary =
+      summary_of(mpirun(kProcesses, processes(short_training(GetParam(), folder_)), folder_));
+  EXPECT_GT(summary.at("network").at("segment"), Strategy().segment_params);
+  EXPECT_FALSE(summary.at("network").contains("gbps")) << "one machine has no links";
+  const bool merged = GetParam().strategy.partition == Partition::kMerged;
+  ASSERT_EQ(summary.contains("merging"), merged);
+  if (merged) {
+    EXPECT_FALSE(summary.at("merging").at("groups").empty());
+    EXPECT_GT(summary.at("merging").at("iteration_us"), 0);
+  }
+}
+
+}  // namespace
+}  // namespace sluice

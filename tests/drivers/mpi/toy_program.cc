@@ -1,0 +1,176 @@
+// Trains toy learners as one process of an MPI job, for mpi_test.cc:
+//
+//   toy_program STRATEGY ITERATIONS [RANK FAULT]     STRATEGY as for toy_strategy(); FAULT of that
+//                                                    rank: throw, kill, stop, sleep, babble
+//
+// With sums that are the driver's, whose order is its own, gradients are whole numbers.
+// Rank 0 prints the hash of every rank's parameters, a line each.
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <csignal>
+#include <iostream>
+#include <thread>
+
+#include "base/check.h"
+#include "base/hash.h"
+#include "drivers/mpi/mpi_training.h"
+#include "nodes/assembly.h"
+#include "support/toy_job.h"
+#include "support/whole_numbers.h"
+
+namespace sluice::testing {
+namespace {
+
+// Does what its fault says at the third iteration.
+class Faulty final : public Learner {
+ public:
+  Faulty(std::unique_ptr<Learner> learner, std::string fault)
+      : learner_(std::move(learner)), fault_(std::move(fault)) {}
+
+  const std::vector<Layer>& layers() const override { return learner_->layers(); }
+  std::span<float> parameters() override { return learner_->parameters(); }
+  std::span<float> gradients() override { return learner_->gradients(); }
+  void gradients_into(std::span<float> buffer) override { learner_->gradients_into(buffer); }
+  double step(Iteration iteration, StepHooks& hooks) override {
+    if (iteration == 3 && fault_ == "throw") {
+      throw std::runtime_error("the learner has had enough");
+    }
+    if (iteration == 3 && fault_ == "kill") {
+      std::raise(SIGKILL);
+    }
+    if (iteration == 3 && fault_ == "stop") {
+      std::raise(SIGSTOP);
+    }
+    if (iteration == 3 && fault_ == "sleep") {
+      std::this_thread::sleep_for(std::chrono::seconds(13));
+    }
+    return learner_->step(iteration, hooks);
+  }
+  std::optional<Evaluation> evaluate() override { return {}; }
+
+ private:
+  std::unique_ptr<Learner> learner_;
+  std::string fault_;
+};
+
+// Sends its third push that leaves the host about a chunk that does not exist.
+class Babbling final : public Protocol, private Effects {
+ public:
+  Babbling(Protocol& host, const Topology& topology) : host_(host), topology_(topology) {}
+
+  void handle(const Event& event, Effects& effects) override {
+    effects_ = &effects;
+    host_.handle(event, *this);
+  }
+  BufferRange landing(const Message& message) const override { return host_.landing(message); }
+
+ private:
+  void send(const Message& message, Payload payload) override {
+    Message babble = message;
+    const bool leaves = topology_.host_of(message.from) != topology_.host_of(message.to);
+    if (message.kind == MessageKind::kPush && leaves && ++pushes_ == 3) {
+      babble.chunk = ChunkId(1'000'000);
+    }
+    effects_->send(babble, std::move(payload));
+  }
+  void start(Work work) override { effects_->start(std::move(work)); }
+  void release(NodeId worker, LayerId layer, Iteration iteration) override {
+    effects_->release(worker, layer, iteration);
+  }
+  Payload borrow(NodeId node, const BufferRange& what) override {
+    return effects_->borrow(node, what);
+  }
+  Payload copy(NodeId node, const BufferRange& what) override { return effects_->copy(node, what); }
+
+  Protocol& host_;
+  Topology topology_;
+  Effects* effects_ = nullptr;
+  int pushes_ = 0;
+};
+
+std::unique_ptr<Learner> toy(std::size_t rank, bool exact) {
+  if (exact) {
+    return std::make_unique<WholeNumbers>(kToyLayers, rank);
+  }
+  return std::make_unique<ToyLearner>(kToyLayers, rank);
+}
+
+// One gathering does not take what is meant for the next, though the last rank is late for both.
+void check_gatherings(MpiWorld& world) {
+  if (world.rank() + 1 == world.size()) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(30));
+  }
+  for (const std::string round : {"first", "second"}) {
+    for (const std::string& text : world.gather(round, "a word")) {
+      check(text == round, "a gathering has the texts of its own round");
+    }
+  }
+}
+
+void run(MpiWorld& world, const Strategy& strategy, Iteration iterations,
+         const std::string& fault) {
+  std::vector<std::unique_ptr<Learner>> learners;
+  learners.push_back(std::make_unique<Faulty>(toy(world.rank(), strategy.driver_sums()), fault));
+  Learner& learner = *learners.front();
+  Job job;
+  job.layers = learner.layers();
+  const bool in_memory = strategy.collective == Collective::kSharedMemory;
+  job.topology = Topology(world.size(), 1, 0, in_memory ? world.size() : 1);
+  job.strategy = strategy;
+  const Clock clock;
+  std::optional<TrainingState> state;
+  std::size_t steps = 0;
+  for (const auto& [part, last] : toy_phases(job, iterations)) {
+    Assembly assembly = assemble(part);
+    Protocol*& host = assembly.protocols[world.rank()];
+    Babbling babbling(*host, part.topology);
+    host = fault == "babble" ? &babbling : host;
+    if (!state) {
+      state.emplace(part.topology, learners, *assembly.chunks, part.strategy, kToyRule,
+                    HostId(world.rank()));
+    }
+    train_on_mpi(world,
+                 {.topology = part.topology,
+                  .chunks = *assembly.chunks,
+                  .strategy = part.strategy,
+                  .hosts = assembly.protocols,
+                  .state = *state,
+                  .first = part.first,
+                  .last = last,
+                  .clock = clock,
+                  .on_step = [&](const StepReport&) { ++steps; },
+                  .on_boundary = {}},
+                 [](const std::string& text) { std::cerr << text << std::endl; });
+  }
+  if (world.rank() == 0) {
+    check(steps == static_cast<std::size_t>(iterations) * world.size(), "every step is reported");
+  }
+  check_gatherings(world);
+  const auto hash = hash_of(std::as_bytes(learner.parameters()));
+  for (const std::string& line : world.gather(fmt::format("{:016x}", hash), "the hash")) {
+    std::cout << line << "\n";
+  }
+}
+
+}  // namespace
+}  // namespace sluice::testing
+
+int main(int argc, char** argv) {
+  auto world = sluice::join_mpi([](const std::string& text) { std::cerr << text << std::endl; });
+  if (!world) {
+    std::cerr << world.error().message() << "\n";
+    return 1;
+  }
+  const auto joined = *std::move(world);
+  const bool faulty = argc > 4 && joined->rank() == std::stoul(argv[3]);
+  try {
+    sluice::testing::run(*joined, sluice::testing::toy_strategy(argv[1]), std::stol(argv[2]),
+                         faulty ? argv[4] : "");
+  } catch (const std::exception& e) {
+    std::cerr << "rank " << joined->rank() << ": " << e.what() << std::endl;
+    joined->abort(1);
+  }
+  return 0;
+}

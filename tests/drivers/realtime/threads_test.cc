@@ -1,0 +1,242 @@
+// The threads driver: what it adds to the protocol, above all its ways to end. Runs under the
+// thread sanitizer too.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+
+#include "drivers/realtime/gate.h"
+#include "drivers/realtime/mailbox.h"
+#include "drivers/realtime/work_thread.h"
+#include "nodes/presets.h"
+#include "report/tally.h"
+#include "support/threaded.h"
+#include "support/toy_learner.h"
+
+namespace sluice {
+namespace {
+
+using testing::run_threaded;
+using testing::toy_learners;
+
+// Fails in the middle of an iteration, when its peers wait for its gradients.
+class FailingLearner final : public Learner {
+ public:
+  explicit FailingLearner(std::unique_ptr<Learner> inner) : inner_(std::move(inner)) {}
+  const std::vector<Layer>& layers() const override { return inner_->layers(); }
+  std::span<float> parameters() override { return inner_->parameters(); }
+  std::span<float> gradients() override { return inner_->gradients(); }
+  void gradients_into(std::span<float> buffer) override { inner_->gradients_into(buffer); }
+  double step(Iteration iteration, StepHooks& hooks) override {
+    if (iteration == 3) {
+      throw std::runtime_error("the data ran out");
+    }
+    return inner_->step(iteration, hooks);
+  }
+  std::optional<Evaluation> evaluate() override { return inner_->evaluate(); }
+
+ private:
+  std::unique_ptr<Learner> inner_;
+};
+
+TEST(Threads, AFailingWorkerEndsTheRunWithItsReason) {
+  auto learners = toy_learners({100, 50}, 3);
+  learners[1] = std::make_unique<FailingLearner>(std::move(learners[1]));
+  for (const Preset& preset : presets()) {
+    try {
+      run_threaded(learners, Topology(3, 1, 0), preset.strategy, {}, 10);
+      ADD_FAILURE() << "the run should have failed";
+    } catch (const std::runtime_error& error) {
+      EXPECT_STREQ(error.what(), "the data ran out");
+    }
+  }
+}
+
+TEST(Threads, TheTallySeesWhatTheCountersCount) {
+  for (const Preset& preset : presets()) {
+    SCOPED_TRACE(preset.name);
+    Strategy strategy = preset.strategy;
+    strategy.slice_params = 16;
+    const Topology topology(3, 1, 0);
+    Tally tally(topology);
+    const auto learners = toy_learners({100, 50, 7}, 3);
+    const Assembly assembly = run_threaded(learners, topology, strategy, {}, 20, &tally);
+    const Counters counters = assembly.counters();
+    EXPECT_EQ(counters.releases, 3 * 3 * 21);
+    EXPECT_GT(counters.messages, 0);
+    std::int64_t bytes = 0;
+    for (const Traffic& traffic : tally.sent_by_kind()) {
+      bytes += traffic.bytes;
+    }
+    // A confirmation may still be on its way when the last worker has its parameters.
+    EXPECT_LE(bytes, counters.payload_bytes);
+    EXPECT_GT(bytes, counters.payload_bytes / 2);
+  }
+}
+
+// Velocities, servers' parameters and gradients live on; protocols and gates are new.
+TEST(Threads, ARunInStretchesEndsWithTheBitsOfARunAtOnce) {
+  const UpdateRule rule{.rate = {.base = 0.05F}, .momentum = 0.9F, .weight_decay = 1e-3F};
+  for (const Preset& preset : presets()) {
+    if (preset.strategy.algorithm != Algorithm::kBsp) {
+      continue;
+    }
+    SCOPED_TRACE(preset.name);
+    Strategy strategy = preset.strategy;
+    strategy.slice_params = 16;
+    const Topology topology(3, 1, 0);
+    const auto at_once = toy_learners({100, 0, 50, 7}, 3);
+    run_threaded(at_once, topology, strategy, rule, 20);
+    const auto in_phases = toy_learners({100, 0, 50, 7}, 3);
+    Job job = testing::job_for(in_phases, topology, strategy);
+    TrainingState state = testing::state_for(in_phases, assemble(job), rule);
+    for (const Iteration last : {3, 11, 20}) {
+      testing::run_phase(assemble(job), state, last);
+      job.first = last;
+    }
+    for (const auto& learner : in_phases) {
+      const auto expected = at_once.front()->parameters();
+      EXPECT_TRUE(std::ranges::equal(learner->parameters(), expected));
+    }
+  }
+}
+
+TEST(Threads, OnlySynchronousTrainingGoesOnInStretches) {
+  Job job =
+      testing::job_for(toy_learners({10}, 2), Topology(2, 1, 0), find_preset("pipe-sgd")->strategy);
+  job.first = 5;
+  EXPECT_THROW(assemble(job), InvariantError);
+}
+
+TEST(Threads, BoundariesAreMetOnceHoweverTheRunIsSplit) {
+  const auto learners = toy_learners({10, 4}, 2);
+  Job job = testing::job_for(learners, Topology(2, 1, 0), find_preset("wfbp")->strategy);
+  TrainingState state = testing::state_for(learners, assemble(job), {});
+  const Clock clock;
+  std::vector<Iteration> boundaries;
+  for (const Iteration last : {4, 6, 9}) {
+    const Assembly assembly = assemble(job);
+    train_on_threads({.topology = job.topology,
+                      .chunks = *assembly.chunks,
+                      .strategy = job.strategy,
+                      .hosts = assembly.protocols,
+                      .state = state,
+                      .first = job.first,
+                      .last = last,
+                      .clock = clock,
+                      .on_step = {},
+                      .on_boundary = [&](Iteration t) { boundaries.push_back(t); },
+                      .boundary_every = 2});
+    job.first = last;
+  }
+  EXPECT_EQ(boundaries, (std::vector<Iteration>{2, 4, 6, 8}));
+}
+
+TEST(Threads, AClosedMailboxIsEmptiedFirst) {
+  Mailbox mailbox;
+  mailbox.post(Started{NodeId(3)});
+  mailbox.close();
+  std::deque<Event> events;
+  EXPECT_TRUE(mailbox.wait(events));
+  EXPECT_EQ(events.size(), 1U);
+  events.clear();
+  EXPECT_FALSE(mailbox.wait(events));
+}
+
+TEST(Threads, AGateReleasesInOrderOnly) {
+  Gate gate(2);
+  gate.release(LayerId(0), 0);
+  EXPECT_TRUE(gate.wait(LayerId(0), 0));
+  EXPECT_THROW(gate.release(LayerId(0), 0), InvariantError);
+  EXPECT_THROW(gate.release(LayerId(1), 1), InvariantError);
+  gate.cancel();
+  EXPECT_THROW(gate.wait(LayerId(1), 0), Cancelled);
+}
+
+// Computes nothing here; tells afterwards what an accelerator did.
+class DeviceLearner final : public Learner {
+ public:
+  explicit DeviceLearner(std::unique_ptr<Learner> inner) : inner_(std::move(inner)) {}
+  const std::vector<Layer>& layers() const override { return inner_->layers(); }
+  std::span<float> parameters() override { return inner_->parameters(); }
+  std::span<float> gradients() override { return inner_->gradients(); }
+  void gradients_into(std::span<float> buffer) override { inner_->gradients_into(buffer); }
+  double step(Iteration iteration, StepHooks& hooks) override {
+    const double loss = inner_->step(iteration, hooks);
+    using Task = DeviceSpan::Task;
+    const auto span = [](Task task, int begin_ago, int end_ago) {
+      return DeviceSpan{LayerId(0), task, Duration(begin_ago), Duration(end_ago)};
+    };
+    const std::vector<DeviceSpan> spans{span(Task::kCopyIn, 90, 80), span(Task::kWait, 90, 79),
+                                        span(Task::kForward, 79, 50), span(Task::kBackward, 50, 9),
+                                        span(Task::kCopyOut, 20, 5)};
+    hooks.device_done(spans);
+    return loss;
+  }
+  std::optional<Evaluation> evaluate() override { return inner_->evaluate(); }
+  bool times_itself() const override { return true; }
+
+ private:
+  std::unique_ptr<Learner> inner_;
+};
+
+TEST(Threads, WhatAnAcceleratorTellsStandsForTheTimeBetweenHooks) {
+  const Topology topology(2, 1, 0);
+  Tally tally(topology);
+  auto learners = toy_learners({100, 50}, 2);
+  learners[1] = std::make_unique<DeviceLearner>(std::move(learners[1]));
+  run_threaded(learners, topology, find_preset("p3")->strategy, {}, 4, &tally);
+  EXPECT_EQ(tally.worker(1).compute, Duration(4 * 70));
+  EXPECT_EQ(tally.worker(1).waited, Duration(4 * 11));
+  EXPECT_EQ(tally.host(HostId(1)).copies, Duration(4 * 25));
+  EXPECT_EQ(tally.host(HostId(1)).copies_hidden, Duration(4 * 11));
+  EXPECT_EQ(tally.host(HostId(0)).copies, Duration(0));
+}
+
+Work work_on(std::size_t chunk) {
+  Work work;
+  work.chunk = ChunkId(chunk);
+  return work;
+}
+
+TEST(Threads, WorkAsideIsDoneInOrder) {
+  std::vector<std::size_t> done;
+  std::mutex mutex;
+  std::condition_variable changed;
+  WorkThread aside([&](Work work) {
+    const std::lock_guard lock(mutex);
+    done.push_back(work.chunk.index());
+    changed.notify_one();
+  });
+  std::vector<std::size_t> all;
+  for (std::size_t c = 0; c < 100; ++c) {
+    aside.start(work_on(c));
+    all.push_back(c);
+  }
+  std::unique_lock lock(mutex);
+  changed.wait(lock, [&] { return done.size() == all.size(); });
+  EXPECT_EQ(done, all);
+  aside.rethrow();
+}
+
+TEST(Threads, WhatWorkAsideThrowsComesOut) {
+  WorkThread aside([](const Work& work) {
+    if (work.chunk == ChunkId(1)) {
+      throw std::runtime_error("no sum");
+    }
+  });
+  aside.start(work_on(0));
+  aside.start(work_on(1));
+  const auto comes_out = [&] {
+    for (;;) {
+      aside.rethrow();
+      std::this_thread::yield();
+    }
+  };
+  EXPECT_THROW(comes_out(), std::runtime_error);
+}
+
+}  // namespace
+}  // namespace sluice

@@ -1,0 +1,131 @@
+// The papers' own time lines, to the unit. One unit is one microsecond.
+#include <gtest/gtest.h>
+
+#include "support/simulated.h"
+
+namespace sluice {
+namespace {
+
+using testing::point;
+using testing::profile_of;
+using testing::run_simulated;
+
+// P3, Figure 4: three layers, forward and backward 1 each, synchronisation 2 each.
+class Figure4 : public ::testing::Test {
+ protected:
+  Figure4() {
+    cluster_.topology = Topology(2, 1, 0);
+    cluster_.allreduce = AllReduceCost{Duration{0}, 250.0};
+  }
+
+  Profile profile_ = profile_of({2, 2, 2}, 1, 1);
+  Cluster cluster_;
+};
+
+TEST_F(Figure4, LayerByLayerTheDelayIsFour) {
+  const auto run = run_simulated(profile_, cluster_,
+                                 point(Exchange::kAllReduce, Partition::kLayer, Order::kFifo));
+  EXPECT_EQ(to_us(run.result.iteration_time()), 10.0);
+}
+
+TEST_F(Figure4, HalfLayersByPriorityTheDelayIsTwo) {
+  const auto run = run_simulated(
+      profile_, cluster_, point(Exchange::kAllReduce, Partition::kSlice, Order::kPriority, 1));
+  EXPECT_EQ(to_us(run.result.iteration_time()), 8.0);
+  EXPECT_GT(run.result.channel_overtakings, 0);
+}
+
+// P3, Figure 6: push, update and pull take 1 for each parameter; layers of 1, 3 and 1.
+class Figure6 : public ::testing::Test {
+ protected:
+  Figure6() {
+    cluster_.topology = Topology(1, 1, 1);
+    cluster_.bandwidth_gbps = 0.032;
+    cluster_.latency = Duration{0};
+    cluster_.header_bytes = 0;
+    cluster_.update_ns_per_byte = 250;
+    cluster_.server_threads = 8;
+  }
+
+  Profile profile_ = profile_of({1, 3, 1}, 0, 0);
+  Cluster cluster_;
+};
+
+TEST_F(Figure6, WholeLayersTakeTen) {
+  for (const auto& strategy :
+       {point(Exchange::kBroadcast, Partition::kLayer, Order::kFifo),
+        point(Exchange::kPullAfterNotify, Partition::kKvstore, Order::kFifo)}) {
+    const auto run = run_simulated(profile_, cluster_, strategy);
+    EXPECT_EQ(to_us(run.result.iteration_time()), 10.0);
+  }
+}
+
+TEST_F(Figure6, SlicesOfOneParameterTakeSeven) {
+  for (const Order order : {Order::kFifo, Order::kPriority}) {
+    const auto run =
+        run_simulated(profile_, cluster_, point(Exchange::kBroadcast, Partition::kSlice, order, 1));
+    EXPECT_EQ(to_us(run.result.iteration_time()), 7.0);
+  }
+}
+
+// A layer of two and a layer of eight; a unit for each parameter and for the latency.
+class LongMessages : public ::testing::Test, public Observer {
+ protected:
+  LongMessages() {
+    cluster_.topology = Topology(1, 1, 1);
+    cluster_.bandwidth_gbps = 0.032;
+    cluster_.latency = from_us(1);
+    cluster_.header_bytes = 0;
+    cluster_.update_ns_per_byte = 0;
+  }
+
+  void computed(NodeId, LayerId, Iteration, Pass, Time, Time) override {}
+  void waited(NodeId, LayerId, Iteration, Time, Time) override {}
+  void sent(const Message& message, Time begin, Time end) override {
+    if (message.kind == MessageKind::kPush && message.iteration == 1) {
+      leaves_.emplace_back(to_us(begin), to_us(end));
+    }
+  }
+  void received(const Message& message, Time begin, Time end) override {
+    if (message.kind == MessageKind::kPush && message.iteration == 1) {
+      comes_.emplace_back(to_us(begin), to_us(end));
+    }
+  }
+  void worked(const Work&, Time, Time) override {}
+
+  void run() {
+    run_simulated(profile_of({2, 8}, 0, 0), cluster_,
+                  point(Exchange::kBroadcast, Partition::kLayer, Order::kFifo), 1, this);
+  }
+
+  using Spans = std::vector<std::pair<double, double>>;
+  Cluster cluster_;
+  Spans leaves_;
+  Spans comes_;
+};
+
+TEST_F(LongMessages, GoWholeInTheirOrder) {
+  run();
+  EXPECT_EQ(leaves_, (Spans{{0, 8}, {8, 10}}));
+  EXPECT_EQ(comes_, (Spans{{1, 9}, {9, 11}}));
+}
+
+// The long one is announced (until 1) and asked for (until 2), while the short one goes; the data
+// then waits for no one.
+TEST_F(LongMessages, AreAnnouncedAndAskedForWhileShortOnesGo) {
+  cluster_.fragment_bytes = 8;
+  run();
+  EXPECT_EQ(leaves_, (Spans{{0, 2}, {2, 10}}));
+  EXPECT_EQ(comes_, (Spans{{1, 3}, {3, 11}}));
+}
+
+// Both have been asked for at 2. The first piece of the longer one leaves at once, so it is first
+// in the queue, and from its second piece on they take turns.
+TEST_F(LongMessages, TakeTurnsFragmentByFragment) {
+  cluster_.fragment_bytes = 4;
+  run();
+  EXPECT_EQ(leaves_, (Spans{{4, 7}, {2, 12}}));
+}
+
+}  // namespace
+}  // namespace sluice

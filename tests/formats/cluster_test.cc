@@ -1,0 +1,179 @@
+#include "formats/cluster.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include "support/temporary_folder.h"
+
+namespace sluice {
+namespace {
+
+using testing::HasSubstr;
+using testing::StartsWith;
+
+const std::string kSmallest = "hosts = 4\nbandwidth_gbps = 10\n";
+
+std::string complaint(const std::string& text) {
+  const auto cluster = parse_cluster(text, "c.toml");
+  return cluster ? "" : cluster.error().message();
+}
+
+TEST(ClusterTest, HasTheDefaultsOfTheFormat) {
+  const auto cluster = parse_cluster(kSmallest, "c.toml");
+  ASSERT_TRUE(cluster);
+  EXPECT_EQ(cluster->topology.hosts(), 4U);
+  EXPECT_EQ(cluster->topology.workers(), 4U);
+  EXPECT_EQ(cluster->topology.servers(), 4U);
+  EXPECT_EQ(cluster->bandwidth_gbps, 10);
+  EXPECT_EQ(cluster->latency, from_us(50));
+  EXPECT_EQ(cluster->reduce_ns_per_byte, 0.1);
+  EXPECT_EQ(cluster->update_ns_per_byte, 0.1);
+  EXPECT_EQ(cluster->server_threads, 1);
+  EXPECT_EQ(cluster->header_bytes, 64);
+  EXPECT_EQ(cluster->fragment_bytes, 0);
+  EXPECT_EQ(cluster->sync, Duration(0));
+  EXPECT_FALSE(cluster->allreduce.has_value());
+}
+
+TEST(ClusterTest, ReadsEveryKey) {
+  const auto cluster = parse_cluster(
+      "hosts = 2\nbandwidth_gbps = 1.5\nworkers_per_host = 3\nservers = 5\nlatency_us = 7\n"
+      "reduce_ns_per_byte = 0\nupdate_ns_per_byte = 0.25\nserver_threads = 8\nheader_bytes = 0\n"
+      "fragment_bytes = 65536\nsync_us = 1.5\n[allreduce]\nstartup_us = 2\nns_per_byte = 0.5\n",
+      "c.toml");
+  ASSERT_TRUE(cluster);
+  EXPECT_EQ(cluster->topology.workers(), 6U);
+  EXPECT_EQ(cluster->topology.servers(), 5U);
+  EXPECT_EQ(cluster->topology.hosts(), 7U);
+  EXPECT_EQ(cluster->bandwidth_gbps, 1.5);
+  EXPECT_EQ(cluster->latency, from_us(7));
+  EXPECT_EQ(cluster->reduce_ns_per_byte, 0);
+  EXPECT_EQ(cluster->update_ns_per_byte, 0.25);
+  EXPECT_EQ(cluster->server_threads, 8);
+  EXPECT_EQ(cluster->header_bytes, 0);
+  EXPECT_EQ(cluster->fragment_bytes, 65536);
+  EXPECT_EQ(cluster->sync, from_us(1.5));
+  ASSERT_TRUE(cluster->allreduce.has_value());
+  EXPECT_EQ(cluster->allreduce->startup, from_us(2));
+  EXPECT_EQ(cluster->allreduce->ns_per_byte, 0.5);
+}
+
+TEST(ClusterTest, ServersMayStandBesideTheWorkers) {
+  const auto cluster = parse_cluster(kSmallest + "servers = \"per-host\"\n", "c.toml");
+  ASSERT_TRUE(cluster);
+  EXPECT_EQ(cluster->topology.hosts(), 4U);
+  EXPECT_EQ(cluster->topology.servers(), 4U);
+  EXPECT_THAT(
+      complaint(kSmallest + "servers = \"per-hots\"\n"),
+      StartsWith("c.toml: servers: is \"per-hots\", expected an integer from 1 to 1000000 or "
+                 "per-host; did you mean per-host?"));
+  EXPECT_THAT(complaint(kSmallest + "servers = 0\n"),
+              StartsWith("c.toml: servers: is 0, expected"));
+}
+
+TEST(ClusterTest, TheBandwidthMayBeAbsentWithAnAllReduce) {
+  EXPECT_EQ(complaint("hosts = 2\n[allreduce]\nstartup_us = 0\nns_per_byte = 1\n"), "");
+  EXPECT_THAT(complaint("hosts = 2\n"), StartsWith("c.toml: bandwidth_gbps: is missing"));
+  EXPECT_THAT(complaint("bandwidth_gbps = 2\n"), StartsWith("c.toml: hosts: is missing"));
+  EXPECT_THAT(complaint("hosts = 2\n[allreduce]\nstartup_us = 0\n"),
+              StartsWith("c.toml: allreduce: ns_per_byte: is missing"));
+  EXPECT_THAT(complaint("hosts = 2\nallreduce = 3\n"),
+              HasSubstr("allreduce: is 3, expected a table"));
+}
+
+TEST(ClusterTest, UnknownKeysAreRefused) {
+  EXPECT_THAT(complaint("hosts = 2\nbandwith_gbps = 10\n"),
+              StartsWith("c.toml: bandwith_gbps: is not a known key"));
+  EXPECT_THAT(complaint("hosts = 2\nbandwith_gbps = 10\n"), HasSubstr("mean bandwidth_gbps?"));
+  EXPECT_THAT(complaint("hosts = 2\n[allreduce]\nstartup_us = 0\nns_per_byte = 1\nx = 1\n"),
+              StartsWith("c.toml: allreduce: x: is not a known key"));
+}
+
+TEST(ClusterTest, WrongValuesAreRefused) {
+  const auto with = [](const std::string& line) {
+    return complaint("hosts = 4\nbandwidth_gbps = 10\n" + line + "\n");
+  };
+  EXPECT_THAT(with("latency_us = -1"), StartsWith("c.toml: latency_us: is -1, expected a number"));
+  EXPECT_THAT(with("latency_us = nan"), StartsWith("c.toml: latency_us: is nan, expected"));
+  EXPECT_THAT(with("latency_us = inf"), StartsWith("c.toml: latency_us: is inf, expected"));
+  EXPECT_THAT(with("latency_us = 1e30"), StartsWith("c.toml: latency_us: is 1e+30, expected"));
+  EXPECT_THAT(with("sync_us = '1'"), StartsWith("c.toml: sync_us: is \"1\", expected a number"));
+  EXPECT_THAT(with("workers_per_host = 1.5"), HasSubstr("is 1.5, expected an integer"));
+  EXPECT_THAT(with("server_threads = 0"), HasSubstr("is 0, expected an integer from 1"));
+  EXPECT_THAT(with("header_bytes = -1"), HasSubstr("is -1, expected an integer from 0"));
+  EXPECT_THAT(with("fragment_bytes = -1"), HasSubstr("is -1, expected an integer from 0"));
+  EXPECT_THAT(with("workers_per_host = 300000"), StartsWith("c.toml: workers_per_host: 4 hosts"));
+  EXPECT_THAT(complaint("hosts = 0\nbandwidth_gbps = 1\n"), StartsWith("c.toml: hosts: is 0"));
+  EXPECT_THAT(complaint("hosts = 1\nbandwidth_gbps = 0\n"),
+              StartsWith("c.toml: bandwidth_gbps: is 0"));
+  EXPECT_THAT(complaint("hosts = 99999999999999999999\n"),
+              StartsWith("c.toml: is not TOML: line 1"));
+}
+
+TEST(ClusterTest, WireTimeIsBitsOverRate) {
+  Cluster cluster;
+  cluster.bandwidth_gbps = 10;
+  EXPECT_EQ(cluster.wire_time(1250), from_us(1));
+  EXPECT_EQ(cluster.wire_time(0), Duration(0));
+  cluster.bandwidth_gbps = 3;
+  EXPECT_EQ(cluster.wire_time(1), Duration(2667));
+}
+
+TEST(ClusterTest, ReadsFiles) {
+  const TemporaryFolder folder;
+  EXPECT_EQ(read_cluster(folder.write("c.toml", kSmallest))->topology.hosts(), 4U);
+  EXPECT_THAT(read_cluster(folder.path() / "none").error().message(), HasSubstr("cannot be read"));
+}
+
+RC_GTEST_PROP(ClusterProperty, AnyBytesGiveAClusterOrOneLine, (std::string bytes)) {
+  RC_ASSERT(complaint(bytes).find('\n') == std::string::npos);
+}
+
+RC_GTEST_PROP(ClusterProperty, AnyChangeOfAByteGivesAClusterOrOneLine, (char byte)) {
+  std::string text = kSmallest + "servers = \"per-host\"\n[allreduce]\nstartup_us = 1\n";
+  text[*rc::gen::inRange<std::size_t>(0, text.size())] = byte;
+  RC_ASSERT(complaint(text).find('\n') == std::string::npos);
+}
+
+RC_GTEST_PROP(ClusterTest, ComesBackFromItsToml, ()) {
+  const auto number = [](int max) { return *rc::gen::inRange(1, max) / 1024.0; };
+  const auto count = [](std::size_t min) { return *rc::gen::inRange<std::size_t>(min, 9); };
+  Cluster cluster;
+  cluster.topology = Topology(count(1), count(1), count(0));
+  cluster.bandwidth_gbps = number(100'000);
+  cluster.latency = from_us(number(1'000'000));
+  cluster.reduce_ns_per_byte = number(5000);
+  cluster.update_ns_per_byte = number(5000);
+  cluster.code_ns_per_byte = 1e-7 * number(5000);
+  cluster.server_threads = static_cast<int>(count(1));
+  cluster.header_bytes = *rc::gen::inRange(0, 1000);
+  cluster.fragment_bytes = *rc::gen::inRange(0, 1000);
+  cluster.sync = from_us(number(5000));
+  if (*rc::gen::arbitrary<bool>()) {
+    cluster.allreduce = AllReduceCost{from_us(number(50'000)), number(5000)};
+    cluster.bandwidth_gbps *= *rc::gen::inRange(0, 2);
+  }
+  const auto read = parse_cluster(to_toml(cluster), "written");
+  RC_ASSERT(read);
+  RC_ASSERT(read->topology.worker_hosts() == cluster.topology.worker_hosts());
+  RC_ASSERT(read->topology.workers_per_host() == cluster.topology.workers_per_host());
+  RC_ASSERT(read->topology.hosts() == cluster.topology.hosts());
+  RC_ASSERT(read->bandwidth_gbps == cluster.bandwidth_gbps);
+  RC_ASSERT(read->latency == cluster.latency);
+  RC_ASSERT(read->reduce_ns_per_byte == cluster.reduce_ns_per_byte);
+  RC_ASSERT(read->update_ns_per_byte == cluster.update_ns_per_byte);
+  RC_ASSERT(read->code_ns_per_byte == cluster.code_ns_per_byte);
+  RC_ASSERT(read->server_threads == cluster.server_threads);
+  RC_ASSERT(read->header_bytes == cluster.header_bytes);
+  RC_ASSERT(read->fragment_bytes == cluster.fragment_bytes);
+  RC_ASSERT(read->sync == cluster.sync);
+  RC_ASSERT(read->allreduce.has_value() == cluster.allreduce.has_value());
+  if (read->allreduce) {
+    RC_ASSERT(read->allreduce->startup == cluster.allreduce->startup);
+    RC_ASSERT(read->allreduce->ns_per_byte == cluster.allreduce->ns_per_byte);
+  }
+}
+
+}  // namespace
+}  // namespace sluice

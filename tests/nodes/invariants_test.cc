@@ -1,0 +1,253 @@
+// What each algorithm promises, under any order of delivery that a seed can bring about.
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <cmath>
+
+#include "nodes/assembly.h"
+#include "nodes/gossip_worker.h"
+#include "nodes/presets.h"
+#include "nodes/shuffled_runs.h"
+#include "support/shuffled.h"
+
+namespace sluice {
+namespace {
+
+using testing::any_seed;
+using testing::kIterations;
+using testing::kLayers;
+using testing::ShuffledWorld;
+using testing::toy_learners;
+
+const UpdateRule kRule{.rate = {.base = 0.05F}, .momentum = 0.9F, .weight_decay = 0};
+const UpdateRule kStill{.rate = {.base = 0}, .momentum = 0, .weight_decay = 0};
+
+Job job_of(std::string_view preset, std::size_t workers) {
+  Job job;
+  job.layers = toy_learners(kLayers, 1).front()->layers();
+  job.topology = Topology(workers, 1, 0);
+  job.strategy = find_preset(preset)->strategy;
+  job.strategy.slice_params = 16;
+  job.strategy.segment_params = 9;
+  job.strategy.credit = 64;
+  return job;
+}
+
+// A whole run of a job in a shuffled world.
+struct Shuffle {
+  Shuffle(const Job& job, UpdateRule rule, std::uint64_t seed)
+      : assembly(assemble(job)),
+        learners(toy_learners(kLayers, job.topology.workers())),
+        numbers{.learners = learners,
+                .chunks = assembly.chunks.get(),
+                .rule = rule,
+                .strategy = job.strategy},
+        world(assembly.job, assembly.protocols, numbers, kIterations, seed) {}
+
+  std::vector<float> parameters(std::size_t rank) {
+    const auto values = learners[rank]->parameters();
+    return {values.begin(), values.end()};
+  }
+
+  Assembly assembly;
+  std::vector<std::unique_ptr<Learner>> learners;
+  VirtualNumbers numbers;
+  ShuffledWorld world;
+};
+
+RC_GTEST_PROP(AlgorithmInvariants, NoPresetLocksUp, ()) {
+  const auto index = *rc::gen::inRange<std::size_t>(0, presets().size());
+  const auto workers = *rc::gen::inRange<std::size_t>(1, 10);
+  Shuffle run(job_of(presets()[index].name, workers), kRule, any_seed());
+  RC_ASSERT(run.world.run());
+}
+
+RC_GTEST_PROP(AlgorithmInvariants, SynchronousPresetsDoNotDependOnTheOrder, ()) {
+  const auto workers = *rc::gen::inRange<std::size_t>(2, 6);
+  for (const Preset& preset : presets()) {
+    const Algorithm algorithm = preset.strategy.algorithm;
+    if (algorithm != Algorithm::kBsp && algorithm != Algorithm::kPipe) {
+      continue;
+    }
+    Shuffle one(job_of(preset.name, workers), kRule, any_seed());
+    Shuffle other(job_of(preset.name, workers), kRule, any_seed());
+    RC_ASSERT(one.world.run());
+    RC_ASSERT(other.world.run());
+    for (std::size_t w = 0; w < workers; ++w) {
+      RC_ASSERT(one.parameters(w) == other.parameters(0));
+    }
+  }
+}
+
+RC_GTEST_PROP(AlgorithmInvariants, SspNeverGetsAheadOfTheBound, ()) {
+  const auto workers = *rc::gen::inRange<std::size_t>(2, 6);
+  Job job = job_of("ssp", workers);
+  job.strategy.staleness = *rc::gen::inRange<Iteration>(0, 4);
+  Shuffle run(job, kRule, any_seed());
+  run.world.watch = [&](const ShuffledWorld& world) {
+    Iteration min = kIterations;
+    Iteration max = 0;
+    for (std::size_t w = 0; w < workers; ++w) {
+      min = std::min(min, world.iteration(w));
+      max = std::max(max, world.iteration(w));
+    }
+    // iteration() counts finished backward passes: one more may be in flight.
+    RC_ASSERT(max - min <= job.strategy.staleness + 1);
+  };
+  RC_ASSERT(run.world.run());
+}
+
+// That the bound is used, not only kept: some order lets a worker run ahead.
+TEST(AlgorithmInvariants, SspLetsAFastWorkerRunAhead) {
+  Job job = job_of("ssp", 3);
+  job.strategy.staleness = 3;
+  Iteration widest = 0;
+  for (std::uint64_t seed = 0; seed < 50; ++seed) {
+    Shuffle run(job, kRule, seed);
+    run.world.watch = [&](const ShuffledWorld& world) {
+      for (std::size_t w = 0; w < 3; ++w) {
+        widest = std::max(widest, world.iteration(0) - world.iteration(w));
+      }
+    };
+    ASSERT_TRUE(run.world.run());
+  }
+  EXPECT_GE(widest, 2);
+}
+
+RC_GTEST_PROP(AlgorithmInvariants, GossipWeightsSumToOne, ()) {
+  const auto workers = *rc::gen::inRange<std::size_t>(2, 7);
+  Job job = job_of("gosgd", workers);
+  job.strategy.gossip_probability = 0.7;
+  job.strategy.seed = any_seed();
+  const auto chunks = assemble(job).chunks;
+  std::vector<std::unique_ptr<GoSgdWorker>> nodes;
+  std::vector<Protocol*> protocols;
+  for (std::size_t w = 0; w < workers; ++w) {
+    nodes.push_back(std::make_unique<GoSgdWorker>(job, chunks, NodeId(w)));
+    protocols.push_back(nodes.back().get());
+  }
+  const auto learners = toy_learners(kLayers, workers);
+  const VirtualNumbers numbers{
+      .learners = learners, .chunks = chunks.get(), .rule = kRule, .strategy = job.strategy};
+  ShuffledWorld world(job, protocols, numbers, kIterations, any_seed());
+  world.watch = [&](const ShuffledWorld& now) {
+    for (std::size_t c = 0; c < chunks->size(); ++c) {
+      double sum = now.weight_in_flight(ChunkId(c));
+      for (const auto& node : nodes) {
+        sum += node->weight(ChunkId(c));
+      }
+      RC_ASSERT(std::abs(sum - 1) < 1e-12);
+    }
+  };
+  RC_ASSERT(world.run());
+}
+
+// AD-PSGD: the passive worker moves to the mean and tells by how far; the active one, which has
+// learned something in between, moves as far the other way. The sum of both keeps only the
+// learning.
+RC_GTEST_PROP(AlgorithmInvariants, ASwapKeepsTheMeanOfBoth, ()) {
+  const auto size = *rc::gen::inRange<std::size_t>(1, 200);
+  Random random(any_seed());
+  std::vector<float> passive(size);
+  std::vector<float> active(size);
+  std::vector<float> learned(size);
+  for (std::size_t i = 0; i < size; ++i) {
+    passive[i] = static_cast<float>(random.uniform());
+    active[i] = static_cast<float>(random.uniform());
+    learned[i] = static_cast<float>(random.uniform());
+  }
+  const auto sent = active;
+  const auto before = passive;
+  Work swap;
+  swap.kind = WorkKind::kSwap;
+  swap.range = {0, static_cast<std::int64_t>(size)};
+  swap.pull = 0.5F;
+  swap.sources.push_back(Payload(std::span<const float>(sent), nullptr));
+  const Payload moved = Workspace(passive, {}, {}, {}, 2).execute(swap);
+  for (std::size_t i = 0; i < size; ++i) {
+    active[i] += learned[i];
+  }
+  Work blend;
+  blend.kind = WorkKind::kBlend;
+  blend.range = swap.range;
+  blend.add = -1;
+  blend.sources.push_back(moved);
+  Workspace(active, {}, {}, {}, 2).execute(blend);
+  for (std::size_t i = 0; i < size; ++i) {
+    RC_ASSERT(std::abs(passive[i] - (before[i] + sent[i]) / 2) < 1e-6F);
+    RC_ASSERT(std::abs(passive[i] + active[i] - before[i] - sent[i] - learned[i]) < 1e-6F);
+  }
+}
+
+// With no learning, swaps draw the replicas together.
+TEST(AlgorithmInvariants, PairsDrawTheReplicasTogether) {
+  Shuffle run(job_of("ad-psgd", 4), kStill, 3);
+  for (std::size_t w = 0; w < 4; ++w) {
+    for (float& value : run.learners[w]->parameters()) {
+      value = static_cast<float>(w);
+    }
+  }
+  ASSERT_TRUE(run.world.run());
+  for (std::size_t i = 0; i < run.parameters(0).size(); ++i) {
+    EXPECT_LT(run.parameters(3)[i] - run.parameters(0)[i], 2.5F);
+  }
+}
+
+// EASGD with one worker: what the worker loses the centre gains.
+RC_GTEST_PROP(AlgorithmInvariants, AnElasticStepConservesTheSum, ()) {
+  const auto size = *rc::gen::inRange<std::size_t>(1, 200);
+  Random random(any_seed());
+  std::vector<float> centre(size);
+  std::vector<float> visitor(size);
+  for (std::size_t i = 0; i < size; ++i) {
+    centre[i] = static_cast<float>(random.uniform());
+    visitor[i] = static_cast<float>(random.uniform());
+  }
+  const auto before = centre;
+  Workspace workspace(centre, {}, {}, {}, 2);
+  Work work;
+  work.kind = WorkKind::kElastic;
+  work.range = {0, static_cast<std::int64_t>(size)};
+  work.pull = static_cast<float>(random.uniform());
+  work.sources.push_back(Payload(std::span<const float>(visitor), nullptr));
+  const Payload output = workspace.execute(work);
+  for (std::size_t i = 0; i < size; ++i) {
+    RC_ASSERT(std::abs(output.values()[i] + centre[i] - visitor[i] - before[i]) < 1e-6F);
+  }
+}
+
+// The parameters of iteration t hold exactly the gradients up to t - K.
+TEST(AlgorithmInvariants, APipelineUsesTheGradientOfKIterationsAgo) {
+  for (const Iteration depth : {1, 2, 3}) {
+    Job job = job_of("pipe-sgd", 3);
+    job.strategy.pipeline_depth = depth;
+    const UpdateRule plain{.rate = {.base = 1}, .momentum = 0, .weight_decay = 0};
+    Shuffle run(job, plain, 5);
+    const auto initial = run.parameters(0);
+    ASSERT_TRUE(run.world.run());
+    // The toy gradient is 0.3 w + noise(index, rank, iteration), so the recurrence can be followed.
+    std::vector<std::vector<double>> history{{initial.begin(), initial.end()}};
+    for (Iteration t = 0; t < kIterations; ++t) {
+      history.push_back(history.back());
+      const Iteration used = t + 1 - depth;
+      if (used < 0) {
+        continue;
+      }
+      for (std::size_t i = 0; i < initial.size(); ++i) {
+        double mean = 0;
+        for (std::size_t r = 0; r < 3; ++r) {
+          const auto seen = static_cast<float>(history[static_cast<std::size_t>(used)][i]);
+          mean += static_cast<double>(testing::ToyLearner::gradient(seen, i, r, used)) / 3;
+        }
+        history.back()[i] -= mean;
+      }
+    }
+    const auto actual = run.parameters(1);
+    for (std::size_t i = 0; i < initial.size(); ++i) {
+      EXPECT_NEAR(actual[i], history.back()[i], 1e-4);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace sluice

@@ -1,0 +1,100 @@
+#include "nodes/presets.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+#include <tuple>
+
+namespace sluice {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(PresetsTest, EveryPresetMakesSense) {
+  std::set<std::string_view> names;
+  for (const Preset& preset : presets()) {
+    SCOPED_TRACE(preset.name);
+    EXPECT_TRUE(validate(preset.strategy));
+    EXPECT_TRUE(names.insert(preset.name).second);
+    EXPECT_EQ(find_preset(preset.name), &preset);
+  }
+  EXPECT_EQ(find_preset("p4"), nullptr);
+}
+
+// Changes one thing about a preset and returns why that is refused; empty if it is not.
+template <class Change>
+std::string refusal(std::string_view preset, Change change) {
+  Strategy strategy = find_preset(preset)->strategy;
+  change(strategy);
+  const auto valid = validate(strategy);
+  return valid ? "" : valid.error().message();
+}
+
+TEST(PresetsTest, PackedParametersAreRefused) {
+  for (const char* preset : {"easgd", "gosgd", "ad-psgd"}) {
+    for (const Codec codec : {Codec::kTruncate16, Codec::kQuantise8, Codec::kDgc}) {
+      EXPECT_THAT(refusal(preset, [&](Strategy& s) { s.codec = codec; }),
+                  HasSubstr("sends parameters"));
+    }
+  }
+}
+
+TEST(PresetsTest, PackedGradientsGoWithServersAndSums) {
+  for (const char* preset : {"bsp", "asp", "ssp", "kvstore", "p3", "wfbp", "pipe-sgd", "single"}) {
+    for (const Codec codec : {Codec::kTruncate16, Codec::kQuantise8, Codec::kDgc}) {
+      EXPECT_EQ(refusal(preset, [&](Strategy& s) { s.codec = codec; }), "");
+    }
+  }
+}
+
+TEST(PresetsTest, ASparseSumTravelsWhole) {
+  EXPECT_THAT(refusal("ar-sgd+dgc", [](Strategy& s) { s.collective = Collective::kRing; }),
+              HasSubstr("recursive-doubling"));
+  EXPECT_EQ(
+      refusal("ar-sgd+dgc", [](Strategy& s) { s.collective = Collective::kRecursiveDoubling; }),
+      "");
+}
+
+TEST(PresetsTest, ErrorFeedbackNeedsALossyDenseCodec) {
+  const auto on = [](Strategy& s) { s.error_feedback = true; };
+  EXPECT_EQ(refusal("pipe-sgd+q", on), "");
+  EXPECT_THAT(refusal("p3", on), HasSubstr("loses nothing"));
+  EXPECT_THAT(refusal("bsp+dgc", on), HasSubstr("by itself"));
+}
+
+TEST(PresetsTest, LocalAggregationNeedsWorkersInStep) {
+  const auto on = [](Strategy& s) { s.local_aggregation = true; };
+  for (const char* preset : {"asp", "ssp", "easgd", "gosgd", "ad-psgd"}) {
+    EXPECT_THAT(refusal(preset, on), HasSubstr("step together"));
+  }
+  EXPECT_EQ(refusal("p3", on), "");
+  EXPECT_EQ(refusal("pipe-sgd", on), "");
+}
+
+TEST(PresetsTest, MergedGoesWithSynchronousAllReducesOnly) {
+  for (const Preset& preset : presets()) {
+    SCOPED_TRACE(preset.name);
+    const auto& [algorithm, exchange] =
+        std::tie(preset.strategy.algorithm, preset.strategy.exchange);
+    const std::string why =
+        refusal(preset.name, [](Strategy& s) { s.partition = Partition::kMerged; });
+    if (exchange != Exchange::kAllReduce) {
+      EXPECT_THAT(why, HasSubstr("weighs the start-up of an all-reduce"));
+    } else if (algorithm != Algorithm::kBsp) {
+      EXPECT_THAT(why, HasSubstr("the next iteration waits for"));
+    } else {
+      EXPECT_EQ(why, "");
+    }
+  }
+}
+
+TEST(PresetsTest, AnAlgorithmNeedsItsExchange) {
+  EXPECT_THAT(refusal("asp", [](Strategy& s) { s.exchange = Exchange::kAllReduce; }),
+              HasSubstr("ps-broadcast"));
+  EXPECT_THAT(refusal("wfbp", [](Strategy& s) { s.partition = Partition::kKvstore; }),
+              HasSubstr("parameter servers"));
+}
+
+}  // namespace
+}  // namespace sluice

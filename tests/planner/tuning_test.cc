@@ -1,0 +1,121 @@
+#include "planner/tuning.h"
+
+#include <gtest/gtest.h>
+
+#include "nodes/presets.h"
+
+namespace sluice {
+namespace {
+
+Strategy usual() { return find_preset("p3")->strategy; }
+
+Strategy tuned(const Topology& topology, double gbps, const ChosenSizes& chosen = {}) {
+  Job job;
+  job.topology = topology;
+  job.link.ns_per_byte = 8 / gbps;
+  job.strategy = usual();
+  tune_for_link(job, chosen);
+  return job.strategy;
+}
+
+const Topology kApart(4, 1, 0);
+const Topology kTogether(4, 1, 0, 4);
+
+TEST(TuningTest, HopsAreLongerAmongProcessesOfOneMachine) {
+  const Strategy strategy = tuned(kTogether, 80);
+  EXPECT_GT(strategy.segment_params, usual().segment_params);
+  EXPECT_GE(strategy.peer_credit, 4 * strategy.segment_params * kFloatBytes)
+      << "several hops are in flight at a time";
+}
+
+TEST(TuningTest, HopsStayShortBetweenMachines) {
+  for (const Topology& topology : {kApart, Topology(4, 1, 0, 2)}) {
+    const Strategy strategy = tuned(topology, 1);
+    EXPECT_EQ(strategy.segment_params, usual().segment_params);
+    EXPECT_LE(strategy.peer_credit, usual().peer_credit);
+  }
+}
+
+TEST(TuningTest, OnSlowLinksLittleIsOnItsWayToAPeerIfSomethingCanBeUrgent) {
+  const Strategy strategy = tuned(kApart, 1);
+  EXPECT_LT(strategy.peer_credit, 2 * strategy.slice_params * kFloatBytes);
+  EXPECT_GE(tuned(kApart, 2).peer_credit, 2 * strategy.slice_params * kFloatBytes);
+  EXPECT_EQ(tuned(kApart, 4).peer_credit, usual().peer_credit);
+  Job fifo{.layers = {}, .topology = kApart, .strategy = find_preset("slicing")->strategy};
+  fifo.link.ns_per_byte = 8;
+  tune_for_link(fifo, {});
+  EXPECT_EQ(fifo.strategy.peer_credit, usual().peer_credit);
+}
+
+Strategy tuned_for_machine(const Topology& topology, const std::string& preset) {
+  Job job;
+  job.topology = topology;
+  job.strategy = find_preset(preset)->strategy;
+  tune_sums_for_machine(job);
+  return job.strategy;
+}
+
+TEST(TuningTest, ProcessesOfOneMachineSumInMemoryWhereNothingStandsAgainstIt) {
+  EXPECT_EQ(tuned_for_machine(kTogether, "wfbp").collective, Collective::kSharedMemory);
+  EXPECT_EQ(tuned_for_machine(kTogether, "pipe-sgd").collective, Collective::kSharedMemory);
+  EXPECT_EQ(tuned_for_machine(kApart, "wfbp").collective, std::nullopt);
+  EXPECT_EQ(tuned_for_machine(Topology(4, 1, 0, 2), "wfbp").collective, std::nullopt);
+  EXPECT_EQ(tuned_for_machine(Topology(1, 1, 0), "wfbp").collective, std::nullopt);
+  EXPECT_EQ(tuned_for_machine(Topology(2, 2, 0, 2), "wfbp").collective, std::nullopt);
+  for (const std::string preset : {"p3", "p3-allreduce", "pipe-sgd+q", "gosgd"}) {
+    EXPECT_EQ(tuned_for_machine(kTogether, preset).collective, std::nullopt) << preset;
+  }
+}
+
+TEST(TuningTest, WhatTheUserHasChosenSumsOnOneMachineToo) {
+  Job job{.layers = {}, .topology = kTogether, .strategy = find_preset("wfbp")->strategy};
+  job.strategy.collective = Collective::kRing;
+  tune_sums_for_machine(job);
+  EXPECT_EQ(job.strategy.collective, Collective::kRing);
+}
+
+TEST(TuningTest, MachinesShareNoMemory) {
+  Strategy strategy = find_preset("wfbp")->strategy;
+  strategy.collective = Collective::kSharedMemory;
+  EXPECT_TRUE(check_driver_sums(strategy, kTogether));
+  EXPECT_FALSE(check_driver_sums(strategy, kApart));
+  strategy.collective = Collective::kNative;
+  EXPECT_TRUE(check_driver_sums(strategy, kApart));
+}
+
+TEST(TuningTest, SlicesGrowWithTheRate) {
+  EXPECT_LE(tuned(kApart, 1).slice_params * kFloatBytes, 64 << 10) << "less than Open MPI's limit";
+  EXPECT_EQ(tuned(kApart, 5).slice_params, usual().slice_params);
+  EXPECT_GT(tuned(kApart, 25).slice_params, usual().slice_params);
+}
+
+TEST(TuningTest, CreditsHoldASliceForEachPeer) {
+  for (const double gbps : {0.1, 1.0, 10.0, 25.0, 100.0}) {
+    const Strategy strategy = tuned(kApart, gbps);
+    EXPECT_GE(strategy.peer_credit, strategy.slice_params * kFloatBytes) << gbps;
+    EXPECT_GE(strategy.credit, 3 * strategy.peer_credit) << gbps;
+  }
+}
+
+TEST(TuningTest, AChosenCreditMayBeSmallerThanAnyUsualOne) {
+  Job job{.layers = {}, .topology = kApart, .strategy = usual()};
+  job.link.ns_per_byte = 8;
+  job.strategy.peer_credit = 1;
+  tune_for_link(job, {.peer_credit = true});
+  EXPECT_EQ(job.strategy.peer_credit, 1);
+}
+
+TEST(TuningTest, WhatTheUserChoseStays) {
+  for (const Topology& topology : {kApart, kTogether}) {
+    for (const double gbps : {1.0, 25.0}) {
+      const Strategy strategy = tuned(topology, gbps, {true, true, true, true});
+      EXPECT_EQ(strategy.slice_params, usual().slice_params);
+      EXPECT_EQ(strategy.credit, usual().credit);
+      EXPECT_EQ(strategy.peer_credit, usual().peer_credit);
+      EXPECT_EQ(strategy.segment_params, usual().segment_params);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace sluice

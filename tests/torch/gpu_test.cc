@@ -1,0 +1,156 @@
+// Training on a GPU. Links neither RapidCheck nor anything else that a machine with one may lack.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "data/synthetic.h"
+#include "drivers/realtime/steady_sleeper.h"
+#include "drivers/threads/thread_training.h"
+#include "nodes/assembly.h"
+#include "nodes/presets.h"
+#include "torch/recorded_hooks.h"
+#include "torch/torch_learner.h"
+
+namespace sluice {
+namespace {
+
+#define NEEDS_GPU()                                                                 \
+  if (!torch_engine().cuda) {                                                       \
+    GTEST_SKIP() << "this LibTorch finds no GPU; build against one with CUDA on a " \
+                    "machine with a GPU";                                           \
+  }
+
+TorchTask task_on(const std::string& device) {
+  const DataSplit split = make_synthetic({.sample_shape = {1, 28, 28},
+                                          .classes = 10,
+                                          .train_samples = 256,
+                                          .test_samples = 64,
+                                          .seed = 3});
+  TorchTask task;
+  task.model = "lenet";
+  task.train = std::make_shared<DataSet>(split.train);
+  task.test = std::make_shared<DataSet>(split.test);
+  task.batch = 16;
+  task.workers = 2;
+  task.device = device;
+  task.sleeper = std::make_shared<SteadySleeper>();
+  return task;
+}
+
+std::unique_ptr<Learner> learner_on(const std::string& device) {
+  return (*make_torch_learners(task_on(device)))(0);
+}
+
+double largest_difference(std::span<const float> a, std::span<const float> b) {
+  double largest = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    largest = std::max(largest, std::abs(static_cast<double>(a[i]) - b[i]));
+  }
+  return largest;
+}
+
+class SpanHooks final : public RecordedHooks {
+ public:
+  void device_done(std::span<const DeviceSpan> reported) override {
+    spans.assign(reported.begin(), reported.end());
+  }
+  std::vector<DeviceSpan> spans;
+};
+
+TEST(GpuTest, AStepGivesTheGradientsOfTheHost) {
+  NEEDS_GPU();
+  const auto host = learner_on("cpu");
+  const auto device = learner_on("cuda");
+  ASSERT_EQ(largest_difference(host->parameters(), device->parameters()), 0);
+  RecordedHooks host_hooks;
+  RecordedHooks device_hooks;
+  const double host_loss = host->step(0, host_hooks);
+  EXPECT_NEAR(device->step(0, device_hooks), host_loss, 1e-2);
+  EXPECT_LT(largest_difference(host->gradients(), device->gradients()), 1e-2);
+  EXPECT_GT(largest_difference(host->gradients(), std::vector<float>(host->gradients().size())),
+            0.05);
+  EXPECT_EQ(device_hooks.calls, host_hooks.calls);
+}
+
+TEST(GpuTest, AStepReadsTheParametersThatTheHostHasAtThatMoment) {
+  NEEDS_GPU();
+  const auto learner = learner_on("cuda");
+  RecordedHooks hooks;
+  const double before = learner->step(0, hooks);
+  std::ranges::fill(learner->parameters(), 0.0F);
+  EXPECT_NEAR(learner->step(0, hooks), std::log(10.0), 1e-5);
+  EXPECT_GT(std::abs(before - std::log(10.0)), 1e-4);
+  EXPECT_NEAR(learner->evaluate()->loss, std::log(10.0), 1e-5);
+}
+
+TEST(GpuTest, GradientsGoWhereTheyAreSent) {
+  NEEDS_GPU();
+  const auto learner = learner_on("cuda");
+  const std::shared_ptr<float[]> further = learner->further_gradients();
+  const std::span<float> elsewhere(further.get(), learner->gradients().size());
+  RecordedHooks hooks;
+  learner->step(0, hooks);
+  const std::vector<float> own(learner->gradients().begin(), learner->gradients().end());
+  learner->gradients_into(elsewhere);
+  learner->step(0, hooks);
+  EXPECT_LT(largest_difference(own, elsewhere), 1e-5);
+}
+
+TEST(GpuTest, TellsWhenEveryLayerWasComputedAndCopied) {
+  NEEDS_GPU();
+  const auto learner = learner_on("cuda");
+  if (!learner->times_itself()) {
+    GTEST_SKIP() << "this LibTorch cannot tell the time between events";
+  }
+  SpanHooks hooks;
+  learner->step(0, hooks);
+  using Task = DeviceSpan::Task;
+  for (const Task task : {Task::kForward, Task::kBackward, Task::kCopyIn, Task::kCopyOut}) {
+    std::set<std::size_t> layers;
+    for (const DeviceSpan& span : hooks.spans) {
+      EXPECT_GE(span.begin_ago, span.end_ago);
+      if (span.task == task) {
+        EXPECT_TRUE(layers.insert(span.layer.index()).second);
+      }
+    }
+    EXPECT_EQ(layers.size(), learner->layers().size());
+  }
+}
+
+std::vector<float> train(const std::string& preset) {
+  const LearnerFactory factory = *make_torch_learners(task_on("cuda"));
+  std::vector<std::unique_ptr<Learner>> learners;
+  learners.push_back(factory(0));
+  learners.push_back(factory(1));
+  Job job;
+  job.layers = learners[0]->layers();
+  job.topology = Topology(2, 1, 0);
+  job.strategy = find_preset(preset)->strategy;
+  const Assembly assembly = assemble(job);
+  const UpdateRule rule{.rate = {.base = 0.05F}, .momentum = 0.9F};
+  TrainingState state(job.topology, learners, *assembly.chunks, job.strategy, rule);
+  const Clock clock;
+  train_on_threads({.topology = job.topology,
+                    .chunks = *assembly.chunks,
+                    .strategy = job.strategy,
+                    .hosts = assembly.protocols,
+                    .state = state,
+                    .last = 5,
+                    .clock = clock,
+                    .on_step = {},
+                    .on_boundary = {}});
+  return {learners[0]->parameters().begin(), learners[0]->parameters().end()};
+}
+
+TEST(GpuTest, WorkersShareADeviceAndPresetsAgree) {
+  NEEDS_GPU();
+  const std::vector<float> p3 = train("p3");
+  const std::vector<float> kvstore = train("kvstore");
+  EXPECT_LT(largest_difference(p3, kvstore), 1e-3);
+  EXPECT_GT(largest_difference(p3, learner_on("cuda")->parameters()), 1e-3);
+}
+
+}  // namespace
+}  // namespace sluice

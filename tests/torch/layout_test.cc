@@ -1,0 +1,47 @@
+#include "torch/layout.h"
+
+#include <gtest/gtest.h>
+
+namespace sluice {
+namespace {
+
+std::vector<std::string> names_of(const Layout& layout) {
+  std::vector<std::string> names;
+  for (const Layer& layer : layout.layers) {
+    names.push_back(layer.name);
+  }
+  return names;
+}
+
+TEST(LayoutTest, AModuleIsALayer) {
+  const Layout layout = make_layout(
+      {{"a.weight", 6}, {"a.bias", 2}, {"b.inner.weight", 5}, {"b.weight", 1}, {"scale", 3}}, {});
+  EXPECT_EQ(names_of(layout), (std::vector<std::string>{"a", "b.inner", "b", "model"}));
+  EXPECT_EQ(layout.layers[0].range, (Range{0, 8}));
+  EXPECT_EQ(layout.layers[3].range, (Range{14, 17}));
+}
+
+TEST(LayoutTest, LayersStandInTheOrderOfFirstRead) {
+  const Layout layout = make_layout(
+      {{"a.weight", 1}, {"b.weight", 2}, {"b.bias", 3}, {"c.weight", 4}}, {3, 2, 3, 1, 0});
+  EXPECT_EQ(names_of(layout), (std::vector<std::string>{"c", "b", "a"}));
+  EXPECT_EQ(layout.order, (std::vector<std::size_t>{3, 1, 2, 0}));
+  EXPECT_EQ(layout.layer_of,
+            (std::vector<LayerId>{LayerId(0), LayerId(1), LayerId(1), LayerId(2)}));
+}
+
+TEST(LayoutTest, WhatIsNeverReadComesLast) {
+  const Layout layout = make_layout({{"spare.weight", 1}, {"used.weight", 1}}, {1});
+  EXPECT_EQ(names_of(layout), (std::vector<std::string>{"used", "spare"}));
+}
+
+// A parent may own parameters registered before and after those of its children.
+TEST(LayoutTest, ALayerIsOnePieceEvenIfRegisteredInParts) {
+  const Layout layout = make_layout({{"a.first", 1}, {"b.weight", 2}, {"a.second", 4}}, {1});
+  EXPECT_EQ(names_of(layout), (std::vector<std::string>{"b", "a"}));
+  EXPECT_EQ(layout.order, (std::vector<std::size_t>{1, 0, 2}));
+  EXPECT_EQ(layout.layers[1].range, (Range{2, 7}));
+}
+
+}  // namespace
+}  // namespace sluice
