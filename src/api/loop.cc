@@ -6,10 +6,10 @@
 #include <stdexcept>
 #include <thread>
 
-#include "api/drive.h"
 #include "api/loop_learner.h"
 #include "drivers/mpi/launch.h"
 #include "nodes/presets.h"
+#include "session/drive.h"
 
 namespace sluice {
 namespace {

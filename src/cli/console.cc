@@ -47,6 +47,19 @@ int failed(const std::exception& error) {
 
 void warn(const std::string& text) { complain(Error(text)); }
 
+int run_in(const ProcessGroup& group, const std::function<int()>& command) {
+  if (!group.is_launched()) {
+    return command();
+  }
+  try {
+    return command();
+  } catch (const std::exception& e) {
+    const int code = failed(e);
+    group.world().abort(code);
+    return code;
+  }
+}
+
 void print(const std::string& text) { fmt::print("{}", text); }
 
 void print(const nlohmann::ordered_json& value) {

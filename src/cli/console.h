@@ -1,10 +1,12 @@
 #pragma once
 
 #include <exception>
+#include <functional>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
 #include "base/result.h"
+#include "session/process_group.h"
 
 namespace sluice::cli {
 
@@ -21,6 +23,10 @@ int failed(const Error& error);
 // The same for what ended a run by an exception, and for what only deserves attention.
 int failed(const std::exception& error);
 void warn(const std::string& text);
+
+// The exit code of a command that the processes of a group carry out together. If this one fails,
+// it says so and ends all of them.
+int run_in(const ProcessGroup& group, const std::function<int()>& command);
 
 // Results go to standard output, all else to standard error.
 void print(const std::string& text);

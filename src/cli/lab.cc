@@ -9,7 +9,7 @@
 
 #include "cli/commands.h"
 #include "cli/console.h"
-#include "cli/record.h"
+#include "session/record.h"
 
 namespace sluice::cli {
 namespace {

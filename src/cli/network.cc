@@ -100,35 +100,35 @@ void report(const Survey& survey, bool as_json) {
   print(text);
 }
 
-int check_network(const Crew& crew, const Settings& settings) {
-  spdlog::info("measuring the links between {} processes", crew.world().size());
-  const auto survey = survey_links(crew.world(), kQuickLook);
+int check_network(const ProcessGroup& group, const Settings& settings) {
+  spdlog::info("measuring the links between {} processes", group.world().size());
+  const auto survey = survey_links(group.world(), kQuickLook);
   if (!survey) {
     return kOk;
   }
   report(*survey, settings.on("json"));
   if (!survey->silent.empty()) {
-    give_up(crew);
+    give_up(group);
   }
   return kOk;
 }
 
 }  // namespace
 
-Result<Crew> muster_network(const std::string& command) {
-  auto crew = Crew::muster();
-  if (crew && (!crew->is_launched() || crew->world().size() < 2)) {
+Result<ProcessGroup> join_network(const std::string& command) {
+  auto group = ProcessGroup::join(warn);
+  if (group && (!group->is_launched() || group->world().size() < 2)) {
     return Error(
         fmt::format("{}: measures the network between processes, and there is only one; start two "
                     "or more, such as: mpirun -np 4 --hostfile hosts sluice {}",
                     command, command));
   }
-  return crew;
+  return group;
 }
 
-void give_up(const Crew& crew) {
+void give_up(const ProcessGroup& group) {
   std::fflush(stdout);
-  crew.world().abort(kFailed);
+  group.world().abort(kFailed);
   std::abort();
 }
 
@@ -142,11 +142,11 @@ OrderedJson to_json(const Link& link) {
 }
 
 int check_network(const Settings& settings) {
-  const auto crew = muster_network("doctor --net");
-  if (!crew) {
-    return bad_input(crew.error());
+  const auto group = join_network("doctor --net");
+  if (!group) {
+    return bad_input(group.error());
   }
-  return crew->run([&] { return check_network(*crew, settings); });
+  return run_in(*group, [&] { return check_network(*group, settings); });
 }
 
 }  // namespace sluice::cli

@@ -3,19 +3,19 @@
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 
-#include "cli/crew.h"
 #include "drivers/mpi/mpi_survey.h"
 #include "formats/survey.h"
 #include "planner/link.h"
 #include "planner/network_findings.h"
+#include "session/process_group.h"
 
 namespace sluice::cli {
 
 // The processes that `command` measures the network between: several, started by a launcher.
-Result<Crew> muster_network(const std::string& command);
+Result<ProcessGroup> join_network(const std::string& command);
 
 // Ends the job with the code of a failure, and with all that was printed; does not return.
-[[noreturn]] void give_up(const Crew& crew);
+[[noreturn]] void give_up(const ProcessGroup& group);
 
 nlohmann::ordered_json to_json(const Link& link);
 

@@ -7,13 +7,11 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "api/drive.h"
 #include "base/file.h"
 #include "base/median.h"
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/network.h"
-#include "cli/training.h"
 #include "collectives/cost.h"
 #include "drivers/mpi/launch.h"
 #include "nodes/presets.h"
@@ -21,6 +19,8 @@
 #include "planner/arithmetic_cost.h"
 #include "planner/network_fit.h"
 #include "report/table.h"
+#include "session/drive.h"
+#include "session/training.h"
 
 namespace sluice::cli {
 namespace {
@@ -62,20 +62,20 @@ double CollectiveFit::worst_error() const {
 }
 
 // Every process measures its own; for the first one the median of all.
-ArithmeticCost arithmetic_of(const Crew& crew, const Clock& clock) {
+ArithmeticCost arithmetic_of(const ProcessGroup& group, const Clock& clock) {
   const ArithmeticCost own = measured_arithmetic([&] { return clock.now(); });
   const OrderedJson self{own.reduce_ns_per_byte, own.update_ns_per_byte, own.code_ns_per_byte};
   std::vector<double> reduce;
   std::vector<double> update;
   std::vector<double> code;
-  for (const std::string& text : crew.to_first(self.dump(), "the time of its arithmetic")) {
+  for (const std::string& text : group.to_first(self.dump(), "the time of its arithmetic")) {
     const OrderedJson costs = OrderedJson::parse(text);
     reduce.push_back(costs.at(0));
     update.push_back(costs.at(1));
     code.push_back(costs.at(2));
   }
-  return crew.speaks() ? ArithmeticCost{median_of(reduce), median_of(update), median_of(code)}
-                       : own;
+  return group.is_leader() ? ArithmeticCost{median_of(reduce), median_of(update), median_of(code)}
+                           : own;
 }
 
 // Sums of 1 KB and more, each four times the one before, as long as the network moves one in 50 ms.
@@ -91,19 +91,19 @@ std::vector<std::int64_t> sizes_for(double gbps) {
 }
 
 // All-reduces of whole models with every process a host, as train has it.
-Job summing_job(const Crew& crew, std::size_t per_machine) {
+Job summing_job(const ProcessGroup& group, std::size_t per_machine) {
   Job job;
-  job.topology = Topology(crew.world().size(), 1, 0, per_machine);
+  job.topology = Topology(group.world().size(), 1, 0, per_machine);
   job.strategy = find_preset("single")->strategy;
-  tune_for_world(&crew.world(), job, {});
+  tune_for_world(&group.world(), job, {});
   return job;
 }
 
-std::vector<Timing> timings_of(const Crew& crew, const Clock& clock, const Job& job,
+std::vector<Timing> timings_of(const ProcessGroup& group, const Clock& clock, const Job& job,
                                std::span<const std::int64_t> sizes) {
   return allreduce_timings(
       job, sizes, [&](const Assembly& assembly, Iteration last, Observer& observer) {
-        train_idle({.crew = crew, .workers = 1, .clock = clock}, assembly, last, observer);
+        train_idle({.group = group, .workers = 1, .clock = clock}, assembly, last, observer);
       });
 }
 
@@ -114,29 +114,30 @@ Topology topology_of(std::size_t processes, std::size_t per_machine) {
 }
 
 // What only the first process knows, the others do without.
-Measured measure(const Crew& crew, const std::optional<Survey>& survey, std::size_t per_machine) {
+Measured measure(const ProcessGroup& group, const std::optional<Survey>& survey,
+                 std::size_t per_machine) {
   const Clock clock;
   Measured measured;
   Cluster& cluster = measured.cluster;
-  cluster.topology = topology_of(crew.world().size(), per_machine);
+  cluster.topology = topology_of(group.world().size(), per_machine);
   if (survey) {
     measured.network = fit_network(*survey);
     cluster.latency = measured.network.latency;
     cluster.bandwidth_gbps = measured.network.gbps;
     // On faster links the price of an announcement is hardly seen.
-    const bool is_slow = per_machine < crew.world().size() && cluster.bandwidth_gbps < kSlowGbps;
+    const bool is_slow = per_machine < group.world().size() && cluster.bandwidth_gbps < kSlowGbps;
     cluster.fragment_bytes = is_slow ? fragment_bytes(cluster.bandwidth_gbps) : 0;
     for (const auto& member : survey->members) {
       measured.hosts.push_back(member->host);
     }
   }
-  const ArithmeticCost arithmetic = arithmetic_of(crew, clock);
+  const ArithmeticCost arithmetic = arithmetic_of(group, clock);
   cluster.reduce_ns_per_byte = arithmetic.reduce_ns_per_byte;
   cluster.update_ns_per_byte = arithmetic.update_ns_per_byte;
   cluster.code_ns_per_byte = arithmetic.code_ns_per_byte;
-  const OrderedJson sizes = OrderedJson::parse(crew.from_first(
+  const OrderedJson sizes = OrderedJson::parse(group.from_first(
       OrderedJson(sizes_for(cluster.bandwidth_gbps)).dump(), "the sizes of the sums"));
-  Job job = summing_job(crew, per_machine);
+  Job job = summing_job(group, per_machine);
   for (const auto& [collective, name] : kCollectiveNames) {
     job.strategy.collective = collective;
     if (!check_driver_sums(job.strategy, job.topology)) {
@@ -145,10 +146,10 @@ Measured measure(const Crew& crew, const std::optional<Survey>& survey, std::siz
     spdlog::info("measuring all-reduces: {}", name);
     CollectiveFit fit{
         .collective = collective,
-        .points = timings_of(crew, clock, job, sizes.get<std::vector<std::int64_t>>())};
+        .points = timings_of(group, clock, job, sizes.get<std::vector<std::int64_t>>())};
     fit.line = fit_allreduce(fit.points);
     if (survey && !job.strategy.driver_sums()) {
-      fit.theory = collective_cost(collective, crew.world().size(), cluster.link());
+      fit.theory = collective_cost(collective, group.world().size(), cluster.link());
     }
     measured.collectives.push_back(std::move(fit));
   }
@@ -268,31 +269,32 @@ std::string file_of(const Measured& measured, const std::string& replacement) {
       measured.hosts.size(), fmt::join(hosts, ", "), comments, to_toml(cluster));
 }
 
-int probe(const Crew& crew, const Settings& settings) {
-  spdlog::info("measuring the links between {} processes", crew.world().size());
-  const auto survey = survey_links(crew.world(), kCloseLook);
+int probe(const ProcessGroup& group, const Settings& settings) {
+  spdlog::info("measuring the links between {} processes", group.world().size());
+  const auto survey = survey_links(group.world(), kCloseLook);
   if (survey && !survey->silent.empty()) {
     const auto [a, b] = survey->silent.front();
     failed(
         Error(fmt::format("{} and {} do not hear each other; sluice doctor --net, started the "
                           "same way, says more",
                           survey->name(a), survey->name(b))));
-    give_up(crew);
+    give_up(group);
   }
   const std::string out = settings.text("out");
-  const auto ready = crew.check_in(settings, crew.speaks() ? check_writable(out) : Result<void>());
+  const auto ready =
+      group.check_in(settings, group.is_leader() ? check_writable(out) : Result<void>());
   if (!ready) {
-    return crew.speaks() ? bad_input(ready.error()) : kBadInput;
+    return group.is_leader() ? bad_input(ready.error()) : kBadInput;
   }
   const std::string replacement = settings.text("allreduce");
   if (replacement == name_of(kCollectiveNames, Collective::kSharedMemory) &&
-      *ready != crew.world().size()) {
+      *ready != group.world().size()) {
     const Error error("--allreduce: the processes are on several machines, which share no memory");
-    return crew.speaks() ? bad_input(error) : kBadInput;
+    return group.is_leader() ? bad_input(error) : kBadInput;
   }
-  const Measured measured = measure(crew, survey, *ready);
+  const Measured measured = measure(group, survey, *ready);
   int code = kOk;
-  if (crew.speaks()) {
+  if (group.is_leader()) {
     const OrderedJson summary = summarise(measured, out);
     const auto written = write_file(out, file_of(measured, replacement));
     if (settings.on("json")) {
@@ -302,17 +304,17 @@ int probe(const Crew& crew, const Settings& settings) {
     }
     code = written ? kOk : failed(written.error());
   }
-  return std::stoi(crew.from_first(std::to_string(code), "the end of the probe"));
+  return std::stoi(group.from_first(std::to_string(code), "the end of the probe"));
 }
 
 }  // namespace
 
 int probe(const Settings& settings) {
-  const auto crew = muster_network("probe --out cluster.toml");
-  if (!crew) {
-    return bad_input(crew.error());
+  const auto group = join_network("probe --out cluster.toml");
+  if (!group) {
+    return bad_input(group.error());
   }
-  return crew->run([&] { return probe(*crew, settings); });
+  return run_in(*group, [&] { return probe(*group, settings); });
 }
 
 }  // namespace sluice::cli

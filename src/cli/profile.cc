@@ -7,10 +7,10 @@
 
 #include "cli/commands.h"
 #include "cli/console.h"
-#include "cli/engine.h"
-#include "cli/workload.h"
 #include "drivers/realtime/clock.h"
 #include "report/table.h"
+#include "session/engine.h"
+#include "session/workload.h"
 #include "torch/profiling/torch_profile.h"
 
 namespace sluice::cli {

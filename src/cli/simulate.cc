@@ -6,8 +6,6 @@
 
 #include "cli/commands.h"
 #include "cli/console.h"
-#include "cli/record.h"
-#include "cli/workload.h"
 #include "drivers/virtual/bound.h"
 #include "drivers/virtual/simulator.h"
 #include "formats/cluster.h"
@@ -16,6 +14,8 @@
 #include "planner/allreduce_cost.h"
 #include "planner/tuning.h"
 #include "report/table.h"
+#include "session/record.h"
+#include "session/workload.h"
 
 namespace sluice::cli {
 namespace {

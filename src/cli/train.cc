@@ -7,19 +7,20 @@
 #include <sstream>
 #include <stdexcept>
 
-#include "api/drive.h"
 #include "base/check.h"
 #include "cli/commands.h"
 #include "cli/console.h"
-#include "cli/crew.h"
-#include "cli/engine.h"
-#include "cli/journal.h"
-#include "cli/loading.h"
-#include "cli/record.h"
-#include "cli/train_summary.h"
-#include "cli/training.h"
-#include "cli/workload.h"
+#include "cli/training_table.h"
 #include "nodes/presets.h"
+#include "session/drive.h"
+#include "session/engine.h"
+#include "session/journal.h"
+#include "session/loading.h"
+#include "session/process_group.h"
+#include "session/record.h"
+#include "session/train_summary.h"
+#include "session/training.h"
+#include "session/workload.h"
 
 namespace sluice::cli {
 namespace {
@@ -64,7 +65,7 @@ struct Prepared {
   std::string kernels{};  // that a real model computes with, once they are chosen
 };
 
-// Threads stand for whatever hosts the user asks for; a process of a crew is a host.
+// Threads stand for whatever hosts the user asks for; a process of a group is a host.
 Result<void> check_hosts(const Settings& settings, bool launched) {
   const std::int64_t workers = settings.integer("workers");
   const std::int64_t per_host = settings.integer("workers-per-host");
@@ -128,14 +129,14 @@ Result<Prepared> prepare(const Settings& settings, bool launched) {
 }
 
 // The first process measures, and the others do as it does: all compute with the same kernels.
-void prepare_engine(const Crew& crew, const Settings& settings, Prepared& prepared) {
+void prepare_engine(const ProcessGroup& group, const Settings& settings, Prepared& prepared) {
   const TorchTask& task = *prepared.work.task;
   const std::string_view own =
-      crew.speaks() ? name_of(kKernelsNames, choose_kernels(settings, task)) : "";
-  prepared.kernels = crew.from_first(std::string(own), "the choice of kernels");
+      group.is_leader() ? name_of(kKernelsNames, choose_kernels(settings, task)) : "";
+  prepared.kernels = group.from_first(std::string(own), "the choice of kernels");
   const auto kernels = value_of(kKernelsNames, prepared.kernels);
   check(kernels.has_value(), "the first process has chosen kernels");
-  if (!crew.speaks()) {
+  if (!group.is_leader()) {
     static_cast<void>(configure_engine(task, {}, *kernels));
   }
   if (*kernels != Kernels::kNative) {
@@ -144,20 +145,20 @@ void prepare_engine(const Crew& crew, const Settings& settings, Prepared& prepar
 }
 
 // The counters of all processes; the first one's record takes up what the others have seen.
-Counters collect(const Crew& crew, const Counters& own, Record& record) {
+Counters collect(const ProcessGroup& group, const Counters& own, Record& record) {
   OrderedJson counters = OrderedJson::array();
   for (const auto counter : kCounters) {
     counters.push_back(own.*counter);
   }
-  const OrderedJson self{{"counters", counters}, {"seen", record.report(HostId(crew.rank()))}};
-  const std::vector<std::string> reports = crew.to_first(self.dump(), "the record");
+  const OrderedJson self{{"counters", counters}, {"seen", record.report(HostId(group.rank()))}};
+  const std::vector<std::string> reports = group.to_first(self.dump(), "the record");
   Counters sum;
   for (std::size_t r = 0; r < reports.size(); ++r) {
     const OrderedJson report = OrderedJson::parse(reports[r]);
     for (std::size_t c = 0; c < kCounters.size(); ++c) {
       sum.*kCounters[c] += report.at("counters").at(c).get<std::int64_t>();
     }
-    if (r != crew.rank()) {
+    if (r != group.rank()) {
       record.adopt(HostId(r), report.at("seen"));
     }
   }
@@ -198,12 +199,13 @@ Result<void> make_save_folder(const Settings& settings) {
                 : Result<void>();
 }
 
-Result<Record> open_record(const Crew& crew, const Settings& settings, const Workload& work) {
-  if (const auto made = crew.speaks() ? make_save_folder(settings) : Result<void>(); !made) {
+Result<Record> open_record(const ProcessGroup& group, const Settings& settings,
+                           const Workload& work) {
+  if (const auto made = group.is_leader() ? make_save_folder(settings) : Result<void>(); !made) {
     return made.error();
   }
-  return crew.speaks() ? Record::open(settings, settings.text("preset") + "-" + work.name)
-                       : Record::without_folder(settings);
+  return group.is_leader() ? Record::open(settings, settings.text("preset") + "-" + work.name)
+                           : Record::without_folder(settings);
 }
 
 Job job_of(const Settings& settings, const Prepared& prepared, const std::vector<Layer>& layers,
@@ -221,65 +223,66 @@ Job job_of(const Settings& settings, const Prepared& prepared, const std::vector
 
 // When it returns, the clocks of all processes start together. Replicas that differ at the start
 // would never agree.
-void begin_together(const Crew& crew, Learner& evaluator) {
-  const std::string own = crew.is_launched() ? parameters_hash(evaluator.parameters()) : "";
-  if (crew.from_first(own, "leave to begin") != own) {
+void begin_together(const ProcessGroup& group, Learner& evaluator) {
+  const std::string own = group.is_launched() ? parameters_hash(evaluator.parameters()) : "";
+  if (group.from_first(own, "leave to begin") != own) {
     throw std::runtime_error(
         "the model does not start with the parameters of rank 0; is its file the same on all "
         "hosts?");
   }
 }
 
-int train(const Crew& crew, Settings settings) {
+int train(const ProcessGroup& group, Settings settings) {
   auto valid = [&]() -> Result<Prepared> {
-    const auto dictated = crew.dictate_workers(settings);
-    return dictated ? prepare(settings, crew.is_launched()) : dictated.error();
+    const auto dictated = group.dictate_workers(settings);
+    return dictated ? prepare(settings, group.is_launched()) : dictated.error();
   }();
-  auto opened = valid ? open_record(crew, settings, valid->work) : valid.error();
-  const auto ready = crew.check_in(settings, opened ? Result<void>() : opened.error());
+  auto opened = valid ? open_record(group, settings, valid->work) : valid.error();
+  const auto ready = group.check_in(settings, opened ? Result<void>() : opened.error());
   if (!ready) {
-    return crew.speaks() ? bad_input(ready.error()) : kBadInput;
+    return group.is_leader() ? bad_input(ready.error()) : kBadInput;
   }
   Record record = *std::move(opened);
   Prepared prepared = *std::move(valid);
   if (prepared.work.task) {
-    prepare_engine(crew, settings, prepared);
+    prepare_engine(group, settings, prepared);
   }
-  const std::size_t workers = crew.is_launched()
+  const std::size_t workers = group.is_launched()
                                   ? static_cast<std::size_t>(settings.integer("workers-per-host"))
                                   : prepared.work.extent.workers;
   std::vector<std::unique_ptr<Learner>> learners;  // of this process's workers
   for (std::size_t w = 0; w < workers; ++w) {
-    learners.push_back(prepared.work.factory(crew.rank() * workers + w));
+    learners.push_back(prepared.work.factory(group.rank() * workers + w));
   }
   Learner& evaluator = *learners.front();
   Job job = job_of(settings, prepared, evaluator.layers(), *ready);
-  if (const auto valid = check_collective(job.strategy, job.topology, crew.is_launched()); !valid) {
-    return crew.speaks() ? bad_input(valid.error()) : kBadInput;
+  if (const auto valid = check_collective(job.strategy, job.topology, group.is_launched());
+      !valid) {
+    return group.is_leader() ? bad_input(valid.error()) : kBadInput;
   }
-  MpiWorld* const world = crew.is_launched() ? &crew.world() : nullptr;
+  MpiWorld* const world = group.is_launched() ? &group.world() : nullptr;
   tune_for_world(world, job, settings.chosen_sizes());
-  if (crew.speaks() && world != nullptr && !job.topology.on_one_machine()) {
+  if (group.is_leader() && world != nullptr && !job.topology.on_one_machine()) {
     spdlog::info("links of {:.3g} Gb/s and {:.0f} us", job.link.gbps(), to_us(job.link.startup));
   }
-  begin_together(crew, evaluator);
+  begin_together(group, evaluator);
   const Clock clock;
   std::optional<Journal> journal;
-  if (crew.speaks()) {
+  if (group.is_leader()) {
     journal.emplace(prepared.work.extent, clock, evaluator, record.folder());
   }
-  Trained trained = run_training(job, {.crew = crew,
+  Trained trained = run_training(job, {.group = group,
                                        .learners = learners,
                                        .rule = prepared.rule,
                                        .extent = prepared.work.extent,
                                        .clock = clock,
                                        .record = record,
                                        .journal = journal ? &*journal : nullptr});
-  trained.counters = collect(crew, trained.counters, record);
+  trained.counters = collect(group, trained.counters, record);
   const OrderedJson loading =
-      prepared.work.loader ? collect_loading(crew, *prepared.work.loader) : OrderedJson();
+      prepared.work.loader ? collect_loading(group, *prepared.work.loader) : OrderedJson();
   int code = kOk;
-  if (crew.speaks()) {
+  if (group.is_leader()) {
     OrderedJson summary = training_summary({settings, prepared.work, prepared.kernels, trained,
                                             evaluator.parameters(), record, *journal});
     summary["network"] = network_summary(trained.assembly.job, world);
@@ -288,17 +291,17 @@ int train(const Crew& crew, Settings settings) {
     }
     code = conclude(settings, summary, evaluator, record, *journal);
   }
-  return std::stoi(crew.from_first(std::to_string(code), "the end of the run"));
+  return std::stoi(group.from_first(std::to_string(code), "the end of the run"));
 }
 
 }  // namespace
 
 int train(const Settings& settings) {
-  const auto crew = Crew::muster();
-  if (!crew) {
-    return failed(crew.error());
+  const auto group = ProcessGroup::join(warn);
+  if (!group) {
+    return failed(group.error());
   }
-  return crew->run([&] { return train(*crew, settings); });
+  return run_in(*group, [&] { return train(*group, settings); });
 }
 
 }  // namespace sluice::cli

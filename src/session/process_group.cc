@@ -1,16 +1,15 @@
-#include "cli/crew.h"
+#include "session/process_group.h"
 
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
-#include <exception>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <utility>
 
-#include "cli/console.h"
 #include "drivers/mpi/launch.h"
 
-namespace sluice::cli {
+namespace sluice {
 namespace {
 
 std::string name_of(std::size_t rank, const Json& member) {
@@ -61,19 +60,20 @@ std::vector<std::string> hosts_of(const std::vector<Json>& members) {
 
 }  // namespace
 
-Result<Crew> Crew::muster() {
-  Crew crew;
+Result<ProcessGroup> ProcessGroup::join(Warn warn) {
+  ProcessGroup group;
+  group.warn_ = std::move(warn);
   if (find_launch()) {
-    auto world = join_mpi(warn);
+    auto world = join_mpi(group.warn_);
     if (!world) {
       return world.error();
     }
-    crew.world_ = *std::move(world);
+    group.world_ = *std::move(world);
   }
-  return crew;
+  return group;
 }
 
-Result<void> Crew::dictate_workers(Settings& settings) const {
+Result<void> ProcessGroup::dictate_workers(cli::Settings& settings) const {
   if (!is_launched()) {
     return {};
   }
@@ -85,7 +85,8 @@ Result<void> Crew::dictate_workers(Settings& settings) const {
                                       size, each, each == 1 ? "" : "s"));
 }
 
-Result<std::size_t> Crew::check_in(const Settings& settings, const Result<void>& ready) const {
+Result<std::size_t> ProcessGroup::check_in(const cli::Settings& settings,
+                                           const Result<void>& ready) const {
   if (!is_launched()) {
     return ready ? Result<std::size_t>(1) : ready.error();
   }
@@ -98,7 +99,7 @@ Result<std::size_t> Crew::check_in(const Settings& settings, const Result<void>&
     members.push_back(Json::parse(text));
   }
   Json answer;
-  if (speaks()) {
+  if (is_leader()) {
     answer = {{"verdict", verdict_on(members)},
               {"per_machine", processes_per_machine(hosts_of(members))}};
   }
@@ -106,7 +107,7 @@ Result<std::size_t> Crew::check_in(const Settings& settings, const Result<void>&
   if (const std::string verdict = answer.at("verdict"); !verdict.empty()) {
     return Error(verdict);
   }
-  if (speaks()) {
+  if (is_leader()) {
     const std::vector<std::string> hosts = hosts_of(members);
     spdlog::info("{} processes on {}", hosts.size(),
                  fmt::join(std::set<std::string>(hosts.begin(), hosts.end()), ", "));
@@ -115,25 +116,13 @@ Result<std::size_t> Crew::check_in(const Settings& settings, const Result<void>&
   return answer.at("per_machine").get<std::size_t>();
 }
 
-std::string Crew::from_first(const std::string& text, const std::string& what) const {
+std::string ProcessGroup::from_first(const std::string& text, const std::string& what) const {
   return is_launched() ? world_->broadcast(text, what) : text;
 }
 
-std::vector<std::string> Crew::to_first(const std::string& text, const std::string& what) const {
+std::vector<std::string> ProcessGroup::to_first(const std::string& text,
+                                                const std::string& what) const {
   return is_launched() ? world_->gather(text, what) : std::vector{text};
 }
 
-int Crew::run(const std::function<int()>& command) const {
-  if (!is_launched()) {
-    return command();
-  }
-  try {
-    return command();
-  } catch (const std::exception& e) {
-    const int code = failed(e);
-    world_->abort(code);
-    return code;
-  }
-}
-
-}  // namespace sluice::cli
+}  // namespace sluice

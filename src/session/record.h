@@ -16,21 +16,21 @@
 #include "report/tee.h"
 #include "report/trace.h"
 
-namespace sluice::cli {
+namespace sluice {
 
 // Makes the folder that the user named with --run, or a new one under runs/ that begins with
 // `name`, and writes config.toml.
-Result<RunFolder> open_run_folder(const Settings& settings, const std::string& name);
+Result<RunFolder> open_run_folder(const cli::Settings& settings, const std::string& name);
 
 // What is kept of a run, real or simulated: its folder, its tally, its breakdown, its trace if the
 // user wants one.
 class Record {
  public:
   // In a folder as by open_run_folder().
-  static Result<Record> open(const Settings& settings, const std::string& name);
+  static Result<Record> open(const cli::Settings& settings, const std::string& name);
 
   // Of a process that only reports to the one that keeps the folder.
-  static Record without_folder(const Settings& settings);
+  static Record without_folder(const cli::Settings& settings);
 
   // Begins to watch, or goes on with another assembly of the same run.
   void watch(const Assembly& assembly);
@@ -84,4 +84,4 @@ nlohmann::ordered_json to_json(const Merging& merging);
 // Shows the same in a table of two columns.
 void add_rows(const nlohmann::ordered_json& merging, Table& table);
 
-}  // namespace sluice::cli
+}  // namespace sluice

@@ -3,10 +3,10 @@
 #include "cli/settings.h"
 #include "torch/torch_learner.h"
 
-namespace sluice::cli {
+namespace sluice {
 
 // Prepares this process to compute, on a CPU with the kernels that the user asked for or with those
 // that are found to be faster, and says so in the log.
-Kernels choose_kernels(const Settings& settings, const TorchTask& task);
+Kernels choose_kernels(const cli::Settings& settings, const TorchTask& task);
 
-}  // namespace sluice::cli
+}  // namespace sluice

@@ -11,7 +11,7 @@
 #include "report/progress.h"
 #include "report/run_folder.h"
 
-namespace sluice::cli {
+namespace sluice {
 
 // How long a training run is, and how much it learns from at a time.
 struct Extent {
@@ -83,4 +83,4 @@ class Journal {
   std::optional<Error> error_;  // the first failure to write
 };
 
-}  // namespace sluice::cli
+}  // namespace sluice

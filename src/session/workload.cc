@@ -1,4 +1,4 @@
-#include "cli/workload.h"
+#include "session/workload.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -19,7 +19,7 @@
 #include "drivers/realtime/steady_sleeper.h"
 #include "learners/replay_learner.h"
 
-namespace sluice::cli {
+namespace sluice {
 namespace {
 
 constexpr const char* kReplay = "replay:";
@@ -59,7 +59,7 @@ std::vector<std::int64_t> shape_of(const std::string& text) {
 }
 
 // The samples for a model from a file, which does not tell what it takes.
-Result<SampleForm> asked_form(const Settings& settings) {
+Result<SampleForm> asked_form(const cli::Settings& settings) {
   const std::string text = settings.text("input-shape");
   const std::string data = settings.text("data");
   if (text.empty()) {
@@ -87,13 +87,13 @@ Result<SampleForm> asked_form(const Settings& settings) {
 }
 
 // The samples that the model takes.
-Result<SampleForm> wanted_form(const Settings& settings) {
+Result<SampleForm> wanted_form(const cli::Settings& settings) {
   const std::string model = settings.text("model");
   return is_model_file(model) ? asked_form(settings)
                               : model_form(model, settings.integer("input-size"));
 }
 
-Result<void> make_up_data(const Settings& settings, std::int64_t asked, TorchTask& task) {
+Result<void> make_up_data(const cli::Settings& settings, std::int64_t asked, TorchTask& task) {
   const auto form = wanted_form(settings);
   if (!form) {
     return form.error();
@@ -129,7 +129,7 @@ Result<void> take(Result<Split> split, TorchTask& task) {
   return {};
 }
 
-Result<void> find_pictures(const Settings& settings, TorchTask& task) {
+Result<void> find_pictures(const cli::Settings& settings, TorchTask& task) {
   const auto form = wanted_form(settings);
   if (!form) {
     return form.error();
@@ -145,7 +145,7 @@ Result<void> find_pictures(const Settings& settings, TorchTask& task) {
               task);
 }
 
-Result<void> read_sentences(const Settings& settings, TorchTask& task) {
+Result<void> read_sentences(const cli::Settings& settings, TorchTask& task) {
   const auto form = wanted_form(settings);
   if (!form) {
     return form.error();
@@ -166,7 +166,7 @@ Result<void> read_sentences(const Settings& settings, TorchTask& task) {
 }
 
 // `samples` is how many to make up if they are to be made up; 0: as many as suit.
-Result<void> read_data(const Settings& settings, std::int64_t samples, TorchTask& task) {
+Result<void> read_data(const cli::Settings& settings, std::int64_t samples, TorchTask& task) {
   const std::string data = settings.text("data");
   const std::string folder = settings.text("data-dir");
   if (data == "synthetic") {
@@ -175,7 +175,7 @@ Result<void> read_data(const Settings& settings, std::int64_t samples, TorchTask
   if (data == "fashion-mnist") {
     return take(read_idx_folder(folder), task);
   }
-  if (settings.origin("data-dir").kind == Origin::Kind::kDefault) {
+  if (settings.origin("data-dir").kind == cli::Origin::Kind::kDefault) {
     return Error("--data-dir: is missing; --data " + data + " needs the folder of its files");
   }
   if (data == "images") {
@@ -187,7 +187,7 @@ Result<void> read_data(const Settings& settings, std::int64_t samples, TorchTask
   return take(read_cifar_folder(folder, data == "cifar10" ? Cifar::k10 : Cifar::k100), task);
 }
 
-Result<Extent> extent_of(const Settings& settings, const TorchTask& task) {
+Result<Extent> extent_of(const cli::Settings& settings, const TorchTask& task) {
   const Sharding sharding = task.sharding();
   Extent extent{.workers = task.workers,
                 .batch = task.batch,
@@ -208,7 +208,7 @@ Result<Extent> extent_of(const Settings& settings, const TorchTask& task) {
 }
 
 // A flag for other data than the user's would be without effect.
-Result<void> check_data_flags(const Settings& settings) {
+Result<void> check_data_flags(const cli::Settings& settings) {
   struct Rule {
     const char* key;
     std::vector<std::string> data;
@@ -231,7 +231,7 @@ Result<void> check_data_flags(const Settings& settings) {
                                "is for a model from a file; a built-in one takes --input-size");
 }
 
-Result<Workload> training(const Settings& settings) {
+Result<Workload> training(const cli::Settings& settings) {
   if (const auto plain =
           settings.refuse({"time-scale", "param-scale"}, "is for --model replay:PROFILE.json only");
       !plain) {
@@ -264,7 +264,7 @@ Result<Workload> training(const Settings& settings) {
                   .loader = std::move(loader)};
 }
 
-Result<Workload> replay(const Settings& settings, const std::string& path) {
+Result<Workload> replay(const cli::Settings& settings, const std::string& path) {
   if (const auto plain = settings.refuse(
           {"data", "data-dir", "samples", "input-size", "input-shape", "input-words", "classes",
            "augment", "source", "target", "vocabulary", "loaders", "batch", "epochs"},
@@ -296,7 +296,8 @@ Result<Workload> replay(const Settings& settings, const std::string& path) {
 
 }  // namespace
 
-Result<TorchTask> task_of(const Settings& settings, std::size_t workers, std::int64_t samples) {
+Result<TorchTask> task_of(const cli::Settings& settings, std::size_t workers,
+                          std::int64_t samples) {
   TorchTask task;
   task.model = settings.text("model");
   task.batch = settings.integer("batch");
@@ -314,13 +315,13 @@ Result<TorchTask> task_of(const Settings& settings, std::size_t workers, std::in
   return task;
 }
 
-Result<Workload> workload_of(const Settings& settings) {
+Result<Workload> workload_of(const cli::Settings& settings) {
   const std::string model = settings.text("model");
   return model.starts_with(kReplay) ? replay(settings, model.substr(std::string(kReplay).size()))
                                     : training(settings);
 }
 
-Result<Profile> scaled_profile(const std::string& path, const Settings& settings) {
+Result<Profile> scaled_profile(const std::string& path, const cli::Settings& settings) {
   auto profile = read_profile(path);
   if (!profile) {
     return profile;
@@ -328,4 +329,4 @@ Result<Profile> scaled_profile(const std::string& path, const Settings& settings
   return scaled(*std::move(profile), settings.number("time-scale"), settings.number("param-scale"));
 }
 
-}  // namespace sluice::cli
+}  // namespace sluice

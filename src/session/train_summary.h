@@ -4,19 +4,18 @@
 #include <span>
 #include <string>
 
-#include "cli/console.h"
-#include "cli/journal.h"
-#include "cli/record.h"
 #include "cli/settings.h"
-#include "cli/training.h"
-#include "cli/workload.h"
 #include "drivers/mpi/mpi_world.h"
+#include "session/journal.h"
+#include "session/record.h"
+#include "session/training.h"
+#include "session/workload.h"
 
-namespace sluice::cli {
+namespace sluice {
 
 // A training that has come to its end.
 struct TrainingRun {
-  const Settings& settings;
+  const cli::Settings& settings;
   const Workload& work;
   const std::string& kernels;  // that a real model computed with
   const Trained& trained;
@@ -25,12 +24,11 @@ struct TrainingRun {
   const Journal& journal;
 };
 
-OrderedJson training_summary(const TrainingRun& run);
+nlohmann::ordered_json training_summary(const TrainingRun& run);
 // The sizes that went by the network, what was measured of it, and how MPI was asked to carry long
 // messages; `world` is null without MPI.
-OrderedJson network_summary(const Job& job, const MpiWorld* world);
-void print_training(const OrderedJson& summary, const std::string& folder);
+nlohmann::ordered_json network_summary(const Job& job, const MpiWorld* world);
 
 std::string parameters_hash(std::span<const float> parameters);
 
-}  // namespace sluice::cli
+}  // namespace sluice

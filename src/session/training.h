@@ -4,17 +4,17 @@
 #include <optional>
 #include <span>
 
-#include "cli/crew.h"
-#include "cli/journal.h"
-#include "cli/record.h"
 #include "learners/learner.h"
 #include "optimizers/update_rule.h"
+#include "session/journal.h"
+#include "session/process_group.h"
+#include "session/record.h"
 
-namespace sluice::cli {
+namespace sluice {
 
 // What a training run works with and reports to.
 struct Training {
-  const Crew& crew;
+  const ProcessGroup& group;
   std::span<const std::unique_ptr<Learner>> learners;  // of this process's workers, by rank
   const UpdateRule& rule;
   const Extent& extent;
@@ -30,19 +30,19 @@ struct Trained {
   std::optional<Merging> merging;
 };
 
-// Trains with the whole crew if there is one, and else on threads of this process: at a phase, or
-// in several if gradients are to be merged.
+// Trains with the whole group if there is one, and else on threads of this process: at a phase,
+// or in several if gradients are to be merged.
 Trained run_training(const Job& job, const Training& training);
 
 // Who trains beside a run, or without one, only to see how long synchronisation takes.
 struct IdleTraining {
-  const Crew& crew;
+  const ProcessGroup& group;
   std::size_t workers;  // of this process
   const Clock& clock;
 };
 
-// With learners that compute nothing, by the driver of the crew.
+// With learners that compute nothing, by the driver of the group.
 void train_idle(const IdleTraining& training, const Assembly& assembly, Iteration last,
                 Observer& observer);
 
-}  // namespace sluice::cli
+}  // namespace sluice

@@ -1,17 +1,16 @@
-#include "cli/training.h"
+#include "session/training.h"
 
 #include <spdlog/spdlog.h>
 
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "api/drive.h"
-#include "cli/console.h"
 #include "learners/idle_learner.h"
 #include "planner/merged_training.h"
 #include "report/tee.h"
+#include "session/drive.h"
 
-namespace sluice::cli {
+namespace sluice {
 namespace {
 
 // The groups and the interval as text.
@@ -32,7 +31,9 @@ MergePolicy::Decision decode_decision(const std::string& text) {
   return decision;
 }
 
-MpiWorld* world_of(const Crew& crew) { return crew.is_launched() ? &crew.world() : nullptr; }
+MpiWorld* world_of(const ProcessGroup& group) {
+  return group.is_launched() ? &group.world() : nullptr;
+}
 
 class Run {
  public:
@@ -58,7 +59,7 @@ Trained Run::run() {
     train(assemble(job_), iterations, nullptr);
   } else if (const MergeOutcome outcome = train_merged(); !outcome.policy.plan().groups.empty()) {
     trained_.merging = merging_of(outcome);
-  } else if (training_.crew.speaks()) {
+  } else if (training_.group.is_leader()) {
     spdlog::warn("the run was too short to measure the layers, and nothing was merged");
   }
   if (training_.journal != nullptr) {
@@ -75,14 +76,15 @@ MergeOutcome Run::train_merged() {
                        Observer& times) { train(std::move(assembly), last, &times); },
        .train_aside =
            [this](const Assembly& assembly, Iteration last, Observer& times) {
-             train_idle({.crew = training_.crew,
+             train_idle({.group = training_.group,
                          .workers = training_.learners.size(),
                          .clock = training_.clock},
                         assembly, last, times);
            },
        .agree =
            [this](const MergePolicy::Decision& own) {
-             return decode_decision(training_.crew.from_first(encode(own), "the groups of layers"));
+             return decode_decision(
+                 training_.group.from_first(encode(own), "the groups of layers"));
            }});
 }
 
@@ -90,7 +92,7 @@ void Run::train(Assembly assembly, Iteration last, Observer* also) {
   const Job& job = assembly.job;
   if (!state_) {
     state_.emplace(
-        state_of(world_of(training_.crew), assembly, training_.learners, training_.rule));
+        state_of(world_of(training_.group), assembly, training_.learners, training_.rule));
   }
   training_.record.watch(assembly);
   std::vector<Observer*> observers{training_.record.observer()};
@@ -114,7 +116,7 @@ void Run::train(Assembly assembly, Iteration last, Observer* also) {
     phase.on_step = [=](const StepReport& step) { journal->on_step(step); };
     phase.on_boundary = [=](Iteration t) { journal->on_boundary(t); };
   }
-  drive(world_of(training_.crew), phase, warn);
+  drive(world_of(training_.group), phase, training_.group.warn());
   trained_.counters += assembly.counters();
   trained_.assembly = std::move(assembly);
 }
@@ -135,8 +137,8 @@ void train_idle(const IdleTraining& training, const Assembly& assembly, Iteratio
   for (std::size_t w = 0; w < training.workers; ++w) {
     learners.push_back(std::make_unique<IdleLearner>(assembly.job.layers));
   }
-  TrainingState state = state_of(world_of(training.crew), assembly, learners, {});
-  drive(world_of(training.crew),
+  TrainingState state = state_of(world_of(training.group), assembly, learners, {});
+  drive(world_of(training.group),
         {.topology = assembly.job.topology,
          .chunks = *assembly.chunks,
          .strategy = assembly.job.strategy,
@@ -147,9 +149,9 @@ void train_idle(const IdleTraining& training, const Assembly& assembly, Iteratio
          .observer = &observer,
          .on_step = {},
          .on_boundary = {}},
-        warn);
+        training.group.warn());
 }
 
 Trained run_training(const Job& job, const Training& training) { return Run(job, training).run(); }
 
-}  // namespace sluice::cli
+}  // namespace sluice

@@ -1,4 +1,4 @@
-#include "cli/record.h"
+#include "session/record.h"
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
@@ -10,7 +10,7 @@
 #include "nodes/allreduce_worker.h"
 #include "report/names.h"
 
-namespace sluice::cli {
+namespace sluice {
 namespace {
 
 std::vector<std::string> names_of(const std::vector<Layer>& layers) {
@@ -35,7 +35,7 @@ std::string new_folder(const std::string& name) {
 
 }  // namespace
 
-Result<RunFolder> open_run_folder(const Settings& settings, const std::string& name) {
+Result<RunFolder> open_run_folder(const cli::Settings& settings, const std::string& name) {
   const std::string named = settings.text("run");
   auto folder = RunFolder::create(named.empty() ? new_folder(name) : named);
   if (folder) {
@@ -46,7 +46,7 @@ Result<RunFolder> open_run_folder(const Settings& settings, const std::string& n
   return folder;
 }
 
-Result<Record> Record::open(const Settings& settings, const std::string& name) {
+Result<Record> Record::open(const cli::Settings& settings, const std::string& name) {
   auto folder = open_run_folder(settings, name);
   if (!folder) {
     return folder.error();
@@ -60,7 +60,7 @@ Result<Record> Record::open(const Settings& settings, const std::string& name) {
   return record;
 }
 
-Record Record::without_folder(const Settings& settings) {
+Record Record::without_folder(const cli::Settings& settings) {
   Record record;
   record.trace_path_ = settings.text("trace");
   return record;
@@ -215,4 +215,4 @@ void add_rows(const nlohmann::ordered_json& merging, Table& table) {
   table.add_row({"plans changed", fmt::format("{}", merging["replans"].get<int>())});
 }
 
-}  // namespace sluice::cli
+}  // namespace sluice

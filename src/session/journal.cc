@@ -1,4 +1,4 @@
-#include "cli/journal.h"
+#include "session/journal.h"
 
 #include <spdlog/spdlog.h>
 #include <unistd.h>
@@ -7,7 +7,7 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
-namespace sluice::cli {
+namespace sluice {
 
 Journal::Journal(const Extent& extent, const Clock& clock, Learner& evaluator, RunFolder& folder)
     : extent_(extent),
@@ -74,4 +74,4 @@ void Journal::append(const nlohmann::ordered_json& row) {
   }
 }
 
-}  // namespace sluice::cli
+}  // namespace sluice

@@ -1,4 +1,4 @@
-#include "cli/engine.h"
+#include "session/engine.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -6,9 +6,9 @@
 
 #include "drivers/realtime/clock.h"
 
-namespace sluice::cli {
+namespace sluice {
 
-Kernels choose_kernels(const Settings& settings, const TorchTask& task) {
+Kernels choose_kernels(const cli::Settings& settings, const TorchTask& task) {
   const Clock clock;
   const auto choice = configure_engine(
       task, [&] { return to_seconds(clock.now()); },
@@ -32,4 +32,4 @@ Kernels choose_kernels(const Settings& settings, const TorchTask& task) {
   return choice->kernels;
 }
 
-}  // namespace sluice::cli
+}  // namespace sluice

@@ -1,16 +1,16 @@
-#include "cli/loading.h"
+#include "session/loading.h"
 
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
 
-namespace sluice::cli {
+namespace sluice {
 
-nlohmann::ordered_json collect_loading(const Crew& crew, const AheadLoader& loader) {
+nlohmann::ordered_json collect_loading(const ProcessGroup& group, const AheadLoader& loader) {
   const LoadingTally own = loader.tally();
   const nlohmann::json self{own.batches, own.ahead, own.loading.count(), own.waited.count()};
   LoadingTally sum;
-  for (const std::string& report : crew.to_first(self.dump(), "the record of the loaders")) {
+  for (const std::string& report : group.to_first(self.dump(), "the record of the loaders")) {
     const auto other = nlohmann::json::parse(report);
     sum += {.batches = other.at(0),
             .ahead = other.at(1),
@@ -32,4 +32,4 @@ void add_loading_rows(const nlohmann::ordered_json& loading, Table& table) {
                              loading["waited_s"].get<double>())});
 }
 
-}  // namespace sluice::cli
+}  // namespace sluice

@@ -1,0 +1,48 @@
+#include "cli/training_table.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "report/table.h"
+#include "session/loading.h"
+#include "session/record.h"
+
+namespace sluice::cli {
+
+void print_training(const OrderedJson& summary, const std::string& folder) {
+  const auto& mechanism = summary["mechanism"];
+  const auto count = [&](const char* key) { return mechanism[key].get<std::int64_t>(); };
+  Table table({{""}, {"", Table::Align::kRight}});
+  if (summary.contains("test_accuracy")) {
+    table.add_row(
+        {"test accuracy", fmt::format("{:.2f} %", summary["test_accuracy"].get<double>() * 100)});
+  }
+  table.add_row({"training time", fmt::format("{:.1f} s", summary["train_s"].get<double>())});
+  table.add_row(
+      {"iteration", fmt::format("{:.3f} ms", summary["iteration_us"].get<double>() / 1000)});
+  table.add_row({"samples/s", fmt::format("{:.0f}", summary["samples_per_s"].get<double>())});
+  table.add_row(
+      {"sent", fmt::format("{:.1f} MB in {} messages", static_cast<double>(count("bytes")) / 1e6,
+                           count("messages"))});
+  table.add_row({"pieces a model", fmt::format("{}", count("chunks_a_model"))});
+  table.add_row({"pieces sent", fmt::format("{}", count("chunks_sent"))});
+  table.add_row(
+      {"overtook another on the way out", fmt::format("{}", count("overtakings_egress"))});
+  table.add_row({"overtook another in a server", fmt::format("{}", count("overtakings_inbox"))});
+  table.add_row({"communication hidden behind compute",
+                 fmt::format("{:.1f} %", mechanism["hidden_share"].get<double>() * 100)});
+  if (summary.contains("loading")) {
+    add_loading_rows(summary["loading"], table);
+  }
+  if (summary.contains("merging")) {
+    add_rows(summary["merging"], table);
+  }
+  print(table.render());
+  print(fmt::format("report in {}\n", folder));
+  if (summary.contains("saved")) {
+    print(fmt::format("model in {}\n", summary["saved"].get<std::string>()));
+  }
+}
+
+}  // namespace sluice::cli

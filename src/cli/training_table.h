@@ -1,0 +1,12 @@
+#pragma once
+
+#include <string>
+
+#include "cli/console.h"
+
+namespace sluice::cli {
+
+// The summary of a training run as a table, and where its record is.
+void print_training(const OrderedJson& summary, const std::string& folder);
+
+}  // namespace sluice::cli

@@ -1,0 +1,78 @@
+#include "session/train_summary.h"
+
+#include <fmt/format.h>
+
+#include "base/hash.h"
+
+namespace sluice {
+
+std::string parameters_hash(std::span<const float> parameters) {
+  return fmt::format("{:016x}", hash_of(std::as_bytes(parameters)));
+}
+
+nlohmann::ordered_json training_summary(const TrainingRun& run) {
+  const auto& [settings, work, kernels, trained, parameters, record, journal] = run;
+  const Extent& extent = work.extent;
+  const double iteration = to_seconds(journal.steady_iteration());
+  nlohmann::ordered_json workers = nlohmann::ordered_json::array();
+  for (std::size_t w = 0; w < extent.workers; ++w) {
+    const WorkerTally of_worker = record.tally().worker(w);
+    workers.push_back(
+        {{"compute_s", to_seconds(of_worker.compute)}, {"waited_s", to_seconds(of_worker.waited)}});
+  }
+  nlohmann::ordered_json summary{{"preset", settings.text("preset")},
+                                 {"model", work.name},
+                                 {"parameters", total_params(trained.assembly.job.layers)},
+                                 {"workers", extent.workers},
+                                 {"batch", extent.batch},
+                                 {"iterations", extent.iterations},
+                                 {"train_s", to_seconds(journal.trained())},
+                                 {"samples_per_s", extent.samples_per_iteration() / iteration},
+                                 {"iteration_us", iteration * 1e6}};
+  if (work.task) {
+    summary["data"] = settings.text("data");
+    summary["device"] = work.task->device;
+    if (summary["device"] == "cpu") {
+      summary["kernels"] = kernels;
+    }
+    summary["loss"] = journal.loss();
+  }
+  if (const auto& evaluation = journal.evaluation()) {
+    summary["test_loss"] = evaluation->loss;
+    summary["test_accuracy"] = evaluation->accuracy;
+  }
+  summary["parameters_hash"] = parameters_hash(parameters);
+  summary["breakdown"] = breakdown_of(record, trained.assembly.job.topology, extent.iterations);
+  summary["mechanism"] = mechanism_of(trained.assembly, trained.counters, record.tally());
+  if (work.task && work.task->device != "cpu") {
+    summary["device_copies"] =
+        device_copies_of(record, trained.assembly.job.topology, extent.iterations);
+  }
+  summary["by_worker"] = workers;
+  if (trained.merging) {
+    summary["merging"] = to_json(*trained.merging);
+  }
+  if (const std::string folder = settings.text("save"); !folder.empty()) {
+    summary["saved"] = folder;
+  }
+  return summary;
+}
+
+nlohmann::ordered_json network_summary(const Job& job, const MpiWorld* world) {
+  nlohmann::ordered_json network{{"slice", job.strategy.slice_params},
+                                 {"segment", job.strategy.segment_params},
+                                 {"credit", job.strategy.credit},
+                                 {"peer_credit", job.strategy.peer_credit}};
+  if (world != nullptr && !job.topology.on_one_machine()) {
+    network["gbps"] = job.link.gbps();
+    network["startup_us"] = to_us(job.link.startup);
+  }
+  if (world != nullptr) {
+    const LongMessages long_messages = world->long_messages();
+    network["fragment_bytes"] = long_messages.fragment_bytes;
+    network["receiving_thread"] = long_messages.receiving_thread;
+  }
+  return network;
+}
+
+}  // namespace sluice
