@@ -219,7 +219,8 @@ TEST(ProfileTest, ScalesTimesAndParameters) {
 
 TEST(ProfileTest, TheShippedProfilesHaveThePublishedSizes) {
   const auto params = [](const std::string& name) {
-    const auto profile = read_profile(SLUICE_SOURCE_DIR "/profiles/" + name + ".json");
+    const auto profile =
+        read_profile(SLUICE_SOURCE_DIR "/profiles/p4000-roofline/" + name + ".json");
     return profile ? total_params(profile->layout()) : -1;
   };
   EXPECT_EQ(params("alexnet"), 61'100'840);

@@ -30,7 +30,8 @@ struct Published {
 
 // ImageNet nets: torchvision's model cards; layers: convolutions, full layers and normalisations.
 // ResNet-110: 1.7 M in its paper, counted there with shortcuts that have no parameters. CIFAR100
-// nets, LeNet and MLP: by hand. Sockeye: profiles/sockeye.json; 50 words of source and target each.
+// nets, LeNet and MLP: by hand. Sockeye: profiles/p4000-roofline/sockeye.json; 50 words of source
+// and target each.
 const std::map<std::string, Published> kPublished{
     {"lenet", {431'080, 4, 2.293}},           {"mlp", {648'010, 3, 0.647}},
     {"cifar100-cnn", {151'428, 5, 12.360}},   {"cifar100-convex", {64 * 100 + 100, 1, 12.360}},
@@ -150,8 +151,8 @@ TEST_P(ModelTrainsThreads, AlikeWithP3AndKvstore) {
   EXPECT_TRUE(same_bits(trained(*make, "p3"), trained(*make, "kvstore")));
 }
 
-// The profiles in profiles/ itself were made from torchvision's models, in the order in which these
-// use their layers; those below it by sluice profile.
+// The profiles in p4000-roofline were made from torchvision's models, in the order in which these
+// use their layers; all others by sluice profile.
 TEST_P(ModelTrainsThreads, HasTheLayersOfItsProfiles) {
   std::vector<std::filesystem::path> found;
   const std::string file = GetParam() + ".json";
