@@ -1,7 +1,7 @@
 # Decoding of images in sluice_core, or the file that says there is none.
 find_package(JPEG)
 find_package(PNG)
-set(SLUICE_IMAGES_FOLDER ${PROJECT_SOURCE_DIR}/src/data/images)
+set(SLUICE_IMAGES_FOLDER src/data/images)
 if(JPEG_FOUND AND PNG_FOUND)
   set(SLUICE_IMAGES ON)
   list(APPEND SLUICE_DEPENDENCIES JPEG PNG)

@@ -11,6 +11,56 @@ namespace {
 
 using testing::HasSubstr;
 
+TEST(InstallTest, TheProgramFindsWhatIsInstalledWithIt) {
+  const TemporaryFolder folder;
+  const Outcome installed = run_command(
+      SLUICE_CMAKE " --install '" SLUICE_BUILD_DIR "' --prefix prefix --component program", folder);
+  ASSERT_EQ(installed.code, 0) << installed.err;
+  for (const char* file :
+       {"share/doc/sluice/LICENSE", "share/man/man1/sluice.1",
+        "share/zsh/vendor-completions/_sluice", "share/bash-completion/completions/sluice",
+        "share/fish/vendor_completions.d/sluice.fish", "share/sluice/profiles/README.md"}) {
+    EXPECT_NE(folder.read(std::string("prefix/") + file), "") << file;
+  }
+  folder.write("two.toml", "hosts = 2\nbandwidth_gbps = 10\n");
+  const Outcome simulated = run_command(
+      "prefix/bin/sluice simulate --profile k80/resnet50 --cluster two.toml --iterations 2",
+      folder);
+  EXPECT_EQ(simulated.code, 0) << simulated.err;
+  const Outcome models = run_command("prefix/bin/sluice models", folder);
+  EXPECT_EQ(models.code, SLUICE_HAS_MODELS ? 0 : 1) << models.err;
+}
+
+// A checkout whose path reads like one of the folders inside it.
+TEST(ConfigureTest, GoesByTheOptionsWhereverTheCheckoutIs) {
+  const TemporaryFolder folder;
+  ASSERT_EQ(run_command("mkdir -p src/cli/tests/api && cd '" SLUICE_SOURCE_DIR
+                        "' && cp -r CMakeLists.txt LICENSE cmake src include profiles "
+                        "\"$OLDPWD/src/cli/tests/api\"",
+                        folder)
+                .code,
+            0);
+  const auto configure = [&](const std::string& more) {
+    return run_command(SLUICE_CMAKE
+                           " -G Ninja -S src/cli/tests/api -B out -DCMAKE_CXX_COMPILER='" SLUICE_CXX
+                           "' -DCMAKE_CXX_COMPILER_LAUNCHER=/usr/bin/env -DBUILD_TESTING=OFF "
+                           "-DSLUICE_BENCH=OFF -DCMAKE_DISABLE_FIND_PACKAGE_Torch=ON " +
+                           more,
+                       folder);
+  };
+  const Outcome required = configure("-DSLUICE_TORCH=ON");
+  EXPECT_NE(required.code, 0) << "what cannot be had is asked for";
+  EXPECT_THAT(required.err, HasSubstr("Torch"));
+  const Outcome automatic = configure("-DSLUICE_TORCH=AUTO");
+  ASSERT_EQ(automatic.code, 0) << automatic.err;
+  const std::string commands = folder.read("out/compile_commands.json");
+  for (const char* source :
+       {"src/base/file.cc", "src/cli/main.cc", "src/drivers/virtual/simulator.cc"}) {
+    EXPECT_THAT(commands, HasSubstr(std::string("src/cli/tests/api/") + source));
+  }
+  EXPECT_THAT(commands, HasSubstr("\"/usr/bin/env ")) << "the user's launcher is kept";
+}
+
 TEST(InstallTest, AProgramWithItsOwnLoopFindsSluice) {
   if (!SLUICE_HAS_MODELS) {
     GTEST_SKIP() << "built without LibTorch";

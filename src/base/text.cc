@@ -69,11 +69,12 @@ std::string one_line(std::string text) {
 
 std::string nearest(std::string_view word, std::span<const std::string> names) {
   constexpr std::size_t kLongestName = 64;
+  constexpr std::size_t kMaxSlips = 2;
   if (word.empty() || word.size() > kLongestName) {
     return {};
   }
   std::string best;
-  std::size_t best_distance = std::max<std::size_t>(1, word.size() / 3) + 1;
+  std::size_t best_distance = std::clamp<std::size_t>(word.size() / 3, 1, kMaxSlips) + 1;
   for (const std::string& name : names) {
     const std::size_t distance = edit_distance(word, name);
     if (distance < best_distance) {

@@ -12,9 +12,9 @@ std::string one_line(std::string text);
 // How many bytes of the text are UTF-8 before the first that is not.
 std::size_t utf8_length(std::string_view text);
 
-// The name that a mistyped word most likely meant; empty if none is close. Close means that it
-// takes one slip, or one for every three letters: a letter wrong, missing, too many, or swapped
-// with the next.
+// The name that a mistyped word most likely meant; empty if none is close. Close means one slip, or
+// two in a word of six letters or more: a letter wrong, missing, too many, or swapped with the
+// next.
 std::string nearest(std::string_view word, std::span<const std::string> names);
 
 // The end of a complaint about an unknown word: `; did you mean NAME?`, or nothing.

@@ -1,11 +1,28 @@
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
 #include "cli/settings.h"
 
 namespace sluice::cli {
+
+using Words = std::vector<std::string>;
+
+struct CommandEntry {
+  const char* name;
+  const char* help;
+  Command takes;
+  int (*run)(const Settings&, const Words& command);  // the command is what stands behind "--"
+
+  // Whether --config can name a file with its settings.
+  bool has_config() const { return takes != Command::kShow && takes != Command::kDoctor; }
+};
+
+// All commands, in the order in which help shows them.
+std::span<const CommandEntry> command_table();
+std::vector<std::string> command_names();
 
 // Each command prints its result to standard output and returns the exit code of the program; see
 // console.h for the codes.
@@ -17,6 +34,13 @@ int doctor(const Settings& settings);
 int probe(const Settings& settings);
 int profile(const Settings& settings);
 // The command is what stands behind "--".
-int lab(const Settings& settings, const std::vector<std::string>& command);
+int lab(const Settings& settings, const Words& command);
+
+// What is installed beside the program, made from the tables of commands and settings: a script
+// that completes command lines, for bash, zsh or fish, and a manual page.
+inline constexpr const char* kConfigHelp =
+    "TOML file with any of these settings; flags win over it";
+Result<std::string> completion_script(const std::string& shell);
+std::string manual_page();
 
 }  // namespace sluice::cli

@@ -101,10 +101,10 @@ int doctor(const Settings& settings) {
   std::vector<Part> parts;
   add_build(parts);
   add_machine(parts);
-  add_engine(parts);
   add_data(parts);
   add_images(parts);
   add_transports(parts);
+  add_engine(parts);  // last: it loads LibTorch
 
   nlohmann::ordered_json report;
   auto missing = nlohmann::ordered_json::object();

@@ -2,88 +2,38 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <array>
 #include <cstdio>
 #include <exception>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/console.h"
+#include "cli/profile_search.h"
 
 namespace sluice::cli {
 namespace {
 
-using Words = std::vector<std::string>;
+constexpr const char* kGeneral = "General";
 
-struct Entry {
-  const char* name;
-  const char* help;
-  Command takes;
-  int (*run)(const Settings&, const Words& command);  // the command is what stands behind "--"
-};
-
-template <int (*Run)(const Settings&)>
-int alone(const Settings& settings, const Words& command) {
-  return command.empty() ? Run(settings)
-                         : bad_input(Error("-- " + command.front() + ": only lab takes a command"));
-}
-
-constexpr std::array kCommands{
-    Entry{"train", "Train a model with several workers, on this machine or under mpirun",
-          Command::kTrain, alone<train>},
-    Entry{"simulate", "Run the same algorithms in virtual time", Command::kSimulate,
-          alone<simulate>},
-    Entry{"presets", "List the known ways to synchronise", Command::kShow, alone<presets>},
-    Entry{"models", "List the models that can be trained", Command::kShow, alone<models>},
-    Entry{"doctor", "Show what was built in, what is missing and how to get it; check the network",
-          Command::kDoctor, alone<doctor>},
-    Entry{"probe", "Measure the machines and their network under mpirun, for simulate",
-          Command::kProbe, alone<probe>},
-    Entry{"profile", "Time the layers of a model, or estimate them, for simulate",
-          Command::kProfile, alone<profile>},
-    Entry{"lab", "Run a command on an emulated cluster: lab [SETTINGS] -- COMMAND ...",
-          Command::kLab, lab},
-};
-
-std::string type_of(const Setting& setting) {
-  switch (setting.form.kind()) {
-    case Form::Kind::kInteger:
-      return "INTEGER";
-    case Form::Kind::kNumber:
-      return "NUMBER";
-    case Form::Kind::kWord:
-      return CLI::detail::join(setting.form.words(), "|");
-    default:
-      return "TEXT";
+void add_options(CLI::App& app, const CommandEntry& command) {
+  app.get_help_ptr()->group(kGeneral);
+  if (command.has_config()) {
+    app.add_option("--config", kConfigHelp)->type_name("FILE")->group(kGeneral);
   }
-}
-
-std::string help_of(const Setting& setting) {
-  if (setting.fallback.is_null()) {
-    return setting.help + " (required)";
-  }
-  if (to_values(Strategy{}).contains(setting.key)) {
-    return setting.help + " [by preset]";
-  }
-  const std::string fallback =
-      setting.fallback.is_string() ? setting.fallback.get<std::string>() : setting.fallback.dump();
-  const bool silent = fallback.empty() || setting.form.kind() == Form::Kind::kSwitch;
-  return silent ? setting.help : setting.help + " [" + fallback + "]";
-}
-
-void add_options(CLI::App& app, Command command) {
-  for (const Setting& setting : settings_of(command)) {
+  for (const Setting& setting : settings_of(command.takes)) {
     const std::string flag = "--" + setting.key;
-    const std::string help = help_of(setting);
+    const std::string help = full_help(setting);
     if (setting.form.kind() == Form::Kind::kSwitch) {
-      app.add_flag(flag, help);
+      app.add_flag(flag, help)->group(setting.group);
     } else {
       app.add_option(flag, help)
-          ->type_name(type_of(setting))
+          ->type_name(value_name(setting))
           ->expected(setting.bare.empty() ? 1 : 0, 1)
-          ->take_last();
+          ->take_last()
+          ->group(setting.group);
     }
   }
 }
@@ -105,50 +55,93 @@ Result<void> check_understood(const CLI::App& app) {
   if (extras.empty()) {
     return {};
   }
-  std::vector<std::string> known;
-  for (const CLI::Option* option : app.get_options()) {
-    known.push_back(option->get_name());
-  }
-  for (const CLI::App* command : app.get_subcommands({})) {
-    known.push_back(command->get_name());
-  }
   const std::string word = extras.front().substr(0, extras.front().find('='));
-  const std::string meant = suggestion(word, known);
+  std::string meant;
+  if (word.starts_with("--")) {
+    std::vector<std::string> keys;
+    for (const CLI::Option* option : app.get_options()) {
+      keys.push_back(option->get_single_name());
+    }
+    meant = suggested_key(word.substr(2), keys, "--");
+  } else if (!app.get_subcommands({}).empty()) {
+    meant = suggestion(word, command_names());
+  }
   return Error(word + ": is not known to " + app.get_name() +
                (meant.empty() ? "; --help shows what is" : meant));
 }
 
-int run(const Entry& command, const CLI::App& app, const Words& behind) {
-  const CLI::Option* config = app.get_option_no_throw("--config");
-  const bool has_config = config != nullptr && config->count() > 0;
-  const auto settings = Settings::resolve(command.takes, flags_of(app, command.takes),
-                                          has_config ? config->results().front() : "");
-  if (!settings) {
-    return bad_input(settings.error());
+// The words as CLI11 wants them: keys in the spelling of the table, and the value of a switch in
+// one word with it.
+Words normalised(const Words& words) {
+  std::set<std::string> switches;
+  for (const Setting& setting : all_settings()) {
+    if (setting.form.kind() == Form::Kind::kSwitch) {
+      switches.insert("--" + setting.key);
+    }
   }
-  start_logging(settings->text("log-level"));
-  for (const std::string& warning : settings->warnings()) {
-    spdlog::warn(warning);
+  Words result;
+  for (const std::string& word : words) {
+    const bool is_value = word == "true" || word == "false";
+    if (is_value && !result.empty() && switches.contains(result.back())) {
+      result.back() += "=" + word;
+    } else if (word.starts_with("--")) {
+      const std::string key = word.substr(0, word.find('='));
+      result.push_back(spelled(key) + word.substr(key.size()));
+    } else {
+      result.push_back(word);
+    }
   }
-  return command.run(*settings, behind);
+  return result;
 }
 
-int run(Words words) {
-  const auto dashes = std::ranges::find(words, "--");
-  const Words behind(dashes == words.end() ? dashes : dashes + 1, words.end());
-  words.erase(dashes, words.end());
+// Names of profiles become the paths of their files.
+Result<void> locate_profiles(Settings& settings, Command command) {
+  const std::string replay = "replay:";
+  const bool simulates = command == Command::kSimulate;
+  const std::string key = simulates ? "profile" : "model";
+  const bool replays = command == Command::kTrain && settings.text(key).starts_with(replay);
+  if (!simulates && !replays) {
+    return {};
+  }
+  const std::string prefix = replays ? replay : "";
+  const auto path = find_profile(settings.text(key).substr(prefix.size()), profile_folders());
+  if (!path) {
+    return path.error();
+  }
+  settings.rewrite(key, prefix + *path);
+  return {};
+}
+
+int run(const CommandEntry& command, const CLI::App& app, const Words& behind) {
+  const CLI::Option* config = app.get_option_no_throw("--config");
+  const bool has_config = config != nullptr && config->count() > 0;
+  auto resolved = Settings::resolve(command.takes, flags_of(app, command.takes),
+                                    has_config ? config->results().front() : "");
+  if (!resolved) {
+    return bad_input(resolved.error());
+  }
+  Settings settings = *std::move(resolved);
+  if (const auto located = locate_profiles(settings, command.takes); !located) {
+    return bad_input(located.error());
+  }
+  start_logging(settings.text("log-level"));
+  for (const std::string& warning : settings.warnings()) {
+    spdlog::warn(warning);
+  }
+  return command.run(settings, behind);
+}
+
+int run_command_line(Words words, const Words& behind) {
   CLI::App app("Data-parallel training on slow networks", "sluice");
   app.set_version_flag("--version", "sluice " SLUICE_VERSION);
   app.require_subcommand(0, 1)->allow_extras();
-  for (const Entry& command : kCommands) {
-    CLI::App* sub = app.add_subcommand(command.name, command.help);
-    add_options(*sub, command.takes);
-    if (command.takes != Command::kShow && command.takes != Command::kDoctor) {
-      const std::string help = "TOML file with any of these settings; flags win over it";
-      sub->add_option("--config", help)->type_name("FILE");
-    }
+  app.footer("\"sluice help COMMAND\" shows the settings of a command.");
+  for (const CommandEntry& command : command_table()) {
+    add_options(*app.add_subcommand(command.name, command.help), command);
   }
+  app.add_subcommand("help", "Show the settings of a command: help COMMAND");
   try {
+    words = normalised(words);
     std::ranges::reverse(words);  // as CLI11 wants them
     app.parse(words);
   } catch (const CLI::ParseError& e) {
@@ -157,7 +150,7 @@ int run(Words words) {
   if (const auto understood = check_understood(app); !understood) {
     return bad_input(understood.error());
   }
-  for (const Entry& command : kCommands) {
+  for (const CommandEntry& command : command_table()) {
     const CLI::App* sub = app.get_subcommand(command.name);
     if (sub->parsed()) {
       const auto understood = check_understood(*sub);
@@ -166,6 +159,43 @@ int run(Words words) {
   }
   print(app.help());
   return kOk;
+}
+
+int run_help(const std::string& command) {
+  const std::vector<std::string> names = command_names();
+  if (std::ranges::find(names, command) == names.end()) {
+    return bad_input(Error(command + ": is not a command of sluice" + suggestion(command, names)));
+  }
+  return run_command_line({command, "--help"}, {});
+}
+
+int run_completion(const std::string& shell) {
+  const auto script = completion_script(shell);
+  if (!script) {
+    return bad_input(script.error());
+  }
+  print(*script);
+  return kOk;
+}
+
+int run(Words words) {
+  const auto dashes = std::ranges::find(words, "--");
+  const Words behind(dashes == words.end() ? dashes : dashes + 1, words.end());
+  words.erase(dashes, words.end());
+  if (words == Words{"help"}) {
+    words.clear();
+  }
+  if (words.size() == 2 && words[0] == "help" && !words[1].starts_with("-")) {
+    return run_help(words[1]);
+  }
+  if (words.size() == 2 && words[0] == "completion") {  // for the installation, as is the next
+    return run_completion(words[1]);
+  }
+  if (words == Words{"manual"}) {
+    print(manual_page());
+    return kOk;
+  }
+  return run_command_line(std::move(words), behind);
 }
 
 }  // namespace

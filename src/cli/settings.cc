@@ -29,9 +29,13 @@ Json value_of_flag(const std::string& text, Form::Kind kind) {
       return parse(double{});
     case Form::Kind::kSwitch:
       return text == "true" || text == "false" ? Json(text == "true") : Json(text);
-    default:
+    case Form::Kind::kText:
+    case Form::Kind::kWord:
+    case Form::Kind::kTable:
+    case Form::Kind::kList:
       return text;
   }
+  return text;
 }
 
 // JSON's notation serves for TOML, but for a character that only TOML wants escaped.
@@ -111,14 +115,19 @@ Result<Json> Settings::read_config(const std::string& path) const {
   }
   const std::vector<std::string> keys = keys_of(all_settings());
   Json values = Json::object();
-  for (const auto& [key, value] : table->items()) {
+  for (const auto& [written, value] : table->items()) {
+    const std::string key = spelled(written);
+    if (std::ranges::find(keys, key) == keys.end()) {
+      return Error(path + ": " + written + ": is not a setting" + suggested_key(key, keys));
+    }
+    if (values.contains(key)) {
+      return Error(path + ": " + written + ": is there twice, with _ and with -");
+    }
     if (const Entry* entry = find(key)) {
       if (const auto checked = entry->setting.form.check(value); !checked) {
-        return checked.error().within(path + ": " + key);
+        return checked.error().within(path + ": " + written);
       }
       values[key] = value;
-    } else if (std::ranges::find(keys, key) == keys.end()) {
-      return Error(path + ": " + key + ": is not a setting" + suggestion(key, keys));
     }
   }
   return values;
@@ -166,7 +175,7 @@ void Settings::apply(const Json& values, const Origin& origin) {
 Result<void> Settings::check_complete() const {
   for (const Entry& entry : entries_) {
     if (entry.value.is_null()) {
-      return Error("--" + entry.setting.key + ": is missing; it names the " + entry.setting.help);
+      return Error("--" + entry.setting.key + ": is missing: " + entry.setting.help);
     }
   }
   return {};
@@ -210,6 +219,10 @@ Result<void> Settings::refuse(std::initializer_list<const char*> keys,
     }
   }
   return {};
+}
+
+void Settings::rewrite(const std::string& key, const std::string& text) {
+  std::ranges::find(entries_, key, [](const Entry& e) { return e.setting.key; })->value = text;
 }
 
 Result<void> Settings::dictate(const std::string& key, std::int64_t value, const std::string& why) {

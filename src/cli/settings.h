@@ -49,6 +49,9 @@ class Settings {
   // The launch of the program leaves only this value: an error if the user asked for another.
   Result<void> dictate(const std::string& key, std::int64_t value, const std::string& why);
 
+  // Says the same in other words: a file's path instead of its short name. The origin stays.
+  void rewrite(const std::string& key, const std::string& text);
+
   Strategy strategy() const;
   // Of the strategy's sizes.
   ChosenSizes chosen_sizes() const;

@@ -17,6 +17,14 @@ TEST(NearestTest, ForgivesOneSlip) {
   EXPECT_EQ(nearest("trian", kNames), "train");
 }
 
+TEST(NearestTest, ForgivesTwoSlipsInALongWord) {
+  const std::vector<std::string> names{"warmup-epochs", "json"};
+  EXPECT_EQ(nearest("wramup-epcohs", names), "warmup-epochs");
+  EXPECT_EQ(nearest("wramup-epcosh", names), "") << "three, however long it is";
+  EXPECT_EQ(nearest("jsno", names), "json");
+  EXPECT_EQ(nearest("jsnoo", names), "") << "two of four";
+}
+
 TEST(NearestTest, TakesTheNearest) { EXPECT_EQ(nearest("creditt", kNames), "credit"); }
 
 TEST(NearestTest, SaysNothingWhereNothingIsClose) {

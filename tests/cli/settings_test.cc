@@ -154,6 +154,11 @@ TEST(SettingsTest, BadConfigsAreNamed) {
     return message.substr(std::min(message.size(), path.size() + 2));
   };
   EXPECT_EQ(with("slce = 1\n"), "slce: is not a setting; did you mean slice?");
+  EXPECT_EQ(with("learning_rate = 1\n"), "learning_rate: is not a setting; did you mean lr?");
+  EXPECT_EQ(with("bandwidth = 1\n"), "bandwidth: is not a setting");
+  EXPECT_THAT(with("warmup_epochs = -1\n"), StartsWith("warmup_epochs: is -1, expected"));
+  EXPECT_EQ(with("peer_credit = 1\npeer-credit = 1\n"),
+            "peer_credit: is there twice, with _ and with -");
   EXPECT_THAT(with("slice = 1.5\n"), StartsWith("slice: is 1.5, expected an integer from 1"));
   EXPECT_THAT(with("slice = '1'\n"), StartsWith("slice: is \"1\", expected an integer from 1"));
   EXPECT_THAT(with("json = 1\n"), StartsWith("json: is 1, expected true or false"));
@@ -161,6 +166,13 @@ TEST(SettingsTest, BadConfigsAreNamed) {
   EXPECT_THAT(with("lr = inf\n"), StartsWith("lr: is inf, expected a number"));
   EXPECT_THAT(with("slice = \n"), StartsWith("is not TOML: line 1"));
   EXPECT_THAT(complaint({}, folder.path() / "none"), HasSubstr("none: cannot be read"));
+}
+
+TEST(SettingsTest, KeysOfAFileMayHaveUnderscores) {
+  const TemporaryFolder folder;
+  const std::string config = folder.write("run.toml", "warmup_epochs = 2\npeer-credit = 3\n");
+  EXPECT_EQ(resolve({}, config).number("warmup-epochs"), 2);
+  EXPECT_EQ(resolve({}, config).integer("peer-credit"), 3);
 }
 
 TEST(SettingsTest, OneFileServesSeveralCommands) {

@@ -1,0 +1,46 @@
+#include "cli/commands.h"
+
+#include <algorithm>
+#include <array>
+#include <iterator>
+
+#include "cli/console.h"
+
+namespace sluice::cli {
+namespace {
+
+template <int (*Run)(const Settings&)>
+int alone(const Settings& settings, const Words& command) {
+  return command.empty() ? Run(settings)
+                         : bad_input(Error("-- " + command.front() + ": only lab takes a command"));
+}
+
+constexpr std::array kCommands{
+    CommandEntry{"train", "Train a model with several workers, on this machine or under mpirun",
+                 Command::kTrain, alone<train>},
+    CommandEntry{"simulate", "Run the same algorithms in virtual time", Command::kSimulate,
+                 alone<simulate>},
+    CommandEntry{"presets", "List the known ways to synchronise", Command::kShow, alone<presets>},
+    CommandEntry{"models", "List the models that can be trained", Command::kShow, alone<models>},
+    CommandEntry{"doctor",
+                 "Show what was built in, what is missing and how to get it; check the network",
+                 Command::kDoctor, alone<doctor>},
+    CommandEntry{"probe", "Measure the machines and their network under mpirun, for simulate",
+                 Command::kProbe, alone<probe>},
+    CommandEntry{"profile", "Time the layers of a model, or estimate their times, for simulate",
+                 Command::kProfile, alone<profile>},
+    CommandEntry{"lab", "Run a command on an emulated cluster: lab [SETTINGS] -- COMMAND ...",
+                 Command::kLab, lab},
+};
+
+}  // namespace
+
+std::span<const CommandEntry> command_table() { return kCommands; }
+
+std::vector<std::string> command_names() {
+  std::vector<std::string> names;
+  std::ranges::transform(kCommands, std::back_inserter(names), &CommandEntry::name);
+  return names;
+}
+
+}  // namespace sluice::cli

@@ -1,0 +1,148 @@
+#include "cli/setting_table.h"
+
+#include <cstdint>
+
+#include "data/idx.h"
+#include "lab/plan.h"
+#include "torch/torch_learner.h"
+
+namespace sluice::cli {
+
+std::vector<Setting> model_settings() {
+  return {
+      {"model", kTrain, Form::text(), "lenet",
+       "model to train: a name from \"sluice models\", a TorchScript file such as net.pt, or "
+       "replay:PROFILE, which sleeps for the times of a profile instead of computing"},
+      {"model", kProfile, Form::text(), nullptr,
+       "model to profile: a name from \"sluice models\", or a TorchScript file"},
+      {"profile", kSimulate, Form::text(), nullptr,
+       "JSON file with the layers and their times, or the name of a profile that comes with "
+       "Sluice, such as p4000/resnet50"},
+      {"time-scale", kRuns, Form::number(0, 1e6), 1.0,
+       "replay and simulate: multiply the times of the profile by this"},
+      {"param-scale", kRuns, Form::number(1e-9, 1e3), 1.0,
+       "replay and simulate: multiply the parameter counts of the profile by this"},
+      {"device", kTrain | kProfile, Form::text(), "auto",
+       "where to compute: cpu, cuda (all GPUs in turn) or cuda:N; auto: cuda if there is a GPU"},
+      {"kernels", kTrain | kProfile, Form::word(words_or("auto", kKernelsNames)), "auto",
+       "how a CPU computes; auto: measure, and take what is clearly faster"},
+  };
+}
+
+std::vector<Setting> data_settings() {
+  return {
+      {"data", kTrain,
+       Form::word({"fashion-mnist", "cifar10", "cifar100", "images", "text", "synthetic"}),
+       "fashion-mnist",
+       "data set; images: files train/CLASS/*.jpg or *.png; text: one sentence per line"},
+      {"data", kProfile, Form::word({"fashion-mnist", "cifar10", "cifar100", "synthetic"}),
+       "synthetic", "data set to compute with"},
+      {"data-dir", kTrain | kProfile, Form::text(), kFashionMnistFolder, "folder of the data set"},
+      {"samples", kTrain, Form::integer(0, kMaxCount), 0,
+       "synthetic data: number of training samples; a tenth as many are made for the test; 0: "
+       "10000, or as many as fit into 512 MiB"},
+      {"input-size", kTrain | kProfile, Form::integer(0, 1'000'000), 0,
+       "images, text and synthetic data: side of an image, or the maximum length of a sentence "
+       "with its end mark; 0: what the model was made for"},
+      {"input-shape", kTrain | kProfile, Form::text(), "",
+       "images, text and synthetic data for a model from a file: shape of a sample, such as "
+       "3x32x32, or 2xLENGTH for pairs of sentences"},
+      {"input-words", kTrain | kProfile, Form::integer(0, 1'000'000'000), 0,
+       "synthetic data for a model from a file: samples are pairs of sentences with a vocabulary "
+       "of this size; 0: samples are real numbers"},
+      {"classes", kTrain | kProfile, Form::integer(1, 1'000'000'000), 10,
+       "synthetic data for a model from a file: number of classes, or the vocabulary of the "
+       "second sentence"},
+      {"augment", kTrain, Form::on_or_off(), true,
+       "images: train on random crops, mirrored at random; false: on the centre"},
+      {"source", kTrain, Form::text(), "en",
+       "text: language to translate from, which is the suffix of its files"},
+      {"target", kTrain, Form::text(), "vi",
+       "text: language to translate to, which is the suffix of its files"},
+      {"vocabulary", kTrain, Form::integer(1, 10'000'000), 32'000,
+       "text: number of words known in each language; the most frequent ones are"},
+      {"loaders", kTrain, Form::integer(0, 1024), 4,
+       "threads per process that load batches ahead; 0: each worker loads its own"},
+      {"batch", kTrain | kProfile, Form::integer(1, 1'000'000), 32,
+       "samples per worker and iteration"},
+  };
+}
+
+std::vector<Setting> optimiser_settings() {
+  return {
+      {"epochs", kTrain, Form::integer(1, 1'000'000), 1, "number of passes over the data"},
+      {"iterations", kTrain, Form::integer(0, kMaxCount), 0,
+       "stop after this many iterations; 0: after --epochs"},
+      {"iterations", kSimulate, Form::integer(1, 1'000'000), 20, "number of iterations"},
+      {"lr", kTrain, Form::number(0, 1e6), 0.05, "learning rate"},
+      {"lr-scale-by-workers", kTrain, Form::on_or_off(), false,
+       "multiply the learning rate by the number of workers"},
+      {"warmup-epochs", kTrain, Form::number(0, 1e6), 0.0,
+       "epochs over which the learning rate rises to its value; pipe-sgd trains synchronously "
+       "in them"},
+      {"lr-decay-epochs", kTrain, Form::text(), "",
+       "epochs after which the learning rate falls to a tenth, such as 30,60,80"},
+      {"momentum", kTrain, Form::number(0, 1), 0.9, "momentum of SGD"},
+      {"weight-decay", kTrain, Form::number(0, 1), 0.0, "weight decay of SGD"},
+      {"seed", kRuns | kProfile, Form::integer(0, INT64_MAX), 1,
+       "seed of the initial parameters, of the order of the samples and of all else that is "
+       "random"},
+  };
+}
+
+std::vector<Setting> cluster_settings() {
+  return {
+      {"cluster", kSimulate, Form::text(), nullptr, "TOML file with the hosts and the network"},
+      {"workers", kTrain, Form::integer(1, 1024), 4, "number of workers"},
+      {"workers-per-host", kTrain, Form::integer(1, 1024), 1,
+       "workers that share a host, with one server, one queue of messages and local aggregation"},
+      {"servers", kTrain, Form::integer(0, 1024), 0,
+       "servers on hosts of their own; 0: one on every host that has workers"},
+      {"hosts", kLab, Form::integer(1, lab::kMostHosts), 4, "number of emulated hosts"},
+      {"workers-per-host", kLab, Form::integer(1, 64), 1, "processes on each host"},
+      {"rate", kLab, Form::text(), "1gbit",
+       "bandwidth of each host's link in each direction, such as 500mbit or 2.5gbit; none: no "
+       "limit"},
+      {"rate-of", kLab, Form::text(), "",
+       "hosts with another rate, counted from 0, such as 2=500mbit,3=none"},
+      {"net", kDoctor, Form::on_or_off(), false,
+       "measure the links between all processes instead; start it with mpirun"},
+      {"out", kProbe, Form::text(), nullptr, "TOML file to write, for simulate --cluster"},
+      {"allreduce", kProbe, Form::word(words_or("none", kCollectiveNames)), "none",
+       "collective whose a + b*M replaces the network in that file"},
+  };
+}
+
+std::vector<Setting> estimate_settings() {
+  return {
+      {"device-flops", kProfile, Form::number(0, 1e21), 0.0,
+       "do not measure; estimate the times of a device with this many FLOP/s"},
+      {"device-bandwidth", kProfile, Form::number(0, 1e21), 0.0,
+       "estimate: memory bandwidth of that device in bytes/s; 0: one byte per 20 FLOP, as GPUs "
+       "have it"},
+      {"samples-per-s", kProfile, Form::number(0, 1e12), 0.0,
+       "estimate: scale all times to this throughput; 0: do not scale"},
+      {"device-name", kProfile, Form::text(), "", "name of the device, for the file"},
+      {"source", kProfile, Form::text(), "", "source of the figures, for the file"},
+  };
+}
+
+std::vector<Setting> output_settings() {
+  return {
+      {"out", kProfile, Form::text(), nullptr, "JSON file to write, for simulate --profile"},
+      {"save", kTrain, Form::text(), "",
+       "folder for the trained model: model.safetensors, and model.pt if it came as TorchScript"},
+      {"run", kRuns | kLab, Form::text(), "",
+       "folder for the record of the run; must be new or empty"},
+      {"trace", kRuns, Form::text(), "",
+       "write a Chrome trace to this file; without a name: to trace.json in the run's folder",
+       "auto"},
+      {"json", kRuns | kShow | kDoctor | kProbe | kProfile, Form::on_or_off(), false,
+       "print the result as JSON"},
+      {"log-level", kRuns | kShow | kLab | kDoctor | kProbe | kProfile,
+       Form::word({"trace", "debug", "info", "warn", "error", "off"}), "info",
+       "how much to log to standard error"},
+  };
+}
+
+}  // namespace sluice::cli
