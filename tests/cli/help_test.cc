@@ -20,7 +20,7 @@ Outcome ask(const std::string& arguments) {
   return run_command("'" SLUICE_BINARY "' " + arguments, TemporaryFolder());
 }
 
-TEST(HelpTest, ShowsTheSettingsInGroups) {
+TEST(CliHelpTest, ShowsTheSettingsInGroups) {
   const std::string help = ask("train --help").out;
   std::size_t at = 0;
   for (const char* part : {"General:", "--config", "Synchronisation:", "--preset",
@@ -33,7 +33,7 @@ TEST(HelpTest, ShowsTheSettingsInGroups) {
   EXPECT_THAT(help, Not(HasSubstr("Estimate:"))) << "has no setting of this command";
 }
 
-TEST(HelpTest, IsACommandToo) {
+TEST(CliHelpTest, IsACommandToo) {
   EXPECT_EQ(ask("help train").out, ask("train --help").out);
   EXPECT_EQ(ask("help").out, ask("").out);
   const Outcome unknown = ask("help trian");
@@ -41,13 +41,13 @@ TEST(HelpTest, IsACommandToo) {
   EXPECT_EQ(unknown.err, "sluice: trian: is not a command of sluice; did you mean train?\n");
 }
 
-TEST(HelpTest, EverySettingHasAGroup) {
+TEST(CliHelpTest, EverySettingHasAGroup) {
   for (const Setting& setting : all_settings()) {
     EXPECT_NE(setting.group, "") << setting.key;
   }
 }
 
-TEST(CommandLineTest, SwitchesTakeAValue) {
+TEST(CliCommandLineTest, SwitchesTakeAValue) {
   for (const char* off : {"--json false", "--json=false", "--json true --json false"}) {
     EXPECT_THAT(ask(std::string("presets ") + off).out, StartsWith("preset ")) << off;
   }
@@ -59,13 +59,13 @@ TEST(CommandLineTest, SwitchesTakeAValue) {
   EXPECT_THAT(surplus.err, HasSubstr("maybe: is not known to presets"));
 }
 
-TEST(CommandLineTest, KeysMayHaveUnderscores) {
+TEST(CliCommandLineTest, KeysMayHaveUnderscores) {
   const Outcome bad_level = ask("presets --log_level=a_b");
   EXPECT_THAT(bad_level.err, StartsWith("sluice: --log-level: is \"a_b\"")) << "values stay";
   EXPECT_EQ(ask("presets --log_level off").code, 0);
 }
 
-TEST(CommandLineTest, SuggestsWhatIsNearOrKnownUnderAnotherName) {
+TEST(CliCommandLineTest, SuggestsWhatIsNearOrKnownUnderAnotherName) {
   const auto complaint = [](const std::string& flag) { return ask("train " + flag).err; };
   EXPECT_THAT(complaint("--learning_rate 1"), HasSubstr("; did you mean --lr?"));
   EXPECT_THAT(complaint("--batch-size=3"), HasSubstr("; did you mean --batch?"));
@@ -73,7 +73,7 @@ TEST(CommandLineTest, SuggestsWhatIsNearOrKnownUnderAnotherName) {
   EXPECT_THAT(complaint("--wieght-dceya 1"), Not(HasSubstr("did you mean"))) << "three slips";
 }
 
-TEST(CompletionTest, BashOffersWhatFits) {
+TEST(CliCompletionTest, BashOffersWhatFits) {
   const auto offered = [](const std::string& words, const std::string& last) {
     const TemporaryFolder folder;
     folder.write("complete", "eval \"$('" SLUICE_BINARY
@@ -92,7 +92,7 @@ TEST(CompletionTest, BashOffersWhatFits) {
   EXPECT_EQ(offered("train --run", "x"), "\n") << "left to the names of files";
 }
 
-TEST(CompletionTest, EveryShellKnowsEverySetting) {
+TEST(CliCompletionTest, EveryShellKnowsEverySetting) {
   for (const char* shell : {"bash", "zsh", "fish"}) {
     const Outcome script = ask(std::string("completion ") + shell);
     ASSERT_EQ(script.code, 0) << script.err;
@@ -106,7 +106,7 @@ TEST(CompletionTest, EveryShellKnowsEverySetting) {
   EXPECT_THAT(unknown.err, HasSubstr("expected bash, zsh or fish"));
 }
 
-TEST(CompletionTest, TheShellsThatAreHereCanReadTheirScript) {
+TEST(CliCompletionTest, TheShellsThatAreHereCanReadTheirScript) {
   const TemporaryFolder folder;
   for (const char* shell : {"bash", "zsh", "fish"}) {
     const std::string script = std::string("sluice.") + shell;
@@ -117,7 +117,7 @@ TEST(CompletionTest, TheShellsThatAreHereCanReadTheirScript) {
   }
 }
 
-TEST(ManualTest, HasEveryCommandAndSetting) {
+TEST(CliManualTest, HasEveryCommandAndSetting) {
   const std::string page = ask("manual").out;
   EXPECT_THAT(page, StartsWith(".TH SLUICE 1"));
   for (const char* command : {"train", "simulate", "presets", "models", "doctor", "lab", "help"}) {

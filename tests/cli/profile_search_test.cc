@@ -55,7 +55,7 @@ TEST_F(ProfileSearchTest, AnUnknownNameListsWhatIsNear) {
               EndsWith("; there are k80/resnet50, p4000/resnet50, p4000/vgg19"));
 }
 
-TEST(ShippedProfilesTest, AreFoundByName) {
+TEST(CliProfilesTest, AreFoundByName) {
   const TemporaryFolder folder;
   folder.write("two.toml", "hosts = 2\nbandwidth_gbps = 10\n");
   const auto run = [&](const std::string& command) { return run_command(command, folder); };

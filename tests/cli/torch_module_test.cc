@@ -30,7 +30,7 @@ std::string libraries_of(const std::string& arguments) {
   return outcome.err;
 }
 
-TEST(TorchModuleTest, CommandsThatNeedNoLibTorchDoNotLoadIt) {
+TEST(CliTorchModuleTest, CommandsThatNeedNoLibTorchDoNotLoadIt) {
   for (const char* arguments : {"--version", "train --help", "presets", "lab --help",
                                 "probe --help", "simulate --profile net.json --cluster two.toml",
                                 "train --model replay:net.json --iterations 1 --workers 2"}) {
@@ -40,7 +40,7 @@ TEST(TorchModuleTest, CommandsThatNeedNoLibTorchDoNotLoadIt) {
   }
 }
 
-TEST(TorchModuleTest, IsOpenedWhenItIsNeeded) {
+TEST(CliTorchModuleTest, IsOpenedWhenItIsNeeded) {
   if (!SLUICE_HAS_MODELS) {
     GTEST_SKIP() << "built without LibTorch";
   }
@@ -58,7 +58,7 @@ Outcome misplaced(const std::string& arguments, const std::string& module = "") 
   return run_command("./sluice " + arguments, folder);
 }
 
-TEST(TorchModuleTest, WithoutItThereAreNoModels) {
+TEST(CliTorchModuleTest, WithoutItThereAreNoModels) {
   const Outcome models = misplaced("models");
   EXPECT_EQ(models.code, 1);
   EXPECT_THAT(models.err, StartsWith("sluice: there are no models: "));
@@ -73,7 +73,7 @@ TEST(TorchModuleTest, WithoutItThereAreNoModels) {
   EXPECT_TRUE(report.at("missing").contains("LibTorch"));
 }
 
-TEST(TorchModuleTest, AnotherFileInItsPlaceIsRefused) {
+TEST(CliTorchModuleTest, AnotherFileInItsPlaceIsRefused) {
   if (!SLUICE_HAS_MODELS) {
     GTEST_SKIP() << "built without LibTorch";
   }
