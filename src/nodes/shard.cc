@@ -108,7 +108,7 @@ void Shard::on_updated(const Finished& event, Effects& effects) {
   if (staleness_ == 0) {
     std::fill(clocks.begin(), clocks.end(), work.iteration);
   } else {
-    clocks[groups_.index_of(work.origin)] = work.iteration;
+    ++clocks[groups_.index_of(work.origin)];  // a later gradient may have overtaken this one
   }
   if (strategy_.algorithm == Algorithm::kAsp) {
     return answer(work.chunk, work.origin, work.iteration, effects);

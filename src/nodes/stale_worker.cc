@@ -3,7 +3,9 @@
 namespace sluice {
 
 StaleWorker::StaleWorker(const Job& job, std::shared_ptr<const ChunkMap> chunk_map, NodeId self)
-    : Worker(job, std::move(chunk_map), self), states_(chunks().size()) {}
+    : Worker(job, std::move(chunk_map), self),
+      states_(chunks().size(),
+              State{.lent = std::vector<bool>(job.strategy.gradient_slots(), false)}) {}
 
 void StaleWorker::exchange(ChunkId chunk, Iteration iteration, Effects& effects) {
   State& state = states_[chunk.index()];
@@ -22,7 +24,7 @@ void StaleWorker::push(ChunkId chunk, Iteration iteration, Payload gradient, Eff
   const bool packed = strategy().coded();
   Message message = about(chunk, MessageKind::kPush, server_of(chunk), iteration);
   message.wants_return = !packed;
-  state.in_use += packed ? 0 : 1;
+  state.lent[strategy().gradient_slot(iteration)] = !packed;
   send(message, gradient, effects);
   if (iteration - state.slowest > strategy().staleness) {
     send(about(chunk, MessageKind::kPull, server_of(chunk), iteration), {}, effects);
@@ -50,16 +52,17 @@ void StaleWorker::on_network(const Event& event, Effects& effects) {
     states_[work.chunk.index()].updated = true;
     go_on_if_ready(work.chunk, effects);
   } else if (const auto* returned = std::get_if<Returned>(&event)) {
-    --states_[returned->message.chunk.index()].in_use;
-    go_on_if_ready(returned->message.chunk, effects);
+    const Message& push = returned->message;
+    states_[push.chunk.index()].lent[strategy().gradient_slot(push.iteration)] = false;
+    go_on_if_ready(push.chunk, effects);
   }
 }
 
-// The next backward pass overwrites the older of the gradients, so at most the latest may still be
-// on its way.
+// The next backward pass overwrites the older of the gradients, so only the latest may still be on
+// its way. They may come back in any order.
 void StaleWorker::go_on_if_ready(ChunkId chunk, Effects& effects) {
   State& state = states_[chunk.index()];
-  if (state.updated && state.in_use < strategy().gradient_slots()) {
+  if (state.updated && !state.lent[strategy().gradient_slot(state.next + 1)]) {
     state.updated = false;
     complete(chunk, state.next, effects);
   }

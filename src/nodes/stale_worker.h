@@ -18,7 +18,7 @@ class StaleWorker final : public Worker {
   struct State {
     Iteration slowest = 0;   // updates of the slowest worker, as far as known
     Iteration next = 0;      // the iteration that waits for this chunk
-    std::size_t in_use = 0;  // pushes that the server has not read yet
+    std::vector<bool> lent;  // by slot: its gradient is pushed and not returned yet
     bool updated = false;    // the own copy is ready for `next`
   };
 

@@ -26,7 +26,8 @@ Strategy with_codec(std::string_view preset, Codec codec) {
   strategy.codec = codec;
   strategy.slice_params = 16;
   strategy.segment_params = 9;
-  strategy.credit = 64;
+  strategy.credit = 150;
+  strategy.peer_credit = 100;
   return strategy;
 }
 
@@ -59,8 +60,11 @@ RC_GTEST_PROP(CodecRuns, PackedSumsAreTheSameOnEveryRank, ()) {
   const auto workers = *rc::gen::inRange<std::size_t>(1, 10);
   const auto one = run_shuffled(strategy, workers, kDecaying, any_seed());
   const auto other = run_shuffled(strategy, workers, kDecaying, any_seed());
+  // What one iteration of a pipeline loses goes into whichever is packed next.
+  const bool any_order = strategy.error_feedback && strategy.algorithm == Algorithm::kPipe;
   for (std::size_t w = 0; w < workers; ++w) {
-    RC_ASSERT(one[w] == other[0]);
+    RC_ASSERT(one[w] == one[0]);
+    RC_ASSERT(any_order || one[w] == other[0]);
   }
 }
 

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <utility>
+
 namespace sluice {
 namespace {
 
@@ -28,13 +30,48 @@ TEST(HeartbeatTest, SurvivesTheWay) {
   EXPECT_EQ(copy.still_seconds, 3.5);
   ASSERT_TRUE(copy.outgoing);
   EXPECT_EQ(copy.outgoing->kind, MessageKind::kPush);
+  EXPECT_EQ(copy.outgoing->layer, LayerId(1));
   EXPECT_EQ(copy.outgoing->peer, 2U);
+  EXPECT_EQ(copy.outgoing->seconds, 0.25);
   EXPECT_FALSE(copy.incoming);
+  heartbeat.incoming = std::exchange(heartbeat.outgoing, std::nullopt);
+  const Heartbeat other = decode_heartbeat(encode(heartbeat));
+  EXPECT_FALSE(other.outgoing);
+  EXPECT_TRUE(other.incoming);
 }
 
 TEST(HeartbeatTest, NobodyWaitsLongEnough) {
-  const std::vector<Heartbeat> heartbeats{at("a", 0, 5, true, 9.9), at("b", 0, 5, false, 60)};
+  std::vector<Heartbeat> heartbeats{at("a", 0, 5, true, 9.9), at("b", 0, 5, false, 60)};
   EXPECT_EQ(diagnose(heartbeats, kLayers, 10), std::nullopt);
+  heartbeats[0].still_seconds = 10;
+  EXPECT_NE(diagnose(heartbeats, kLayers, 10), std::nullopt);
+}
+
+TEST(HeartbeatTest, ATieGoesToTheLowestRank) {
+  const std::vector<Heartbeat> heartbeats{at("a", 1, 5, true, 30), at("b", 0, 5, true, 11),
+                                          at("c", 0, 5, true, 12)};
+  EXPECT_THAT(diagnose(heartbeats, kLayers, 10), Optional(::testing::StartsWith("rank 1 on b ")));
+}
+
+// Who is in the same iteration has nothing to give yet; who is ahead has given it.
+TEST(HeartbeatTest, BlamesOnlyAWorkerThatIsBehind) {
+  std::vector<Heartbeat> heartbeats{at("a", 0, 5, true, 12), at("b", 1, 5, false, 12)};
+  EXPECT_THAT(diagnose(heartbeats, kLayers, 10),
+              Optional(::testing::EndsWith("nothing is in flight")));
+  heartbeats[1].worker.iteration = 4;
+  EXPECT_THAT(diagnose(heartbeats, kLayers, 10),
+              Optional(::testing::HasSubstr("the gradient of rank 1 on b is not in")));
+}
+
+TEST(HeartbeatTest, NamesTheOldestOfSeveralTransfers) {
+  std::vector<Heartbeat> heartbeats{at("a", 0, 5, true, 12), at("b", 0, 5, true, 12),
+                                    at("c", 0, 5, true, 12)};
+  heartbeats[0].outgoing = InFlight{MessageKind::kPush, LayerId(0), 1, 3};
+  heartbeats[1].outgoing = InFlight{MessageKind::kGather, LayerId(1), 2, 9};
+  heartbeats[2].outgoing = InFlight{MessageKind::kPush, LayerId(0), 0, 5};
+  EXPECT_THAT(diagnose(heartbeats, kLayers, 10),
+              Optional(::testing::EndsWith("rank 1 on b has not got the summed gradient of layer "
+                                           "fc2 through to rank 2 on c for 9 s")));
 }
 
 TEST(HeartbeatTest, NamesTheGradientThatIsMissing) {

@@ -34,6 +34,20 @@ TEST(SumSequenceTest, ASumWaitsForThoseBeforeIt) {
   EXPECT_TRUE(sums.empty());
 }
 
+TEST(SumSequenceTest, TwoAreUnderWayAtATime) {
+  SumSequence sums(4, 1);
+  for (std::size_t c = 0; c < 4; ++c) {
+    sums.add(request(1, c));
+  }
+  EXPECT_EQ(sums.begin(), request(1, 3));
+  EXPECT_EQ(sums.begin(), request(1, 2));
+  EXPECT_EQ(sums.begin(), std::nullopt);
+  EXPECT_FALSE(sums.empty());
+  sums.end();
+  EXPECT_EQ(sums.begin(), request(1, 1));
+  EXPECT_EQ(sums.begin(), std::nullopt);
+}
+
 // Whatever is ready first, and however long sums take.
 RC_GTEST_PROP(SumSequenceTest, IsTheSameOnAllProcessesAndFewAreUnderWay, ()) {
   const auto chunks = *rc::gen::inRange<std::size_t>(1, 6);

@@ -40,6 +40,13 @@ RC_GTEST_PROP(SurveyRounds, MeasureEveryPairOnceAndKeepMachinesApart, ()) {
   RC_ASSERT(measured == pairs);
 }
 
+TEST(SurveyRounds, OfOneMachineHaveAPairEach) {
+  const std::vector<std::string> machines(4, "alone");
+  const auto rounds = survey_rounds(all_pairs(4), machines);
+  EXPECT_EQ(rounds.size(), 6U);
+  EXPECT_TRUE(survey_rounds({}, machines).empty());
+}
+
 TEST(SurveyRounds, AreAsFewAsCanBeForAPowerOfTwo) {
   for (const std::size_t ranks : {2U, 4U, 8U, 16U}) {
     std::vector<std::string> machines;

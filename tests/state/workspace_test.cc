@@ -1,0 +1,220 @@
+#include "state/workspace.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "base/check.h"
+#include "codecs/sparse.h"
+
+namespace sluice {
+namespace {
+
+using ::testing::ElementsAre;
+
+Payload floats(std::vector<float> values) { return Payload::owning(std::move(values)); }
+
+// The values at these positions of a range that is otherwise empty.
+Payload sparse(std::vector<float> chunk, const std::vector<std::uint32_t>& positions) {
+  return Payload::owning(encode_sparse(chunk, positions));
+}
+
+std::vector<std::pair<std::uint32_t, float>> entries_of(const Payload& payload,
+                                                        std::int64_t length) {
+  const auto view = SparseView::parse(payload.bytes(), length);
+  EXPECT_TRUE(view);
+  std::vector<std::pair<std::uint32_t, float>> entries;
+  for (std::size_t e = 0; view && e < view->entries(); ++e) {
+    entries.emplace_back(view->position(e), view->value(e));
+  }
+  return entries;
+}
+
+// Six parameters and two slots of gradients. Work is on those from the second to the fourth.
+struct OneNode {
+  explicit OneNode(Codec codec = Codec::kNone, float momentum = 0, float decay = 0) {
+    Strategy strategy;
+    strategy.codec = codec;
+    strategy.dgc.momentum_correction = false;
+    strategy.dgc.clipping = false;
+    strategy.dgc.sparsity = 0;
+    workspace.emplace(
+        parameters, std::vector<std::span<float>>{gradients[0], gradients[1]},
+        UpdateRule{.rate = {.base = 0.5F}, .momentum = momentum, .weight_decay = decay}, strategy,
+        2);
+  }
+
+  static Work work(WorkKind kind, std::vector<Payload> sources) {
+    Work work;
+    work.kind = kind;
+    work.range = {1, 4};
+    work.iteration = 1;
+    work.sources = std::move(sources);
+    return work;
+  }
+
+  std::vector<float> parameters{1, 2, 3, 4, 5, 6};
+  std::vector<std::vector<float>> gradients{{10, 20, 30, 40, 50, 60}, {1, 1, 1, 1, 1, 1}};
+  std::optional<Workspace> workspace;
+};
+
+TEST(Workspace, UpdatesWithTheMeanOfTheContributors) {
+  OneNode node;
+  Work work = OneNode::work(WorkKind::kUpdate, {floats({1, 2, 3}), floats({3, 2, 5})});
+  work.contributors = 4;
+  EXPECT_FALSE(node.workspace->execute(work).has_data());
+  EXPECT_THAT(node.parameters, ElementsAre(1, 2 - 0.5F, 3 - 0.5F, 4 - 1, 5, 6));
+}
+
+TEST(Workspace, KeepsAVelocityForEveryParameter) {
+  OneNode node(Codec::kNone, 0.5F, 0.25F);
+  const Work work = OneNode::work(WorkKind::kUpdate, {floats({4, 0, 0})});
+  node.workspace->execute(work);
+  // v = 4 + 0.25 * 2 = 4.5; w = 2 - 0.5 * 4.5
+  EXPECT_EQ(node.parameters[1], -0.25F);
+  node.workspace->execute(work);
+  // v = 0.5 * 4.5 + 4 - 0.25 * 0.25
+  EXPECT_EQ(node.parameters[1], -0.25F - 0.5F * (2.25F + 4 - 0.0625F));
+  EXPECT_EQ(node.parameters[0], 1);
+}
+
+TEST(Workspace, AddsToTheSlotOfTheWork) {
+  OneNode node;
+  Work work = OneNode::work(WorkKind::kReduce, {floats({1, 2, 3})});
+  work.slot = 1;
+  node.workspace->execute(work);
+  EXPECT_THAT(node.gradients[0], ElementsAre(10, 20, 30, 40, 50, 60));
+  EXPECT_THAT(node.gradients[1], ElementsAre(1, 2, 3, 4, 1, 1));
+}
+
+TEST(Workspace, BlendsByBothFactors) {
+  OneNode node;
+  Work work = OneNode::work(WorkKind::kBlend, {floats({10, 20, 30})});
+  work.keep = 0.5F;
+  work.add = 0.25F;
+  node.workspace->execute(work);
+  EXPECT_THAT(node.parameters, ElementsAre(1, 3.5F, 6.5F, 9.5F, 5, 6));
+}
+
+TEST(Workspace, PullsBothEndsOfTheSpring) {
+  OneNode node;
+  Work work = OneNode::work(WorkKind::kElastic, {floats({6, 3, 0})});
+  work.pull = 0.25F;
+  const Payload output = node.workspace->execute(work);
+  EXPECT_THAT(node.parameters, ElementsAre(1, 3, 3, 3, 5, 6));
+  EXPECT_THAT(output.values(), ElementsAre(5, 3, 1));
+}
+
+TEST(Workspace, TellsHowFarASwapMoved) {
+  OneNode node;
+  Work work = OneNode::work(WorkKind::kSwap, {floats({6, 3, 0})});
+  work.pull = 0.5F;
+  const Payload output = node.workspace->execute(work);
+  EXPECT_THAT(node.parameters, ElementsAre(1, 4, 3, 2, 5, 6));
+  EXPECT_THAT(output.values(), ElementsAre(2, 0, -2));
+}
+
+TEST(Workspace, PacksAndUnpacksTheRangeOfTheSlot) {
+  OneNode node(Codec::kTruncate16);
+  Work encode = OneNode::work(WorkKind::kEncode, {});
+  const Payload packed = node.workspace->execute(encode);
+  EXPECT_EQ(packed.size(), 3 * 2);
+  Work decode = OneNode::work(WorkKind::kDecode, {packed});
+  decode.coded = true;
+  decode.slot = 1;
+  node.workspace->execute(decode);
+  EXPECT_THAT(node.gradients[1], ElementsAre(1, 20, 30, 40, 1, 1));
+  Work add = OneNode::work(WorkKind::kReduce, {packed});
+  add.coded = true;
+  add.slot = 1;
+  node.workspace->execute(add);
+  EXPECT_THAT(node.gradients[1], ElementsAre(1, 40, 60, 80, 1, 1));
+  Work update = OneNode::work(WorkKind::kUpdate, {packed, packed});
+  update.coded = true;
+  update.contributors = 2;
+  node.workspace->execute(update);
+  EXPECT_THAT(node.parameters, ElementsAre(1, 2 - 10, 3 - 15, 4 - 20, 5, 6));
+}
+
+TEST(Workspace, MergesSparseVectors) {
+  OneNode node(Codec::kDgc);
+  Work work = OneNode::work(WorkKind::kMerge, {sparse({1, 2, 3}, {0, 2}), sparse({5, 6, 7}, {2})});
+  work.coded = true;
+  const Payload sum = node.workspace->execute(work);
+  EXPECT_THAT(entries_of(sum, 3), ElementsAre(std::pair(0U, 1.0F), std::pair(2U, 10.0F)));
+}
+
+TEST(Workspace, ASparseUpdateTouchesItsEntriesAndPutsOutThePatch) {
+  OneNode node(Codec::kDgc);
+  Work work = OneNode::work(WorkKind::kUpdate, {sparse({4, 0, 8}, {0, 2})});
+  work.coded = true;
+  work.contributors = 2;
+  const Payload patch = node.workspace->execute(work);
+  EXPECT_THAT(node.parameters, ElementsAre(1, 2 - 1, 3, 4 - 2, 5, 6));
+  EXPECT_THAT(entries_of(patch, 3), ElementsAre(std::pair(0U, 1.0F), std::pair(2U, 2.0F)));
+  OneNode other(Codec::kDgc);
+  Work apply = OneNode::work(WorkKind::kPatch, {patch});
+  apply.coded = true;
+  other.workspace->execute(apply);
+  EXPECT_EQ(other.parameters, node.parameters);
+}
+
+TEST(Workspace, TellsEachReaderWhatItHasMissed) {
+  OneNode node(Codec::kDgc);
+  const auto update = [&](std::uint32_t position) {
+    Work work = OneNode::work(WorkKind::kUpdate, {sparse({2, 2, 2}, {position})});
+    work.coded = true;
+    node.workspace->execute(work);
+  };
+  const auto news = [&](std::size_t reader) {
+    Work work = OneNode::work(WorkKind::kChanges, {});
+    work.origin = NodeId(reader);
+    return entries_of(node.workspace->execute(work), 3);
+  };
+  update(0);
+  EXPECT_THAT(news(7), ElementsAre(std::pair(0U, 1.0F)));
+  update(2);
+  EXPECT_THAT(news(7), ElementsAre(std::pair(2U, 3.0F)));
+  EXPECT_THAT(news(8), ElementsAre(std::pair(0U, 1.0F), std::pair(2U, 3.0F)));
+  EXPECT_THAT(news(7), ElementsAre());
+}
+
+TEST(Workspace, LandsAPayloadInItsRange) {
+  OneNode node;
+  node.workspace->land({Buffer::kParameters, {4, 6}}, floats({7, 8}));
+  node.workspace->land({Buffer::kGradients, {0, 2}, 1}, floats({9, 9}));
+  EXPECT_THAT(node.parameters, ElementsAre(1, 2, 3, 4, 7, 8));
+  EXPECT_THAT(node.gradients[1], ElementsAre(9, 9, 1, 1, 1, 1));
+  EXPECT_EQ(node.workspace->view({Buffer::kGradients, {2, 3}, 1}).data(), &node.gradients[1][2]);
+}
+
+// What peers send decides some of these ranges and lengths.
+TEST(Workspace, RefusesWhatDoesNotFit) {
+  OneNode node;
+  Workspace& workspace = *node.workspace;
+  EXPECT_THROW(workspace.view({Buffer::kNone, {0, 1}}), InvariantError);
+  EXPECT_THROW(workspace.view({Buffer::kParameters, {5, 7}}), InvariantError);
+  EXPECT_THROW(workspace.view({Buffer::kParameters, {-1, 2}}), InvariantError);
+  EXPECT_ANY_THROW(workspace.view({Buffer::kGradients, {0, 1}, 2}));
+  EXPECT_THROW(workspace.land({Buffer::kParameters, {0, 2}}, floats({1, 2, 3})), InvariantError);
+  EXPECT_THROW(workspace.land({Buffer::kParameters, {0, 2}}, floats({1})), InvariantError);
+  for (const WorkKind kind : {WorkKind::kUpdate, WorkKind::kReduce, WorkKind::kBlend,
+                              WorkKind::kElastic, WorkKind::kSwap}) {
+    EXPECT_THROW(workspace.execute(OneNode::work(kind, {floats({1, 2})})), InvariantError);
+  }
+  EXPECT_THAT(node.parameters, ElementsAre(1, 2, 3, 4, 5, 6));
+  OneNode deep(Codec::kDgc);
+  for (const WorkKind kind : {WorkKind::kUpdate, WorkKind::kMerge, WorkKind::kPatch}) {
+    Work work = OneNode::work(kind, {sparse({0, 0, 0, 1}, {3})});
+    work.coded = true;
+    EXPECT_THROW(deep.workspace->execute(work), InvariantError) << "an entry behind the range";
+  }
+}
+
+}  // namespace
+}  // namespace sluice

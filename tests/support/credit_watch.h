@@ -1,0 +1,54 @@
+#pragma once
+
+#include <limits>
+#include <map>
+#include <string_view>
+#include <utility>
+
+#include "base/check.h"
+#include "model/strategy.h"
+#include "model/topology.h"
+#include "wire/message.h"
+
+namespace sluice::testing {
+
+// Counts what each host has in flight and throws if it is more than the strategy's credits allow. A
+// message that is larger than a credit may go alone.
+class CreditWatch {
+ public:
+  CreditWatch(const Strategy& strategy, const Topology& topology)
+      : topology_(topology),
+        host_credit_(strategy.order == Order::kPriority ? strategy.credit
+                                                        : std::numeric_limits<Bytes>::max()),
+        peer_credit_(strategy.peer_credit) {}
+
+  void on_send(const Message& message) {
+    const auto [from, to] = ends_of(message);
+    take(by_host_[from], message.payload_bytes, host_credit_, "a host keeps to its credit");
+    take(by_pair_[{from, to}], message.payload_bytes, peer_credit_, "a host keeps to a peer's");
+  }
+
+  void on_sent(const Message& message) {
+    const auto [from, to] = ends_of(message);
+    by_host_[from] -= message.payload_bytes;
+    by_pair_[{from, to}] -= message.payload_bytes;
+  }
+
+ private:
+  std::pair<HostId, HostId> ends_of(const Message& message) const {
+    return {topology_.host_of(message.from), topology_.host_of(message.to)};
+  }
+
+  static void take(Bytes& in_flight, Bytes bytes, Bytes credit, std::string_view rule) {
+    check(in_flight == 0 || bytes <= credit - in_flight, rule);
+    in_flight += bytes;
+  }
+
+  Topology topology_;
+  Bytes host_credit_;
+  Bytes peer_credit_;
+  std::map<HostId, Bytes> by_host_;
+  std::map<std::pair<HostId, HostId>, Bytes> by_pair_;
+};
+
+}  // namespace sluice::testing

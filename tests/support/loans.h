@@ -1,0 +1,43 @@
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "base/check.h"
+#include "protocol/payload.h"
+
+namespace sluice::testing {
+
+// The memory that nodes have lent. It must stay as it is while anybody holds the payload.
+class Loans {
+ public:
+  Payload lend(std::span<const float> values) {
+    const auto bytes = std::as_bytes(values);
+    auto loan = std::make_shared<const Loan>(Loan{bytes, {bytes.begin(), bytes.end()}});
+    live_.push_back(loan);
+    return {values, std::move(loan)};
+  }
+
+  // Throws if lent memory has changed.
+  void verify() {
+    std::erase_if(live_, [](const auto& loan) { return loan.expired(); });
+    for (const auto& weak : live_) {
+      const auto loan = weak.lock();
+      check(std::equal(loan->memory.begin(), loan->memory.end(), loan->content.begin()),
+            "memory that a node has lent stays as it is until nobody reads it");
+    }
+  }
+
+ private:
+  struct Loan {
+    std::span<const std::byte> memory;
+    std::vector<std::byte> content;
+  };
+
+  std::vector<std::weak_ptr<const Loan>> live_;
+};
+
+}  // namespace sluice::testing
