@@ -1,0 +1,88 @@
+#pragma once
+
+#include <cstddef>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace sluice {
+
+// A command of a console block in a Markdown file, and what the block shows below it.
+struct ShownCommand {
+  std::string command;
+  std::vector<std::string> shown;
+  std::size_t first_shown;  // the line, from 0, where that begins
+};
+
+// What is between ```console and ```. A comment in the line before may say that it is not run, and
+// why, or what running it needs: <!-- not run: REASON --> or <!-- needs: models -->.
+struct ConsoleBlock {
+  std::size_t line;     // of its first fence, from 1
+  std::string not_run;  // the reason; empty if it is run
+  bool needs_models = false;
+  std::vector<ShownCommand> commands;
+};
+
+inline std::vector<std::string> split_lines(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) {
+    lines.push_back(line);
+  }
+  return lines;
+}
+
+// What a comment says behind this word; empty if it is another one.
+inline std::string said_in_comment(std::string_view line, std::string_view word) {
+  const std::string begin = "<!-- " + std::string(word) + ": ";
+  constexpr std::string_view kEnd = " -->";
+  if (!line.starts_with(begin) || !line.ends_with(kEnd)) {
+    return "";
+  }
+  return std::string(line.substr(begin.size(), line.size() - begin.size() - kEnd.size()));
+}
+
+// A command goes on in the next line if it ends with a backslash.
+inline std::vector<ConsoleBlock> console_blocks(const std::vector<std::string>& lines) {
+  std::vector<ConsoleBlock> blocks;
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    if (lines[i] != "```console") {
+      continue;
+    }
+    ConsoleBlock block{i + 1, "", false, {}};
+    if (i > 0) {
+      block.not_run = said_in_comment(lines[i - 1], "not run");
+      block.needs_models = said_in_comment(lines[i - 1], "needs") == "models";
+    }
+    for (++i; i < lines.size() && lines[i] != "```"; ++i) {
+      if (lines[i].starts_with("$ ")) {
+        std::string command = lines[i].substr(2);
+        while (command.ends_with("\\") && i + 1 < lines.size()) {
+          command += "\n" + lines[++i];
+        }
+        block.commands.push_back({command, {}, i + 1});
+      } else if (!block.commands.empty()) {
+        block.commands.back().shown.push_back(lines[i]);
+      }
+    }
+    blocks.push_back(block);
+  }
+  return blocks;
+}
+
+// Whether these lines are as shown; a line "..." stands for any number of them.
+inline bool is_as_shown(const std::vector<std::string>& shown,
+                        const std::vector<std::string>& lines, std::size_t s = 0,
+                        std::size_t l = 0) {
+  if (s == shown.size()) {
+    return l == lines.size();
+  }
+  if (shown[s] == "...") {
+    return is_as_shown(shown, lines, s + 1, l) ||
+           (l < lines.size() && is_as_shown(shown, lines, s, l + 1));
+  }
+  return l < lines.size() && shown[s] == lines[l] && is_as_shown(shown, lines, s + 1, l + 1);
+}
+
+}  // namespace sluice
