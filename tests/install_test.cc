@@ -7,6 +7,7 @@
 
 #include "support/command.h"
 #include "support/mpirun.h"
+#include "support/skip.h"
 
 namespace sluice {
 namespace {
@@ -69,10 +70,11 @@ TEST(ConfigureTest, GoesByTheOptionsWhereverTheCheckoutIs) {
 
 TEST(InstallTest, AProgramWithItsOwnLoopFindsSluice) {
   if (!SLUICE_HAS_MODELS) {
-    GTEST_SKIP() << "built without LibTorch";
+    SKIP_AS_INAPPLICABLE("built without LibTorch");
   }
   if (std::string(SLUICE_SANITIZERS) != "") {
-    GTEST_SKIP() << "the example is built without sanitizers, and these libraries need theirs";
+    SKIP_AS_INAPPLICABLE(
+        "the example is built without sanitizers, and these libraries need theirs");
   }
   const TemporaryFolder folder;
   const std::string cmake = SLUICE_CMAKE;

@@ -6,15 +6,14 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <cstddef>
 #include <filesystem>
-#include <fstream>
 #include <regex>
-#include <sstream>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "support/source_reader.h"
 
 namespace sluice {
 namespace {
@@ -99,56 +98,6 @@ bool is_open(const Door& door, std::string_view folder) {
          std::find(kWorldly.begin(), kWorldly.end(), folder) != kWorldly.end();
 }
 
-// Where the comment or literal that begins at `at` ends; `at` itself if none begins there.
-std::size_t prose_end(std::string_view text, std::size_t at) {
-  const auto past = [&](const std::string& closing, std::size_t from) {
-    const std::size_t found = text.find(closing, from);
-    return found == std::string_view::npos ? text.size() : found + closing.size();
-  };
-  const std::string_view rest = text.substr(at);
-  if (rest.starts_with("//")) {
-    return std::min(text.find('\n', at), text.size());
-  }
-  if (rest.starts_with("/*")) {
-    return past("*/", at + 2);
-  }
-  if (rest.starts_with("R\"")) {
-    const std::size_t open = rest.find('(');
-    return past(")" + std::string(rest.substr(2, open - 2)) + "\"", at + open);
-  }
-  const char quote = rest.front();
-  const bool separates_digits = quote == '\'' && at > 0 && std::isxdigit(text[at - 1]) != 0;
-  if ((quote != '"' && quote != '\'') || separates_digits) {
-    return at;
-  }
-  std::size_t end = at + 1;
-  while (end < text.size() && text[end] != quote) {
-    end += text[end] == '\\' ? 2 : 1;
-  }
-  return std::min(end + 1, text.size());
-}
-
-// The text with comments and literals blanked out; lines stay where they are.
-std::string code_only(std::string text) {
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t end = prose_end(text, at);
-    std::replace_if(
-        text.begin() + static_cast<std::ptrdiff_t>(at),
-        text.begin() + static_cast<std::ptrdiff_t>(end), [](char c) { return c != '\n'; }, ' ');
-    at = std::max(end, at + 1);
-  }
-  return text;
-}
-
-std::vector<std::string> lines_of(const std::string& text) {
-  std::vector<std::string> lines;
-  std::istringstream stream(text);
-  for (std::string line; std::getline(stream, line);) {
-    lines.push_back(line);
-  }
-  return lines;
-}
-
 // The drivers are rooms of their own.
 std::string folder_of(std::string_view path) {
   const std::size_t end = path.find('/');
@@ -195,29 +144,8 @@ std::vector<std::string> breaches(const std::string& path, const std::string& te
   return found;
 }
 
-struct Source {
-  std::string path;  // relative to the folder that was searched
-  std::string text;
-};
-
-std::vector<Source> sources_under(const std::filesystem::path& root) {
-  std::vector<Source> sources;
-  for (const auto& entry : std::filesystem::recursive_directory_iterator(root)) {
-    const auto extension = entry.path().extension();
-    if (extension == ".h" || extension == ".cc") {
-      std::ifstream file(entry.path());
-      std::ostringstream text;
-      text << file.rdbuf();
-      sources.push_back({entry.path().lexically_relative(root).string(), text.str()});
-    }
-  }
-  return sources;
-}
-
-const std::filesystem::path kRoot(SLUICE_SOURCE_DIR);
-
 TEST(LayeringTest, SourcesKeepToTheirFolders) {
-  const std::vector<Source> sources = sources_under(kRoot / "src");
+  const std::vector<Source> sources = sources_under(kSourceRoot / "src");
   ASSERT_GT(sources.size(), 20U) << "the sources were not found";
   for (const Source& source : sources) {
     EXPECT_THAT(breaches(source.path, source.text), IsEmpty());
@@ -225,7 +153,7 @@ TEST(LayeringTest, SourcesKeepToTheirFolders) {
 }
 
 TEST(LayeringTest, EveryFolderIsInTheTable) {
-  for (const auto& entry : std::filesystem::directory_iterator(kRoot / "src")) {
+  for (const auto& entry : std::filesystem::directory_iterator(kSourceRoot / "src")) {
     const std::string folder = entry.path().filename().string();
     if (folder == "drivers") {
       continue;  // its rooms are in the table
@@ -236,7 +164,7 @@ TEST(LayeringTest, EveryFolderIsInTheTable) {
 
 TEST(LayeringTest, FilesStayShort) {
   for (const char* folder : {"src", "tests", "bench"}) {
-    for (const Source& source : sources_under(kRoot / folder)) {
+    for (const Source& source : sources_under(kSourceRoot / folder)) {
       EXPECT_LE(lines_of(source.text).size(), kMaxLines) << folder << "/" << source.path;
     }
   }

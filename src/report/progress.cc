@@ -70,7 +70,7 @@ void Progress::show() {
     line.resize(std::min(line.size(), width_));
     out_ << "\r\x1b[K" << line << std::flush;
   } else {
-    out_ << line << std::endl;
+    out_ << line << "\n" << std::flush;
   }
   shown_ = latest_;
 }

@@ -32,7 +32,7 @@ Result<void> RunFolder::append_metrics(const nlohmann::ordered_json& row) {
   if (!metrics_.is_open()) {
     metrics_.open(path, std::ios::app);
   }
-  metrics_ << row.dump() << std::endl;
+  metrics_ << row.dump() << "\n" << std::flush;
   if (!metrics_) {
     return Error(path.string() + ": cannot be written; is the disk full?");
   }

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "support/command.h"
+#include "support/skip.h"
 
 namespace sluice {
 namespace {
@@ -226,7 +227,7 @@ TEST(CliTest, TrainMeasuresAndThenMerges) {
       "--run run --trace",
       folder);
   if (outcome.code == 2 && outcome.err.find("LibTorch") != std::string::npos) {
-    GTEST_SKIP() << outcome.err;
+    SKIP_AS_INAPPLICABLE(outcome.err);
   }
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   const json summary = json::parse(outcome.out);
@@ -310,7 +311,7 @@ TEST(CliThreadsTest, SyntheticDataFitTheModel) {
   const Outcome outcome =
       train("--data synthetic --model resnet110 --input-size 8 --samples 24 --run run");
   if (outcome.code == 2 && outcome.err.find("LibTorch") != std::string::npos) {
-    GTEST_SKIP() << outcome.err;
+    SKIP_AS_INAPPLICABLE(outcome.err);
   }
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_EQ(json::parse(outcome.out).at("parameters"), 1'727'962);
@@ -335,7 +336,7 @@ TEST(CliTest, AProfileThatCannotBeIsOneLineAndCodeTwo) {
   expect_refused(profile("--device-flops fast"), "--device-flops: is \"fast\"");
   expect_refused(profile("--out no/p.json"), "--out: there is no folder");
   if (json::parse(sluice("models --json").out).empty()) {
-    GTEST_SKIP() << "this build has no models";
+    SKIP_AS_INAPPLICABLE("this build has no models");
   }
   expect_refused(sluice("profile --model lennet --out p.json"), "model lennet: there is no such");
   expect_refused(profile("--device gpu"), "--device: \"gpu\"; expected auto, cpu, cuda");
@@ -361,7 +362,7 @@ TEST(CliTest, AProfileIsForSimulate) {
     return profile;
   };
   if (json::parse(sluice("models --json").out).empty()) {
-    GTEST_SKIP() << "this build has no models";
+    SKIP_AS_INAPPLICABLE("this build has no models");
   }
   const json measured = simulated_from("--batch 4 --device cpu --kernels native");
   EXPECT_EQ(measured.at("estimated"), false);

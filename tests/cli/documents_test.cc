@@ -21,18 +21,15 @@
 
 #include "support/command.h"
 #include "support/console_blocks.h"
+#include "support/source_reader.h"
 
 namespace sluice {
 namespace {
 
-const std::filesystem::path kSources(SLUICE_SOURCE_DIR);
-
 bool rewrites() { return std::getenv("SLUICE_REWRITE_DOCUMENTS") != nullptr; }
 
 std::vector<std::string> read_lines(const std::filesystem::path& path) {
-  std::ostringstream text;
-  text << std::ifstream(path).rdbuf();
-  return split_lines(text.str());
+  return lines_of(text_of(path));
 }
 
 void write_lines(const std::filesystem::path& path, const std::vector<std::string>& lines) {
@@ -49,7 +46,7 @@ class Console {
     std::filesystem::create_directory(folder_.path() / ".bin");
     std::filesystem::create_symlink(SLUICE_BINARY, folder_.path() / ".bin/sluice");
     for (const char* name : {"profiles", "examples"}) {
-      std::filesystem::create_symlink(kSources / name, folder_.path() / name);
+      std::filesystem::create_symlink(kSourceRoot / name, folder_.path() / name);
     }
   }
 
@@ -94,7 +91,7 @@ class Documents : public ::testing::TestWithParam<const char*> {};
 
 // A command that shows nothing has to succeed; what a failing one says is on standard error.
 TEST_P(Documents, ShowWhatTheProgramPrints) {
-  Document document{kSources / GetParam(), read_lines(kSources / GetParam())};
+  Document document{kSourceRoot / GetParam(), read_lines(kSourceRoot / GetParam())};
   const Console console;
   const bool has_models = console.has_models();
   std::ptrdiff_t grown = 0;
@@ -109,7 +106,7 @@ TEST_P(Documents, ShowWhatTheProgramPrints) {
         continue;
       }
       const Outcome outcome = console.run(command.command);
-      const auto lines = split_lines(outcome.code == 0 ? outcome.out : outcome.err);
+      const auto lines = lines_of(outcome.code == 0 ? outcome.out : outcome.err);
       if (command.shown.empty()) {
         EXPECT_EQ(outcome.code, 0) << outcome.err;
       } else if (!rewrites()) {
@@ -139,7 +136,7 @@ INSTANTIATE_TEST_SUITE_P(Cli, Documents,
 // "| `p3` | ... | 9.15 ms |" in the README, with the files that stand above it.
 TEST(CliDocumentsTable, ShowsWhatEachPresetTakes) {
   static const std::regex kRow(R"(^\| `(\S+)` \|.*\| (\d+\.\d\d) ms \|$)");
-  auto lines = read_lines(kSources / "README.md");
+  auto lines = read_lines(kSourceRoot / "README.md");
   const Console console;
   for (const ConsoleBlock& block : console_blocks(lines)) {
     for (const ShownCommand& command : block.commands) {
@@ -167,7 +164,7 @@ TEST(CliDocumentsTable, ShowsWhatEachPresetTakes) {
   }
   EXPECT_GE(rows, 5) << "the table was not found";
   if (rewrites()) {
-    write_lines(kSources / "README.md", lines);
+    write_lines(kSourceRoot / "README.md", lines);
   }
 }
 
@@ -196,13 +193,13 @@ TEST(DocumentsTest, ExplainEveryRequirementThatTheReadmeNames) {
   static const std::regex kRow(R"(^\| ([A-Z]+-\d+[^|]*) \|.*)");
   std::vector<std::string> explained;
   std::smatch row;
-  for (const std::string& line : read_lines(kSources / "docs/requirements.md")) {
+  for (const std::string& line : read_lines(kSourceRoot / "docs/requirements.md")) {
     if (std::regex_match(line, row, kRow)) {
       explained.push_back(row.str(1));
     }
   }
   std::vector<std::string> named;
-  for (const std::string& line : read_lines(kSources / "README.md")) {
+  for (const std::string& line : read_lines(kSourceRoot / "README.md")) {
     if (std::regex_match(line, row, kRow)) {
       std::ranges::copy(ids_in(row.str(1)), std::back_inserter(named));
     }
@@ -221,7 +218,7 @@ TEST(DocumentsTest, ReadListsAndRangesOfRequirements) {
 // From here on: the reader of blocks, on made-up documents.
 
 TEST(ConsoleBlocks, HaveCommandsWithWhatTheyShow) {
-  const auto blocks = console_blocks(split_lines(
+  const auto blocks = console_blocks(lines_of(
       "text\n```console\n$ one \\\n    --more\na\nb\n$ two\n```\n```\n$ no console\n```\n"));
   ASSERT_EQ(blocks.size(), 1U);
   EXPECT_EQ(blocks[0].line, 2U);
@@ -234,9 +231,9 @@ TEST(ConsoleBlocks, HaveCommandsWithWhatTheyShow) {
 
 TEST(ConsoleBlocks, SayWhetherTheyAreRun) {
   const auto blocks =
-      console_blocks(split_lines("<!-- not run: takes minutes -->\n```console\n```\n"
-                                 "<!-- needs: models -->\n```console\n```\n"
-                                 "<!-- other: words -->\n```console\n```\n"));
+      console_blocks(lines_of("<!-- not run: takes minutes -->\n```console\n```\n"
+                              "<!-- needs: models -->\n```console\n```\n"
+                              "<!-- other: words -->\n```console\n```\n"));
   ASSERT_EQ(blocks.size(), 3U);
   EXPECT_EQ(blocks[0].not_run, "takes minutes");
   EXPECT_FALSE(blocks[0].needs_models);
@@ -257,7 +254,7 @@ TEST(ConsoleBlocks, AreComparedLineByLine) {
 }
 
 TEST(ConsoleBlocks, AreRewrittenInPlace) {
-  Document document{"", split_lines("```console\n$ one\na\n$ two\nb\nc\n```\nend\n")};
+  Document document{"", lines_of("```console\n$ one\na\n$ two\nb\nc\n```\nend\n")};
   const auto block = console_blocks(document.lines).at(0);
   const auto grown = replace_shown(document, block.commands[0], 0, {"x", "y", "z"});
   EXPECT_EQ(grown, 2);

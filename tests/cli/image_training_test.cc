@@ -7,6 +7,7 @@
 
 #include "support/command.h"
 #include "support/image_files.h"
+#include "support/skip.h"
 
 namespace sluice {
 namespace {
@@ -54,7 +55,7 @@ class CliImagesThreadsTest : public testing::Test {
 TEST_F(CliImagesThreadsTest, LoadingAheadTrainsTheSame) {
   const Outcome ahead = train("--model cifar100-cnn --epochs 3 --run ahead");
   if (lacks_models(ahead)) {
-    GTEST_SKIP() << ahead.err;
+    SKIP_AS_INAPPLICABLE(ahead.err);
   }
   ASSERT_EQ(ahead.code, 0) << ahead.err;
   const json summary = json::parse(ahead.out);
@@ -77,7 +78,7 @@ TEST_F(CliImagesThreadsTest, LoadingAheadTrainsTheSame) {
 TEST_F(CliImagesThreadsTest, AnyNetTakesImagesInItsOwnSize) {
   const Outcome grey = train("--model lenet --iterations 2");
   if (lacks_models(grey)) {
-    GTEST_SKIP() << grey.err;
+    SKIP_AS_INAPPLICABLE(grey.err);
   }
   EXPECT_EQ(grey.code, 0) << grey.err;
   const Outcome small = train("--model resnet18 --input-size 32 --iterations 2");
@@ -93,7 +94,7 @@ TEST_F(CliImagesThreadsTest, ADamagedImageEndsTheRunWithCodeTwo) {
   for (const std::string loaders : {"0", "2"}) {
     const Outcome outcome = train("--model cifar100-cnn --loaders " + loaders);
     if (lacks_models(outcome)) {
-      GTEST_SKIP() << outcome.err;
+      SKIP_AS_INAPPLICABLE(outcome.err);
     }
     EXPECT_EQ(outcome.code, 2);
     EXPECT_EQ(outcome.out, "");

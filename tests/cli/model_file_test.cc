@@ -8,6 +8,7 @@
 
 #include "support/command.h"
 #include "support/mpirun.h"
+#include "support/skip.h"
 
 namespace sluice {
 namespace {
@@ -60,7 +61,7 @@ class ModelFileThreadsTest : public testing::TestWithParam<std::string> {
   void SetUp() override {
     const Outcome torch = run_command(kPython + " -c 'import torch'", folder_);
     if (torch.code != 0) {
-      GTEST_SKIP() << kPython << " has no torch; scripts/packages test installs it";
+      SKIP_FOR_LACK(kPython + " has no torch; scripts/packages test installs it");
     }
     const Outcome made = run_command(
         kPython + " " + kExamples + "export_model.py " + GetParam() + " net.pt", folder_);
@@ -92,7 +93,7 @@ TEST_P(ModelFileThreadsTest, TrainsAndReloadsInPython) {
             "--save trained --run run"),
       folder_));
   if (summary.is_null()) {
-    GTEST_SKIP() << "built without LibTorch";
+    SKIP_AS_INAPPLICABLE("built without LibTorch");
   }
   EXPECT_EQ(summary.at("model"), "net");
   EXPECT_EQ(summary.at("saved"), "trained");
@@ -107,13 +108,13 @@ class ModelFileMpiTest : public ModelFileThreadsTest {};
 
 TEST_P(ModelFileMpiTest, TheFirstProcessSaves) {
   if (const std::string why = why_no_mpi(); !why.empty()) {
-    GTEST_SKIP() << why;
+    SKIP_FOR_LACK(why);
   }
   const json summary = summary_of(mpirun(
       2, train("--model net.pt --data synthetic --input-shape 1x28x28 --samples 64 --save trained"),
       folder_));
   if (summary.is_null()) {
-    GTEST_SKIP() << "built without LibTorch";
+    SKIP_AS_INAPPLICABLE("built without LibTorch");
   }
   EXPECT_EQ(summary.at("workers"), 2);
   expect_equal_in_python();

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "support/command.h"
+#include "support/skip.h"
 
 namespace sluice {
 namespace {
@@ -47,7 +48,7 @@ class CliTextThreadsTest : public testing::Test {
 TEST_F(CliTextThreadsTest, SockeyeTrainsOnACorpus) {
   const Outcome ahead = train("");
   if (ahead.code == 2 && ahead.err.find("LibTorch") != std::string::npos) {
-    GTEST_SKIP() << ahead.err;
+    SKIP_AS_INAPPLICABLE(ahead.err);
   }
   ASSERT_EQ(ahead.code, 0) << ahead.err;
   const json summary = json::parse(ahead.out);
@@ -63,7 +64,7 @@ TEST_F(CliTextThreadsTest, WhatDoesNotFitIsOneLineAndCodeTwo) {
   folder_.write("train.en", "v1\n");
   const Outcome outcome = train("");
   if (outcome.err.find("LibTorch") != std::string::npos) {
-    GTEST_SKIP() << outcome.err;
+    SKIP_AS_INAPPLICABLE(outcome.err);
   }
   EXPECT_EQ(outcome.code, 2);
   EXPECT_THAT(outcome.err, HasSubstr("train.en: offset 3: expected as many lines as in "));

@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "support/skip.h"
+
 namespace sluice {
 namespace {
 
@@ -186,7 +188,8 @@ TEST_F(IdxTest, RefusesPartsThatDoNotFit) {
 
 TEST(FashionMnistTest, ReadsThePackage) {
   if (!std::filesystem::exists(kFashionMnistFolder)) {
-    GTEST_SKIP() << "no " << kFashionMnistFolder << "; apt-get install dataset-fashion-mnist";
+    SKIP_FOR_LACK("there is no " + std::string(kFashionMnistFolder) +
+                  "; apt-get install dataset-fashion-mnist");
   }
   const auto split = read_idx_folder(kFashionMnistFolder);
   ASSERT_TRUE(split) << split.error().message();

@@ -18,6 +18,7 @@
 #include <thread>
 
 #include "lab/process.h"
+#include "support/skip.h"
 #include "support/temporary_folder.h"
 
 namespace sluice::lab {
@@ -94,7 +95,7 @@ class LabTest : public testing::Test {
  protected:
   void SetUp() override {
     if (const auto lacks = missing(); !lacks.empty()) {
-      GTEST_SKIP() << "this machine lacks " << fmt::format("{}", fmt::join(lacks, ", and "));
+      SKIP_FOR_LACK(fmt::format("this machine lacks {}", fmt::join(lacks, ", and ")));
     }
   }
 

@@ -10,6 +10,7 @@
 #include "lab/lab.h"
 #include "support/command.h"
 #include "support/short_training.h"
+#include "support/skip.h"
 
 namespace sluice {
 namespace {
@@ -18,10 +19,10 @@ class LabTrainPresetTest : public ::testing::TestWithParam<Preset> {
  protected:
   void SetUp() override {
     if (const auto lacks = lab::missing(); !lacks.empty()) {
-      GTEST_SKIP() << "this machine lacks " << fmt::format("{}", fmt::join(lacks, ", and "));
+      SKIP_FOR_LACK(fmt::format("this machine lacks {}", fmt::join(lacks, ", and ")));
     }
     if (!kHasModels) {
-      GTEST_SKIP() << "built without LibTorch";
+      SKIP_AS_INAPPLICABLE("built without LibTorch");
     }
   }
 

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstddef>
-#include <sstream>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,15 +22,6 @@ struct ConsoleBlock {
   bool needs_models = false;
   std::vector<ShownCommand> commands;
 };
-
-inline std::vector<std::string> split_lines(const std::string& text) {
-  std::vector<std::string> lines;
-  std::istringstream stream(text);
-  for (std::string line; std::getline(stream, line);) {
-    lines.push_back(line);
-  }
-  return lines;
-}
 
 // What a comment says behind this word; empty if it is another one.
 inline std::string said_in_comment(std::string_view line, std::string_view word) {

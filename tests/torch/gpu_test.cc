@@ -10,16 +10,17 @@
 #include "drivers/threads/thread_training.h"
 #include "nodes/assembly.h"
 #include "nodes/presets.h"
+#include "support/skip.h"
 #include "torch/recorded_hooks.h"
 #include "torch/torch_learner.h"
 
 namespace sluice {
 namespace {
 
-#define NEEDS_GPU()                                                                 \
-  if (!torch_engine().cuda) {                                                       \
-    GTEST_SKIP() << "this LibTorch finds no GPU; build against one with CUDA on a " \
-                    "machine with a GPU";                                           \
+#define NEEDS_GPU()                                                                         \
+  if (!torch_engine().cuda) {                                                               \
+    SKIP_AS_INAPPLICABLE(                                                                   \
+        "this LibTorch finds no GPU; build against one with CUDA on a machine with a GPU"); \
   }
 
 TorchTask task_on(const std::string& device) {
@@ -102,7 +103,7 @@ TEST(GpuTest, TellsWhenEveryLayerWasComputedAndCopied) {
   NEEDS_GPU();
   const auto learner = learner_on("cuda");
   if (!learner->times_itself()) {
-    GTEST_SKIP() << "this LibTorch cannot tell the time between events";
+    SKIP_AS_INAPPLICABLE("this LibTorch cannot tell the time between events");
   }
   SpanHooks hooks;
   learner->step(0, hooks);

@@ -13,6 +13,7 @@
 #include "data/text.h"
 #include "formats/profile.h"
 #include "nodes/presets.h"
+#include "support/skip.h"
 #include "support/threaded.h"
 #include "torch/layout.h"
 #include "torch/models/table.h"
@@ -163,7 +164,7 @@ TEST_P(ModelTrainsThreads, HasTheLayersOfItsProfiles) {
     }
   }
   if (found.empty()) {
-    GTEST_SKIP() << "no profile has the name " << file;
+    SKIP_AS_INAPPLICABLE("no profile has the name " + file);
   }
   const auto make = make_torch_learners(small_task(GetParam()));
   ASSERT_TRUE(make) << make.error().message();

@@ -7,6 +7,7 @@
 
 #include "data/idx.h"
 #include "data/synthetic.h"
+#include "support/skip.h"
 #include "torch/recorded_hooks.h"
 
 namespace sluice {
@@ -106,7 +107,8 @@ TEST(TorchLearnerTest, WorkersLearnFromDifferentSamples) {
 
 TEST(TorchLearnerTest, LearnsFashionMnist) {
   if (!std::filesystem::exists(kFashionMnistFolder)) {
-    GTEST_SKIP() << "no " << kFashionMnistFolder << "; apt-get install dataset-fashion-mnist";
+    SKIP_FOR_LACK("there is no " + std::string(kFashionMnistFolder) +
+                  "; apt-get install dataset-fashion-mnist");
   }
   auto split = read_idx_folder(kFashionMnistFolder);
   ASSERT_TRUE(split) << split.error().message();
@@ -214,7 +216,7 @@ TEST(TorchEngineTest, TakesWhatIsFaster) {
   const TorchTask task = small_task("mlp");
   ASSERT_TRUE(configure_engine(task, {}, Kernels::kOneDnn));
   if (!torch_engine().onednn) {
-    GTEST_SKIP() << "this LibTorch has no oneDNN";
+    SKIP_AS_INAPPLICABLE("this LibTorch has no oneDNN");
   }
   // A clock on which a step takes less with oneDNN, first much less and then hardly.
   for (const auto& [seconds, taken] :

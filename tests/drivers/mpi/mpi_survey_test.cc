@@ -11,6 +11,7 @@
 #include "formats/cluster.h"
 #include "lab/lab.h"
 #include "support/mpirun.h"
+#include "support/skip.h"
 
 namespace sluice {
 namespace {
@@ -22,7 +23,7 @@ class SurveyTest : public ::testing::Test {
  protected:
   void SetUp() override {
     if (const std::string why = why_no_mpi(); !why.empty()) {
-      GTEST_SKIP() << why;
+      SKIP_FOR_LACK(why);
     }
   }
 
@@ -114,7 +115,7 @@ class LabSurveyTest : public SurveyTest {
   void SetUp() override {
     SurveyTest::SetUp();
     if (const auto lacks = lab::missing(); !lacks.empty()) {
-      GTEST_SKIP() << "this machine lacks " << fmt::format("{}", fmt::join(lacks, ", and "));
+      SKIP_FOR_LACK(fmt::format("this machine lacks {}", fmt::join(lacks, ", and ")));
     }
   }
 

@@ -11,6 +11,7 @@
 #include "nodes/presets.h"
 #include "support/mpirun.h"
 #include "support/short_training.h"
+#include "support/skip.h"
 #include "support/threaded.h"
 #include "support/toy_job.h"
 #include "support/whole_numbers.h"
@@ -28,7 +29,7 @@ class MpiTest : public ::testing::Test {
  protected:
   void SetUp() override {
     if (const std::string why = why_no_mpi(); !why.empty()) {
-      GTEST_SKIP() << why;
+      SKIP_FOR_LACK(why);
     }
   }
 
@@ -220,7 +221,7 @@ class MpiTrainTest : public MpiTest {
   void SetUp() override {
     MpiTest::SetUp();
     if (!kHasModels) {
-      GTEST_SKIP() << "built without LibTorch";
+      SKIP_AS_INAPPLICABLE("built without LibTorch");
     }
   }
 

@@ -1,0 +1,92 @@
+#pragma once
+
+#include <algorithm>
+#include <cctype>
+#include <cstddef>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+// Reads the sources of Sluice for tests that look at them.
+namespace sluice {
+
+inline const std::filesystem::path kSourceRoot(SLUICE_SOURCE_DIR);
+
+// Where the comment or literal that begins at `at` ends; `at` itself if none begins there.
+inline std::size_t prose_end(std::string_view text, std::size_t at) {
+  const auto past = [&](const std::string& closing, std::size_t from) {
+    const std::size_t found = text.find(closing, from);
+    return found == std::string_view::npos ? text.size() : found + closing.size();
+  };
+  const std::string_view rest = text.substr(at);
+  if (rest.starts_with("//")) {
+    return std::min(text.find('\n', at), text.size());
+  }
+  if (rest.starts_with("/*")) {
+    return past("*/", at + 2);
+  }
+  if (rest.starts_with("R\"")) {
+    const std::size_t open = rest.find('(');
+    return past(")" + std::string(rest.substr(2, open - 2)) + "\"", at + open);
+  }
+  const char quote = rest.front();
+  const bool separates_digits = quote == '\'' && at > 0 && std::isxdigit(text[at - 1]) != 0;
+  if ((quote != '"' && quote != '\'') || separates_digits) {
+    return at;
+  }
+  std::size_t end = at + 1;
+  while (end < text.size() && text[end] != quote) {
+    end += text[end] == '\\' ? 2 : 1;
+  }
+  return std::min(end + 1, text.size());
+}
+
+// The text with comments and literals blanked out; lines stay where they are.
+inline std::string code_only(std::string text) {
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = prose_end(text, at);
+    std::replace_if(
+        text.begin() + static_cast<std::ptrdiff_t>(at),
+        text.begin() + static_cast<std::ptrdiff_t>(end), [](char c) { return c != '\n'; }, ' ');
+    at = std::max(end, at + 1);
+  }
+  return text;
+}
+
+inline std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) {
+    lines.push_back(line);
+  }
+  return lines;
+}
+
+inline std::string text_of(const std::filesystem::path& path) {
+  std::ostringstream text;
+  text << std::ifstream(path).rdbuf();
+  return text.str();
+}
+
+struct Source {
+  std::string path;  // relative to the folder that was searched
+  std::string text;
+};
+
+// All files under a folder that have one of these extensions.
+inline std::vector<Source> sources_under(const std::filesystem::path& root,
+                                         const std::vector<std::string>& extensions = {".h",
+                                                                                       ".cc"}) {
+  std::vector<Source> sources;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(root)) {
+    if (std::ranges::find(extensions, entry.path().extension().string()) != extensions.end()) {
+      sources.push_back({entry.path().lexically_relative(root).string(), text_of(entry.path())});
+    }
+  }
+  return sources;
+}
+
+}  // namespace sluice
