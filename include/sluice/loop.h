@@ -68,10 +68,11 @@ class LoopWorker {
     attach(parameters, forward);
   }
 
-  // One iteration. `loss` makes the forward pass and returns the mean loss of this worker's batch;
-  // a layer whose parameters are still on their way holds it up when it comes to it. The backward
-  // pass follows, gradients leave while it is in flight, and the step ends with it. Returns the
-  // loss.
+  // One iteration. `loss` makes the forward pass and returns the mean loss of this worker's batch,
+  // a single number; a layer whose parameters are still on their way holds it up when it comes to
+  // it. The backward pass follows, gradients leave while it is in flight, and the step ends with
+  // it. Returns the loss. Only step() runs backward passes of the parameters: a call of backward()
+  // by the program, in `loss` or elsewhere, throws std::logic_error while the run lasts.
   virtual double step(const std::function<at::Tensor()>& loss) = 0;
 
   // Returns when all parameters are in; until the next step they stay as they are, and the program
@@ -81,7 +82,14 @@ class LoopWorker {
 
 // Runs the loop once for every worker of this process, each on a thread of its own, and returns
 // when all are done. The first failure, of a loop or of the exchange, is thrown here; where there
-// are several processes, the one that fails says so on standard error and ends all of them.
+// are several processes, the one that fails says so on standard error and ends all of them. May be
+// called again after it has returned.
+//
+// A program that was started by mpirun or its likes may initialise MPI itself, before the first
+// call, with MPI_THREAD_FUNNELED or higher; it then calls run_loops() on the thread that did so,
+// and MPI_Finalize after the last call. Loops run on other threads: to use MPI in them takes
+// MPI_THREAD_MULTIPLE and a communicator of the program's own. If the program does not initialise
+// MPI, the first call does, and MPI is finalised when the process exits successfully.
 void run_loops(const LoopOptions& options, const std::function<void(LoopWorker&)>& loop);
 
 }  // namespace sluice

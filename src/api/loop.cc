@@ -173,11 +173,11 @@ void LoopRun::train() {
 }  // namespace
 
 void run_loops(const LoopOptions& options, const std::function<void(LoopWorker&)>& loop) {
-  if (!find_launch()) {
+  if (!find_launch() && !program_runs_mpi()) {
     LoopRun(options, nullptr).run(loop);
     return;
   }
-  const auto world = join_mpi(say);
+  const auto world = join_mpi(say, MpiLife::kProcess);
   if (!world) {
     throw std::runtime_error(world.error().message());
   }

@@ -1,6 +1,7 @@
 #include "api/loop_learner.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <stdexcept>
 #include <unordered_set>
@@ -32,6 +33,24 @@ std::vector<NamedTensor> trained_of(const LoopWorker::NamedParameters& parameter
   return trained;
 }
 
+// Says what is wrong before LibTorch does, in its own terms.
+void check_loss(const at::Tensor& loss) {
+  if (!loss.defined()) {
+    throw std::invalid_argument("the closure of step() returned no tensor: return the loss");
+  }
+  if (loss.numel() != 1) {
+    throw std::invalid_argument(fmt::format(
+        "the closure of step() returned a tensor of shape [{}], expected a single number: return "
+        "the mean over the batch, such as loss.mean()",
+        fmt::join(loss.sizes().vec(), ", ")));
+  }
+  if (!loss.requires_grad()) {
+    throw std::invalid_argument(
+        "the closure of step() returned a loss without a gradient: compute it from the attached "
+        "parameters, without NoGradGuard and detach()");
+  }
+}
+
 }  // namespace
 
 void LoopLearner::attach(const NamedParameters& parameters, const std::function<void()>& forward) {
@@ -52,8 +71,17 @@ void LoopLearner::attach(const NamedParameters& parameters, const std::function<
 
 double LoopLearner::step(const std::function<at::Tensor()>& loss) {
   open();
-  const at::Tensor result =
-      replica_->gate.run(loss, [&](std::size_t parameter) { calls_->before_read(parameter); });
+  const auto check_alone = [this, iteration = taken_] {
+    if (taken_ != iteration) {
+      throw std::logic_error("step() was called in the closure of step(): call it after the other");
+    }
+  };
+  const at::Tensor result = replica_->gate.run(loss, [&](std::size_t parameter) {
+    check_alone();
+    calls_->before_read(parameter);
+  });
+  check_alone();
+  check_loss(result);
   calls_->forward_done();
   replica_->flat.zero_gradients();
   replica_->gradient_hooks.backward(

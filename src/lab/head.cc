@@ -154,7 +154,7 @@ int wait_for(pid_t command) {
 
 }  // namespace
 
-void live_as_head(const Spec& spec, int report) {
+void live_as_head(const Spec& spec, Launcher launcher, int report) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   // Away from the terminal: a Ctrl-C is the owner's alone, who passes it on.
   setsid();
@@ -168,7 +168,7 @@ void live_as_head(const Spec& spec, int report) {
   put_program_on_path();
   const pid_t command = fork();
   if (command == 0) {
-    const std::string message = become(launch_words(spec)).message() + "\n";
+    const std::string message = become(launch_words(spec, launcher)).message() + "\n";
     (void)!write(STDERR_FILENO, message.data(), message.size());
     _exit(127);
   }

@@ -12,6 +12,6 @@ inline constexpr char kStanding = '+';
 // of every process, network and mount of the lab. It makes the hosts, starts the command, passes
 // SIGTERM on to it, and ends with its exit code. It dies with its parent. `report` is closed by its
 // end.
-[[noreturn]] void live_as_head(const Spec& spec, int report);
+[[noreturn]] void live_as_head(const Spec& spec, Launcher launcher, int report);
 
 }  // namespace sluice::lab

@@ -24,15 +24,6 @@ void note(int signal) {
   errno = saved;
 }
 
-void set_handler(void (*handler)(int)) {
-  struct sigaction action {};
-  action.sa_handler = handler;
-  sigemptyset(&action.sa_mask);
-  for (const int signal : kSignals) {
-    sigaction(signal, &action, nullptr);
-  }
-}
-
 }  // namespace
 
 Interrupts::Interrupts() {
@@ -41,11 +32,23 @@ Interrupts::Interrupts() {
   check(pipe2(ends.data(), O_CLOEXEC | O_NONBLOCK) == 0, "a process can make a pipe");
   read_end_ = ends[0];
   write_end = ends[1];
-  set_handler(note);
+  struct sigaction action {};
+  action.sa_handler = note;
+  sigemptyset(&action.sa_mask);
+  for (const int signal : kSignals) {
+    struct sigaction before {};
+    sigaction(signal, nullptr, &before);
+    if (before.sa_handler != SIG_IGN) {
+      sigaction(signal, &action, nullptr);
+      before_.emplace_back(signal, before);
+    }
+  }
 }
 
 Interrupts::~Interrupts() {
-  set_handler(SIG_DFL);
+  for (const auto& [signal, before] : before_) {
+    sigaction(signal, &before, nullptr);
+  }
   close(write_end);
   close(read_end_);
   write_end = -1;

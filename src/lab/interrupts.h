@@ -1,10 +1,15 @@
 #pragma once
 
+#include <csignal>
+#include <utility>
+#include <vector>
+
 namespace sluice::lab {
 
 // Ctrl-C and its likes (SIGINT, SIGTERM, SIGHUP) as something to poll: while this stands, they do
-// not end the process. One at a time. A handler rather than a mask, because libraries may have
-// started threads that know nothing of the mask.
+// not end the process. What was ignored before, as under nohup, stays ignored. One at a time. A
+// handler rather than a mask, because libraries may have started threads that know nothing of the
+// mask.
 class Interrupts {
  public:
   Interrupts();
@@ -19,6 +24,7 @@ class Interrupts {
 
  private:
   int read_end_ = -1;
+  std::vector<std::pair<int, struct sigaction>> before_;  // of the signals that are watched
 };
 
 }  // namespace sluice::lab

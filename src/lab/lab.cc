@@ -15,6 +15,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <optional>
 #include <sstream>
 
@@ -48,10 +49,28 @@ Result<void> make_namespaces() {
   return unshare(kAll) == 0 ? Result<void>{} : system_error("unshare");
 }
 
+// Runs `work` on this thread, whose children are born into a PID namespace of their own meanwhile.
+Result<void> with_new_pids(const std::function<Result<void>()>& work) {
+  const int own = open("/proc/self/ns/pid", O_RDONLY | O_CLOEXEC);
+  if (own < 0) {
+    return system_error("/proc/self/ns/pid");
+  }
+  if (unshare(CLONE_NEWPID) != 0) {
+    const Error error = system_error("a PID namespace cannot be made");
+    close(own);
+    return error;
+  }
+  auto done = work();
+  const bool back = setns(own, CLONE_NEWPID) == 0;
+  close(own);
+  return back ? done : system_error("the PID namespace cannot be left");
+}
+
 // Stands outside the lab and outlives it.
 class Owner {
  public:
-  Owner(const Spec& spec, std::ostream& samples) : spec_(spec), samples_(samples) {}
+  Owner(const Spec& spec, Launcher launcher, std::ostream& samples)
+      : spec_(spec), launcher_(launcher), samples_(samples) {}
   Owner(const Owner&) = delete;
   Owner& operator=(const Owner&) = delete;
   ~Owner();
@@ -71,6 +90,7 @@ class Owner {
   bool standing() const { return heard_.starts_with(kStanding); }
 
   const Spec& spec_;
+  const Launcher launcher_;
   std::ostream& samples_;
   Interrupts interrupts_;
   pid_t head_ = -1;
@@ -110,19 +130,15 @@ Result<void> Owner::start_head() {
     return system_error("a pipe cannot be made");
   }
   report_ = ends[0];
-  // Holds for the children of this process, not for itself.
-  if (unshare(CLONE_NEWPID) != 0) {
-    return system_error("a PID namespace cannot be made");
-  }
-  head_ = fork();
-  if (head_ == 0) {
-    live_as_head(spec_, ends[1]);
-  }
+  auto started = with_new_pids([&]() -> Result<void> {
+    head_ = fork();
+    if (head_ == 0) {
+      live_as_head(spec_, launcher_, ends[1]);
+    }
+    return head_ < 0 ? system_error("the head cannot be started") : Result<void>{};
+  });
   close(ends[1]);
-  if (head_ < 0) {
-    return system_error("the head cannot be started");
-  }
-  return {};
+  return started;
 }
 
 void Owner::watch() {
@@ -214,6 +230,16 @@ std::vector<std::string> missing() {
   return lacks;
 }
 
-Result<Outcome> run(const Spec& spec, std::ostream& samples) { return Owner(spec, samples).run(); }
+Result<Outcome> run(const Spec& spec, std::ostream& samples) {
+  const auto version = output_of({"mpirun", "--version"});
+  if (!version) {
+    return version.error().within("mpirun --version");
+  }
+  const auto launcher = parse_launcher(*version);
+  if (!launcher) {
+    return launcher.error();
+  }
+  return Owner(spec, *launcher, samples).run();
+}
 
 }  // namespace sluice::lab

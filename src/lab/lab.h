@@ -22,7 +22,8 @@ struct Outcome {
 
 // Builds the lab, runs the command in it, and takes the lab down. The counters of every host's link
 // go to `samples` each 10 ms. The first SIGINT, SIGTERM or SIGHUP ends the command, a second one,
-// or its refusal to end, the lab at once. Nothing of the lab outlives this call, nor this process.
+// or its refusal to end, the lab at once; those that this process ignores do nothing. Nothing of
+// the lab outlives this call, nor this process. One at a time in a process.
 Result<Outcome> run(const Spec& spec, std::ostream& samples);
 
 }  // namespace sluice::lab

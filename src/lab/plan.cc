@@ -72,6 +72,37 @@ Words words_of(const std::string& text) {
   return words;
 }
 
+using Parameters = std::vector<std::pair<std::string, std::string>>;
+
+void append(Words& words, const std::string& option, const Parameters& parameters) {
+  for (const auto& [key, value] : parameters) {
+    words.insert(words.end(), {option, key, value});
+  }
+}
+
+// Every host is reached by the agent, straight from the head, and has files of its own.
+void append_launcher(Words& words, Launcher launcher) {
+  const std::string agent = "sh " + agent_path();
+  switch (launcher) {
+    case Launcher::kOrte:
+      append(words, "--mca",
+             {{"plm", "rsh"},
+              {"plm_rsh_agent", agent},
+              {"plm_rsh_no_tree_spawn", "1"},
+              {"oob_tcp_if_include", kSubnet},
+              {"orte_tmpdir_base", kShelf}});
+      return;
+    case Launcher::kPrrte:
+      append(words, "--prtemca",
+             {{"plm", "ssh"},
+              {"plm_ssh_agent", agent},
+              {"plm_ssh_no_tree_spawn", "1"},
+              {"prte_if_include", kSubnet},
+              {"prte_tmpdir_base", kShelf}});
+      return;
+  }
+}
+
 }  // namespace
 
 Result<Rate> parse_rate(const std::string& text) {
@@ -170,18 +201,30 @@ std::vector<Step> network_steps(const Spec& spec) {
   return steps;
 }
 
-Words launch_words(const Spec& spec) {
+Result<Launcher> parse_launcher(std::string_view version) {
+  constexpr std::string_view kName = "(Open MPI) ";
+  const std::size_t name = version.find(kName);
+  int major = 0;
+  if (name != std::string_view::npos) {
+    const std::string_view number = version.substr(name + kName.size());
+    std::from_chars(number.data(), number.data() + number.size(), major);
+  }
+  if (major < 1) {
+    return Error(
+        fmt::format("mpirun is not Open MPI's, for its version is \"{}\"; put Open MPI's first on "
+                    "the PATH (apt-get install openmpi-bin)",
+                    version.substr(0, version.find('\n'))));
+  }
+  return major < 5 ? Launcher::kOrte : Launcher::kPrrte;
+}
+
+Words launch_words(const Spec& spec, Launcher launcher) {
   const std::size_t per_host = spec.workers_per_host;
   Words hosts;
   for (std::size_t h = 0; h < spec.rates.size(); ++h) {
     hosts.push_back(fmt::format("{}:{}", host_name(h), per_host));
   }
-  const std::vector<std::pair<std::string, std::string>> parameters{
-      {"plm", "rsh"},
-      {"plm_rsh_agent", "sh " + agent_path()},
-      {"plm_rsh_no_tree_spawn", "1"},
-      {"oob_tcp_if_include", kSubnet},
-      {"orte_tmpdir_base", kShelf},
+  const Parameters parameters{
       {"pml", "ob1"},
       {"btl", per_host > 1 ? "self,vader,tcp" : "self,tcp"},
       {"btl_tcp_if_include", kSubnet},
@@ -190,9 +233,8 @@ Words launch_words(const Spec& spec) {
       {"mpi_yield_when_idle", "1"},
   };
   Words words{"mpirun", "--allow-run-as-root", "--bind-to", "none", "--map-by", "slot"};
-  for (const auto& [key, value] : parameters) {
-    words.insert(words.end(), {"--mca", key, value});
-  }
+  append_launcher(words, launcher);
+  append(words, "--mca", parameters);
   words.insert(words.end(), {"--host", fmt::format("{}", fmt::join(hosts, ",")), "-np",
                              fmt::format("{}", spec.rates.size() * per_host)});
   words.insert(words.end(), spec.command.begin(), spec.command.end());

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -53,7 +54,15 @@ struct Step {
 // The commands that join the hosts, in their order.
 std::vector<Step> network_steps(const Spec& spec);
 
+// What mpirun starts processes with, which has names of its own for its settings.
+enum class Launcher {
+  kOrte,   // up to Open MPI 4
+  kPrrte,  // from Open MPI 5 on
+};
+// From what `mpirun --version` prints.
+Result<Launcher> parse_launcher(std::string_view version);
+
 // The command line that starts the command on all hosts, from the head.
-Words launch_words(const Spec& spec);
+Words launch_words(const Spec& spec, Launcher launcher);
 
 }  // namespace sluice::lab

@@ -42,7 +42,10 @@ std::string read_all(int fd) {
 
 Error system_error(const std::string& what) { return Error(what + ": " + std::strerror(errno)); }
 
-Result<void> in_child(const std::function<Result<void>()>& body) {
+namespace {
+
+// The text that the body, or a program that it turns into, leaves if all is well.
+Result<std::string> text_of_child(const std::function<Result<void>()>& body) {
   std::array<int, 2> ends{};
   if (pipe2(ends.data(), O_CLOEXEC) != 0) {
     return system_error("a pipe cannot be made");
@@ -52,7 +55,7 @@ Result<void> in_child(const std::function<Result<void>()>& body) {
     run_body(body, ends[1]);
   }
   close(ends[1]);
-  const std::string complaint = child > 0 ? read_all(ends[0]) : std::string();
+  const std::string text = child > 0 ? read_all(ends[0]) : std::string();
   close(ends[0]);
   if (child < 0) {
     return system_error("a process cannot be started");
@@ -61,9 +64,20 @@ Result<void> in_child(const std::function<Result<void>()>& body) {
   while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }
   if (const int code = exit_code(status); code != 0) {
-    return Error(complaint.empty() ? "ended with code " + std::to_string(code) : complaint);
+    return Error(text.empty() ? "ended with code " + std::to_string(code) : text);
   }
-  return {};
+  return text;
+}
+
+}  // namespace
+
+Result<void> in_child(const std::function<Result<void>()>& body) {
+  const auto text = text_of_child(body);
+  return text ? Result<void>{} : text.error();
+}
+
+Result<std::string> output_of(const Words& words) {
+  return text_of_child([&]() -> Result<void> { return become(words); });
 }
 
 Error become(const Words& words) {

@@ -17,6 +17,10 @@ Error system_error(const std::string& what);
 // turns into, says on standard error becomes the error if it fails.
 Result<void> in_child(const std::function<Result<void>()>& body);
 
+// What a program that ends well prints, on standard output and standard error. If it fails, that is
+// the error.
+Result<std::string> output_of(const Words& words);
+
 // Turns this process into the program, found on the PATH; returns only if that fails.
 Error become(const Words& words);
 

@@ -4,6 +4,7 @@
 #include <torch/csrc/autograd/function_hook.h>
 #include <torch/csrc/autograd/variable.h>
 
+#include <stdexcept>
 #include <utility>
 
 namespace sluice {
@@ -14,17 +15,34 @@ using torch::autograd::variable_list;
 // after all uses of the parameter.
 class GradientHooks::Hook final : public torch::autograd::FunctionPostHook {
  public:
-  Hook(const OnFinal& on_final, std::size_t parameter)
+  Hook(const OnFinal* const& on_final, std::size_t parameter)
       : on_final_(on_final), parameter_(parameter) {}
 
   variable_list operator()(const variable_list& outputs, const variable_list& /*inputs*/) override {
-    on_final_(parameter_);
+    if (on_final_ == nullptr) {
+      throw std::logic_error(
+          "backward() was called on parameters that Sluice trains, outside of its own backward "
+          "pass: return the loss from the closure of step(), which calls backward() itself");
+    }
+    (*on_final_)(parameter_);
     return outputs;
   }
 
  private:
-  const OnFinal& on_final_;
+  const OnFinal* const& on_final_;  // of the pass in flight
   std::size_t parameter_;
+};
+
+// The callback is the caller's: it is forgotten when the pass ends, however it ends.
+class GradientHooks::Pass {
+ public:
+  Pass(const OnFinal*& place, const OnFinal& on_final) : place_(place) { place_ = &on_final; }
+  ~Pass() { place_ = nullptr; }
+  Pass(const Pass&) = delete;
+  Pass& operator=(const Pass&) = delete;
+
+ private:
+  const OnFinal*& place_;
 };
 
 struct GradientHooks::Registration {
@@ -48,7 +66,7 @@ GradientHooks::~GradientHooks() {
 }
 
 void GradientHooks::backward(const at::Tensor& loss, const OnFinal& on_final) {
-  on_final_ = on_final;
+  const Pass pass(on_final_, on_final);
   loss.backward();
 }
 

@@ -17,16 +17,20 @@ class GradientHooks {
 
   explicit GradientHooks(const std::vector<at::Tensor>& parameters);
   ~GradientHooks();
+  GradientHooks(const GradientHooks&) = delete;  // the hooks know its place
+  GradientHooks& operator=(const GradientHooks&) = delete;
 
   // Runs the backward pass of `loss`, calling `on_final` on this thread once for every parameter
-  // that the pass reaches. What `on_final` throws ends the pass and comes out of here.
+  // that the pass reaches. What `on_final` throws ends the pass and comes out of here. Any other
+  // backward pass that reaches a parameter fails with std::logic_error.
   void backward(const at::Tensor& loss, const OnFinal& on_final);
 
  private:
   class Hook;
+  class Pass;
   struct Registration;
 
-  OnFinal on_final_;
+  const OnFinal* on_final_ = nullptr;  // of the pass in flight
   std::vector<Registration> registrations_;
 };
 

@@ -178,6 +178,92 @@ TEST(LoopFailureThreadsTest, ALoopThatFailsEndsAll) {
   EXPECT_EQ(waited, 3);
 }
 
+// Runs one step with this closure.
+std::string failure_of_step(const std::function<at::Tensor(Net& net, LoopWorker& worker)>& loss) {
+  LoopOptions options = options_for("p3");
+  options.workers = 2;
+  return failure_of(options, [&](LoopWorker& worker) {
+    Net net;
+    attach(worker, net);
+    for (std::int64_t i = 0; i < options.iterations; ++i) {
+      worker.step([&] { return loss(net, worker); });
+    }
+  });
+}
+
+TEST(LoopFailureThreadsTest, AClosureReturnsALossAndLeavesBackwardToTheStep) {
+  EXPECT_THAT(failure_of_step([](Net& net, LoopWorker& worker) {
+                at::Tensor loss = loss_of(net, worker.rank(), 0);
+                loss.backward();
+                return loss;
+              }),
+              HasSubstr("return the loss from the closure of step(), which calls backward()"));
+  EXPECT_THAT(failure_of_step([](Net& net, LoopWorker&) {
+                return net->forward(at::zeros({4, 6}));
+              }),
+              HasSubstr("a tensor of shape [4, 3], expected a single number: return the mean"));
+  EXPECT_THAT(failure_of_step([](Net&, LoopWorker&) { return at::Tensor(); }),
+              HasSubstr("returned no tensor"));
+  EXPECT_THAT(failure_of_step([](Net& net, LoopWorker& worker) {
+                return loss_of(net, worker.rank(), 0).detach();
+              }),
+              HasSubstr("a loss without a gradient"));
+  EXPECT_THAT(failure_of_step([](Net& net, LoopWorker& worker) {
+                worker.step([&] { return loss_of(net, worker.rank(), 0); });
+                return loss_of(net, worker.rank(), 1);
+              }),
+              HasSubstr("step() was called in the closure of step()"));
+}
+
+TEST(LoopFailureThreadsTest, BackwardBetweenStepsIsRefused) {
+  const LoopOptions options = options_for("p3");
+  std::atomic<int> refused = 0;
+  run_loops(options, [&](LoopWorker& worker) {
+    Net net;
+    attach(worker, net);
+    for (std::int64_t i = 0; i < options.iterations; ++i) {
+      try {
+        loss_of(net, worker.rank(), i).backward();
+      } catch (const std::logic_error& error) {
+        EXPECT_THAT(error.what(), HasSubstr("outside of its own backward pass"));
+        ++refused;
+      }
+      worker.step([&] { return loss_of(net, worker.rank(), i); });
+    }
+  });
+  EXPECT_EQ(refused, 3 * kIterations);
+}
+
+// The same nets go on; a plain backward pass works again afterwards.
+TEST(LoopAgainThreadsTest, RunsOneAfterAnother) {
+  LoopOptions options = options_for("p3");
+  options.momentum = 0;
+  std::vector<Net> nets;
+  for (std::uint64_t seed = 0; seed < options.workers; ++seed) {
+    nets.push_back(make_net(100 + seed));
+  }
+  for (const std::int64_t first : {std::int64_t{0}, kIterations / 2}) {
+    LoopOptions half = options;
+    half.iterations = kIterations / 2;
+    run_loops(half, [&](LoopWorker& worker) {
+      Net& net = nets[worker.rank()];
+      attach(worker, net);
+      for (std::int64_t i = first; i < first + half.iterations; ++i) {
+        worker.step([&] { return loss_of(net, worker.rank(), i); });
+      }
+      worker.wait();
+    });
+  }
+  const std::vector<at::Tensor> truth = expected(options);
+  for (Net& net : nets) {
+    const std::vector<at::Tensor> parameters = copies_of(net);
+    for (std::size_t p = 0; p < truth.size(); ++p) {
+      EXPECT_TRUE(parameters[p].allclose(truth[p], 1e-4, 1e-5)) << p;
+    }
+    EXPECT_NO_THROW(loss_of(net, 0, 0).backward());
+  }
+}
+
 TEST(LoopFailureThreadsTest, StepsAreAsManyAsIterations) {
   const LoopOptions options = options_for("p3");
   const auto take = [&](std::int64_t steps) {

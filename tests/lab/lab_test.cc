@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <functional>
@@ -24,6 +25,7 @@
 namespace sluice::lab {
 namespace {
 
+namespace fs = std::filesystem;
 using testing::HasSubstr;
 using testing::MatchesRegex;
 using testing::Not;
@@ -52,12 +54,17 @@ bool comes_true(const std::function<bool()>& condition) {
 // One `sluice lab`, in a folder of its own.
 class RunningLab {
  public:
-  RunningLab(const Words& settings, const std::string& script) {
+  // Signals of `ignored` do not reach it, as under nohup.
+  RunningLab(const Words& settings, const std::string& script,
+             const std::vector<int>& ignored = {}) {
     Words words{SLUICE_BINARY, "lab", "--run", "run"};
     words.insert(words.end(), settings.begin(), settings.end());
     words.insert(words.end(), {"--", "sh", "-c", script});
     pid_ = fork();
     if (pid_ == 0) {
+      for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
+        std::signal(number, std::ranges::count(ignored, number) > 0 ? SIG_IGN : SIG_DFL);
+      }
       (void)!chdir(folder_.path().c_str());
       dup2(open("out.txt", O_WRONLY | O_CREAT, 0600), STDOUT_FILENO);
       dup2(open("err.txt", O_WRONLY | O_CREAT, 0600), STDERR_FILENO);
@@ -193,6 +200,28 @@ TEST_F(LabTest, NothingIsLeftAfterAnInterrupt) {
     EXPECT_EQ(lab.wait(), 128 + number);
     EXPECT_EQ(processes_with(marker()), 0U);
     EXPECT_TRUE(lab.has("run/summary.json"));
+  }
+}
+
+TEST_F(LabTest, WhatIsIgnoredStaysIgnored) {
+  RunningLab lab({"--hosts", "2"}, endless(), {SIGHUP, SIGINT});
+  ASSERT_TRUE(both_are_up(lab));
+  lab.signal(SIGHUP);
+  lab.signal(SIGINT);
+  lab.signal(SIGTERM);
+  EXPECT_EQ(lab.wait(), 128 + SIGTERM) << "the first signal that counts is the one it tells";
+}
+
+TEST_F(LabTest, AProcessRunsOneAfterAnother) {
+  const auto children = [] { return fs::read_symlink("/proc/self/ns/pid_for_children"); };
+  const fs::path before = children();
+  for (const int code : {3, 0}) {
+    std::ostringstream samples;
+    const auto outcome =
+        run({std::vector<Rate>(2), 1, {"sh", "-c", fmt::format("exit {}", code)}}, samples);
+    ASSERT_TRUE(outcome) << outcome.error().message();
+    EXPECT_EQ(outcome->exit_code, code);
+    EXPECT_EQ(children(), before);
   }
 }
 

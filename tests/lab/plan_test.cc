@@ -119,17 +119,47 @@ TEST(LabPlanTest, LinksComeBeforeWhatIsSetOnThem) {
 
 TEST(LabPlanTest, TheCommandStandsLastAndUntouched) {
   const Spec spec{std::vector<Rate>(3), 2, {"sh", "-c", "echo 'a b'", "-np"}};
-  const Words words = launch_words(spec);
-  ASSERT_GT(words.size(), 6U);
-  EXPECT_EQ(words.front(), "mpirun");
-  EXPECT_TRUE(std::equal(spec.command.rbegin(), spec.command.rend(), words.rbegin()));
-  EXPECT_EQ(value_behind(words, "-np"), "6");
-  EXPECT_EQ(value_behind(words, "--host"), "h0:2,h1:2,h2:2");
+  for (const Launcher launcher : {Launcher::kOrte, Launcher::kPrrte}) {
+    const Words words = launch_words(spec, launcher);
+    ASSERT_GT(words.size(), 6U);
+    EXPECT_EQ(words.front(), "mpirun");
+    EXPECT_TRUE(std::equal(spec.command.rbegin(), spec.command.rend(), words.rbegin()));
+    EXPECT_EQ(value_behind(words, "-np"), "6");
+    EXPECT_EQ(value_behind(words, "--host"), "h0:2,h1:2,h2:2");
+  }
+}
+
+TEST(LabPlanTest, TheVersionTellsTheLauncher) {
+  EXPECT_EQ(*parse_launcher("mpirun (Open MPI) 4.1.4\n\nReport bugs to ..."), Launcher::kOrte);
+  EXPECT_EQ(*parse_launcher("mpirun (Open MPI) 5.0.7\n"), Launcher::kPrrte);
+  EXPECT_EQ(*parse_launcher("mpirun (Open MPI) 10.0.0rc1\n"), Launcher::kPrrte);
+  for (const char* other :
+       {"HYDRA build details:\n    Version: 4.0.2\n", "", "mpirun (Open MPI) x"}) {
+    EXPECT_THAT(parse_launcher(other).error().message(),
+                StartsWith("mpirun is not Open MPI's, for its version is \""))
+        << other;
+  }
+}
+
+TEST(LabPlanTest, EveryLauncherIsToldByItsOwnNames) {
+  const Spec spec{std::vector<Rate>(2), 1, {"true"}};
+  const Words orte = launch_words(spec, Launcher::kOrte);
+  EXPECT_EQ(value_behind(orte, "plm_rsh_agent"), "sh " + agent_path());
+  EXPECT_EQ(value_behind(orte, "orte_tmpdir_base"), kShelf);
+  EXPECT_THAT(orte, Not(Contains("--prtemca")));
+  const Words prrte = launch_words(spec, Launcher::kPrrte);
+  EXPECT_EQ(value_behind(prrte, "plm_ssh_agent"), "sh " + agent_path());
+  EXPECT_EQ(value_behind(prrte, "prte_tmpdir_base"), kShelf);
+  for (auto word = std::ranges::find(prrte, "--mca"); word != prrte.end();
+       word = std::find(word + 1, prrte.end(), "--mca")) {
+    EXPECT_THAT(*(word + 1), testing::ContainsRegex("^(pml|btl|btl_tcp_.*|mpi_.*)$"))
+        << "its launcher would not see it";
+  }
 }
 
 TEST(LabPlanTest, TheSlowestLinkTellsHowLongFragmentsAre) {
   const auto fragment = [](std::vector<Rate> rates) {
-    return std::stoll(value_behind(launch_words({std::move(rates), 1, {"true"}}),
+    return std::stoll(value_behind(launch_words({std::move(rates), 1, {"true"}}, Launcher::kOrte),
                                    "btl_tcp_rdma_pipeline_frag_size"));
   };
   EXPECT_LT(fragment({Rate(1'000'000'000), Rate()}), fragment({Rate(5'000'000'000), Rate()}));
@@ -139,7 +169,8 @@ TEST(LabPlanTest, TheSlowestLinkTellsHowLongFragmentsAre) {
 
 TEST(LabPlanTest, WorkersOfOneHostShareMemory) {
   const auto transports = [](std::size_t per_host) {
-    return value_behind(launch_words({std::vector<Rate>(2), per_host, {"true"}}), "btl");
+    return value_behind(launch_words({std::vector<Rate>(2), per_host, {"true"}}, Launcher::kOrte),
+                        "btl");
   };
   EXPECT_EQ(transports(1), "self,tcp");
   EXPECT_EQ(transports(2), "self,vader,tcp");

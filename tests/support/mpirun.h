@@ -17,13 +17,15 @@ inline std::string why_no_mpi() {
              : "";
 }
 
-// Runs a program as so many processes of this machine. The settings are Open MPI's: as root, on
-// fewer cores than processes, and not tied to one of them. Leaks are not searched for, since MPI
-// has some. A job that hangs is ended.
+// Runs a program as so many processes of this machine. The settings are Open MPI's, up to version 4
+// and from 5 on: as root, on fewer cores than processes, and not tied to one of them. Leaks are not
+// searched for, since MPI has some. A job that hangs is ended.
 inline Outcome mpirun(int processes, const std::string& program, const TemporaryFolder& folder) {
   return run_command(
       "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 "
       "OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_hwloc_base_binding_policy=none "
+      "PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe "
+      "PRTE_MCA_hwloc_default_binding_policy=none "
       "OMPI_MCA_btl=self,vader,tcp ASAN_OPTIONS=\"$ASAN_OPTIONS:detect_leaks=0\" timeout "
       "120 " SLUICE_MPIRUN " -np " +
           std::to_string(processes) + " " + program,

@@ -10,11 +10,11 @@
 #include <string_view>
 #include <utility>
 
-#include "base/check.h"
 #include "base/median.h"
 #include "drivers/mpi/interfaces.h"
 #include "drivers/mpi/launch.h"
 #include "drivers/mpi/mpi_requests.h"
+#include "drivers/mpi/mpi_start.h"
 #include "drivers/mpi/mpi_tags.h"
 #include "drivers/mpi/mpi_window.h"
 #include "drivers/mpi/overdue.h"
@@ -29,11 +29,27 @@ constexpr const char* kReceivingThread = "OMPI_MCA_btl_tcp_progress_thread";
 
 class JoinedWorld final : public MpiWorld {
  public:
-  explicit JoinedWorld(Warn warn) : warn_(std::move(warn)) {
+  JoinedWorld(Warn warn, MpiStart start, MpiLife life)
+      : warn_(std::move(warn)),
+        shared_(start == MpiStart::kBefore),
+        finalises_(start == MpiStart::kHere && life == MpiLife::kWorld) {
     MPI_Comm_rank(comm_, &rank_);
     MPI_Comm_size(comm_, &size_);
+    if (shared_) {
+      const Overdue watch([this] {
+        warn_(fmt::format("{} still waits for all processes to join", rank_on_host(rank())));
+      });
+      MPI_Comm_dup(MPI_COMM_WORLD, &comm_);
+    }
   }
-  ~JoinedWorld() override { MPI_Finalize(); }
+  ~JoinedWorld() override {
+    if (shared_) {
+      MPI_Comm_free(&comm_);
+    }
+    if (finalises_) {
+      MPI_Finalize();
+    }
+  }
   JoinedWorld(const JoinedWorld&) = delete;
   JoinedWorld& operator=(const JoinedWorld&) = delete;
 
@@ -226,7 +242,10 @@ class JoinedWorld final : public MpiWorld {
   }
 
   Warn warn_;
-  // No copy of it: making one waits in silence where two ranks do not reach each other.
+  const bool shared_;  // the program uses MPI too
+  const bool finalises_;
+  // A copy only if it is shared: making one waits in silence where two ranks do not reach each
+  // other.
   MPI_Comm comm_ = MPI_COMM_WORLD;
   int rank_ = 0;
   int size_ = 1;
@@ -259,25 +278,27 @@ void tune_large_messages(const Launch& launch) {
 
 }  // namespace
 
-Result<std::unique_ptr<MpiWorld>> join_mpi(Warn warn) {
+Result<std::unique_ptr<MpiWorld>> join_mpi(Warn warn, MpiLife life) {
   const auto launch = find_launch();
-  check(launch.has_value(), "only a launched process joins MPI");
-  {
+  const auto tune = [&] {
+    if (launch) {
+      tune_large_messages(*launch);
+    }
+  };
+  const auto start = [&] {
     const Overdue watch([&] {
       warn(
           fmt::format("{} still waits in MPI_Init: a process of the job has not started, or cannot "
                       "reach the launcher",
-                      rank_on_host(launch->rank)));
+                      launch ? rank_on_host(launch->rank) : "a process on " + host_name()));
     });
-    tune_large_messages(*launch);
-    int provided = MPI_THREAD_SINGLE;
-    MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided);
-    if (provided < MPI_THREAD_FUNNELED) {
-      return Error("this MPI supports no program with threads; take one that does");
-    }
+    return start_mpi(life, tune);
+  }();
+  if (!start) {
+    return start.error();
   }
-  auto world = std::make_unique<JoinedWorld>(std::move(warn));
-  if (launch->size.value_or(world->size()) != world->size()) {
+  auto world = std::make_unique<JoinedWorld>(std::move(warn), *start, life);
+  if (launch && launch->size.value_or(world->size()) != world->size()) {
     return Error(fmt::format(
         "{} processes were started (by {}), but MPI knows of {}: start with the mpirun of the MPI "
         "that sluice was built with ({}), or with srun --mpi=pmix",

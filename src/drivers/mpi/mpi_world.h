@@ -21,7 +21,8 @@ struct LongMessages {
 // that waits for others says so every ten seconds, with their ranks, through `warn`.
 class MpiWorld {
  public:
-  virtual ~MpiWorld() = default;  // leaves the job; waits for the others to leave too
+  // Leaves the job, and waits for the others to leave too, if MPI was started for this world alone.
+  virtual ~MpiWorld() = default;
 
   virtual std::size_t rank() const = 0;
   virtual std::size_t size() const = 0;
@@ -51,9 +52,20 @@ class MpiWorld {
 
 using Warn = std::function<void(const std::string&)>;
 
-// To be called at most once in a process, and only if find_launch() finds that it was launched.
-// Fails in a build without MPI, and if MPI sees other processes than the launcher started.
-Result<std::unique_ptr<MpiWorld>> join_mpi(Warn warn);
+// How long MPI runs if join_mpi() starts it; nobody can start it a second time in a process. An MPI
+// that the program has initialised is the program's to finalise.
+enum class MpiLife {
+  kWorld,    // as long as the world
+  kProcess,  // until the process exits; it may join again. Not finalised by an exit with a failure
+};
+
+// Only if find_launch() or program_runs_mpi() says that there is a job to join; one world at a
+// time. Fails in a build without MPI, if MPI sees other processes than the launcher started, and if
+// the program's own use of MPI stands in the way.
+Result<std::unique_ptr<MpiWorld>> join_mpi(Warn warn, MpiLife life = MpiLife::kWorld);
+
+// Whether MPI has been initialised in this process already, for several processes.
+bool program_runs_mpi();
 
 // What `sluice doctor` reports.
 struct MpiInfo {

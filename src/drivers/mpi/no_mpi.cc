@@ -12,7 +12,11 @@ constexpr const char* kHowToGet =
 
 }  // namespace
 
-Result<std::unique_ptr<MpiWorld>> join_mpi(Warn /*warn*/) { return Error(kHowToGet); }
+Result<std::unique_ptr<MpiWorld>> join_mpi(Warn /*warn*/, MpiLife /*life*/) {
+  return Error(kHowToGet);
+}
+
+bool program_runs_mpi() { return false; }
 
 MpiInfo mpi_info() { return {.library = "", .advice = kHowToGet}; }
 
