@@ -4,11 +4,13 @@
 #include <fmt/ranges.h>
 #include <spdlog/spdlog.h>
 
+#include <ctime>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
 #include "cli/console.h"
+#include "drivers/mpi/launch.h"
 #include "session/record.h"
 
 namespace sluice::cli {
@@ -57,6 +59,7 @@ int lab(const Settings& settings, const std::vector<std::string>& command) {
   if (!folder) {
     return bad_input(folder.error());
   }
+  const std::time_t started = std::time(nullptr);
   const std::string path = folder->file("utilisation.csv");
   std::ofstream samples(path);
   const auto outcome = lab::run(*spec, samples);
@@ -67,7 +70,9 @@ int lab(const Settings& settings, const std::vector<std::string>& command) {
   if (!samples) {
     return failed(Error(path + ": cannot be written; is the disk full?"));
   }
-  if (const auto written = folder->write_summary(summarise(*spec, *outcome)); !written) {
+  OrderedJson summary = summarise(*spec, *outcome);
+  summary["run"] = run_of(settings, started, {sluice::host_name()});
+  if (const auto written = folder->write_summary(summary); !written) {
     return failed(written.error());
   }
   spdlog::info("what passed the hosts' links, every 10 ms: {}", path);

@@ -2,10 +2,12 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cctype>
 #include <cstdio>
 #include <exception>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/text.h"
@@ -112,7 +114,33 @@ Result<void> locate_profiles(Settings& settings, Command command) {
   return {};
 }
 
-int run(const CommandEntry& command, const CLI::App& app, const Words& behind) {
+// The words as a shell would read them, in UTF-8.
+std::string command_line_of(const Words& words) {
+  std::string line = "sluice";
+  for (const std::string& word : words) {
+    const bool plain = !word.empty() && std::ranges::all_of(word, [](unsigned char c) {
+      return std::isalnum(c) != 0 ||
+             std::string_view("-_=+./:,@%").find(static_cast<char>(c)) != std::string_view::npos;
+    });
+    line += ' ';
+    if (plain) {
+      line += word;
+      continue;
+    }
+    line += '\'';
+    for (const char c : word) {
+      line += c == '\'' ? std::string("'\\''") : std::string(1, c);
+    }
+    line += '\'';
+  }
+  for (std::size_t at = utf8_length(line); at < line.size(); at = utf8_length(line)) {
+    line[at] = '?';
+  }
+  return line;
+}
+
+int run(const CommandEntry& command, const CLI::App& app, const Words& behind,
+        const std::string& command_line) {
   const CLI::Option* config = app.get_option_no_throw("--config");
   const bool has_config = config != nullptr && config->count() > 0;
   auto resolved = Settings::resolve(command.takes, flags_of(app, command.takes),
@@ -121,6 +149,7 @@ int run(const CommandEntry& command, const CLI::App& app, const Words& behind) {
     return bad_input(resolved.error());
   }
   Settings settings = *std::move(resolved);
+  settings.set_command_line(command_line);
   if (const auto located = locate_profiles(settings, command.takes); !located) {
     return bad_input(located.error());
   }
@@ -131,7 +160,7 @@ int run(const CommandEntry& command, const CLI::App& app, const Words& behind) {
   return command.run(settings, behind);
 }
 
-int run_command_line(Words words, const Words& behind) {
+int run_command_line(Words words, const Words& behind, const std::string& command_line) {
   CLI::App app("Data-parallel training on slow networks", "sluice");
   app.set_version_flag("--version", "sluice " SLUICE_VERSION);
   app.require_subcommand(0, 1)->allow_extras();
@@ -154,7 +183,7 @@ int run_command_line(Words words, const Words& behind) {
     const CLI::App* sub = app.get_subcommand(command.name);
     if (sub->parsed()) {
       const auto understood = check_understood(*sub);
-      return understood ? run(command, *sub, behind) : bad_input(understood.error());
+      return understood ? run(command, *sub, behind, command_line) : bad_input(understood.error());
     }
   }
   print(app.help());
@@ -166,7 +195,7 @@ int run_help(const std::string& command) {
   if (std::ranges::find(names, command) == names.end()) {
     return bad_input(Error(command + ": is not a command of sluice" + suggestion(command, names)));
   }
-  return run_command_line({command, "--help"}, {});
+  return run_command_line({command, "--help"}, {}, "");
 }
 
 int run_completion(const std::string& shell) {
@@ -179,6 +208,7 @@ int run_completion(const std::string& shell) {
 }
 
 int run(Words words) {
+  const std::string command_line = command_line_of(words);
   const auto dashes = std::ranges::find(words, "--");
   const Words behind(dashes == words.end() ? dashes : dashes + 1, words.end());
   words.erase(dashes, words.end());
@@ -195,7 +225,7 @@ int run(Words words) {
     print(manual_page());
     return kOk;
   }
-  return run_command_line(std::move(words), behind);
+  return run_command_line(std::move(words), behind, command_line);
 }
 
 }  // namespace

@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <charconv>
+#include <filesystem>
 #include <iterator>
+#include <system_error>
 #include <utility>
 
 #include "base/file.h"
@@ -211,6 +213,18 @@ ChosenSizes Settings::chosen_sizes() const {
 
 const Origin& Settings::origin(const std::string& key) const { return at(key).origin; }
 
+std::string Settings::path(const std::string& key) const {
+  const std::filesystem::path named = text(key);
+  if (origin(key).kind == Origin::Kind::kConfig) {
+    const auto beside = std::filesystem::path(origin(key).name).parent_path() / named;
+    std::error_code ignored;
+    if (std::filesystem::exists(beside, ignored)) {
+      return beside.string();
+    }
+  }
+  return named.string();
+}
+
 Result<void> Settings::refuse(std::initializer_list<const char*> keys,
                               const std::string& why) const {
   for (const char* key : keys) {
@@ -247,11 +261,18 @@ Json Settings::values() const {
   return values;
 }
 
-std::string Settings::to_toml() const {
+std::string Settings::to_toml(const std::map<std::string, std::string>& copies) const {
   std::string toml;
   for (const Entry& entry : entries_) {
-    toml += fmt::format("{} = {}  # {}\n", entry.setting.key, toml_value(entry.value),
-                        one_line(entry.origin.text()));
+    const std::string& key = entry.setting.key;
+    const auto copy = copies.find(key);
+    const bool is_copied = copy != copies.end();
+    const bool is_place = key == "run" || key == "trace";
+    toml += fmt::format(
+        "{}{} = {}  # {}{}\n", is_place ? "# " : "", key,
+        toml_value(is_copied ? Json(copy->second) : entry.value),
+        is_copied ? fmt::format("copy of {}, ", one_line(entry.value.get<std::string>())) : "",
+        one_line(entry.origin.text()));
   }
   return toml;
 }

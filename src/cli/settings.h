@@ -4,6 +4,7 @@
 #include <initializer_list>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -40,6 +41,9 @@ class Settings {
   double number(const std::string& key) const;
   bool on(const std::string& key) const;
   const Origin& origin(const std::string& key) const;
+  // The file that a text names. One that a configuration file names may stand beside that file,
+  // and is looked for there first.
+  std::string path(const std::string& key) const;
   // By the user, with a flag or in a file. The file may be that of an earlier run, with all values:
   // a usual one there is nobody's choice.
   bool is_chosen(const std::string& key) const;
@@ -57,8 +61,13 @@ class Settings {
   ChosenSizes chosen_sizes() const;
   // Every setting by its key.
   Json values() const;
-  // Every setting with its origin; a file for --config.
-  std::string to_toml() const;
+  // Every setting with its origin; a file for --config. Where the record of the run went is told as
+  // a comment, so that the file does not lead another run there. `copies` are files of the run's
+  // folder that stand for those that settings name, by key.
+  std::string to_toml(const std::map<std::string, std::string>& copies = {}) const;
+  // As the user typed it.
+  const std::string& command_line() const { return command_line_; }
+  void set_command_line(std::string text) { command_line_ = std::move(text); }
   // What the user may not have meant, a line each.
   const std::vector<std::string>& warnings() const { return warnings_; }
 
@@ -81,6 +90,7 @@ class Settings {
 
   std::vector<Entry> entries_;
   std::vector<std::string> warnings_;
+  std::string command_line_;
 };
 
 }  // namespace sluice::cli

@@ -1,11 +1,13 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
-#include <cmath>
 #include <nlohmann/json.hpp>
+#include <utility>
+#include <vector>
 
 #include "cli/commands.h"
 #include "cli/console.h"
+#include "drivers/mpi/launch.h"
 #include "drivers/virtual/bound.h"
 #include "drivers/virtual/simulator.h"
 #include "formats/cluster.h"
@@ -14,6 +16,7 @@
 #include "planner/allreduce_cost.h"
 #include "planner/tuning.h"
 #include "report/table.h"
+#include "report/totals.h"
 #include "session/record.h"
 #include "session/workload.h"
 
@@ -69,25 +72,69 @@ Merging plan_groups(Job& job, const Profile& profile, const Cluster& cluster) {
   return merging;
 }
 
+// A run of `iterations`, with what the record has seen of it.
+struct Simulated {
+  Assembly assembly;
+  SimulationResult result;
+  RunTotals totals;
+};
+
+Simulated run(const Job& job, const Profile& profile, const Cluster& cluster, Iteration iterations,
+              Record& record) {
+  Assembly assembly = assemble(job);
+  record.watch(assembly);
+  SimulationResult result = sluice::simulate({.profile = profile,
+                                              .cluster = cluster,
+                                              .hosts = assembly.protocols,
+                                              .iterations = iterations,
+                                              .channel_order = assembly.job.strategy.order,
+                                              .observer = record.observer()});
+  const RunTotals totals = record.totals(cluster.topology, assembly.counters());
+  return {std::move(assembly), std::move(result), totals};
+}
+
 // Simulated before the iterations that are asked for, so that those are of the steady state.
 constexpr Iteration kWarmUp = 4;
 
+// What the iterations behind the warm-up added to the longer of two runs. Their sums differ by just
+// that, since both runs begin alike and end alike.
+Simulated counted(Simulated longer, const Simulated& warm_up) {
+  SimulationResult& result = longer.result;
+  result.starts.erase(result.starts.begin(), result.starts.begin() + kWarmUp);
+  result.messages -= warm_up.result.messages;
+  result.bytes -= warm_up.result.bytes;
+  result.egress_busy -= warm_up.result.egress_busy;
+  result.ingress_busy -= warm_up.result.ingress_busy;
+  result.channel_busy -= warm_up.result.channel_busy;
+  result.channel_overtakings -= warm_up.result.channel_overtakings;
+  result.events -= warm_up.result.events;
+  longer.totals -= warm_up.totals;
+  return longer;
+}
+
+Duration iteration_of(const Simulated& counted) {
+  const std::vector<Time>& starts = counted.result.starts;
+  return (starts.back() - starts.front()) / static_cast<std::int64_t>(starts.size() - 1);
+}
+
+// Every figure is of the counted iterations.
 OrderedJson summarise(const Settings& settings, const Profile& profile, const Cluster& cluster,
-                      const Assembly& assembly, const SimulationResult& result,
-                      const Record& record) {
-  const Duration iteration = result.iteration_time();
-  const auto simulated = static_cast<double>(result.starts.size() - 1);
+                      const Simulated& counted) {
+  const auto& [assembly, result, totals] = counted;
+  const Duration iteration = iteration_of(counted);
   const Iteration iterations = settings.integer("iterations");
-  const auto share = [&](Duration busy) {
-    return iteration.count() > 0 ? to_us(busy) / simulated / to_us(iteration) : 0.0;
+  const auto each = [&](std::int64_t total) {
+    return static_cast<double>(total) / static_cast<double>(iterations);
   };
-  const auto of_run = [&](std::int64_t total) {
-    return std::llround(static_cast<double>(total) / simulated * static_cast<double>(iterations));
+  const auto share = [&](Duration busy) {
+    return iteration.count() > 0 ? each(busy.count()) / static_cast<double>(iteration.count())
+                                 : 0.0;
   };
   const bool channel = cluster.allreduce.has_value();
   const auto samples =
       static_cast<double>(profile.batch) * static_cast<double>(cluster.topology.workers());
   const Strategy& strategy = assembly.job.strategy;
+  const Counters& counters = totals.counters;
   OrderedJson summary{
       {"preset", settings.text("preset")},
       {"algorithm", name_of(kAlgorithmNames, strategy.algorithm)},
@@ -106,25 +153,27 @@ OrderedJson summarise(const Settings& settings, const Profile& profile, const Cl
       {"bound_us", to_us(lower_bound(profile, cluster, strategy, *assembly.chunks))},
       {"egress_utilisation", share(channel ? result.channel_busy : result.egress_busy)},
       {"ingress_utilisation", share(channel ? result.channel_busy : result.ingress_busy)},
-      {"messages", of_run(result.messages)},
-      {"bytes", of_run(result.bytes)},
-      {"messages_per_iteration", static_cast<double>(result.messages) / simulated},
-      {"bytes_per_iteration", static_cast<double>(result.bytes) / simulated},
+      {"messages", result.messages},
+      {"bytes", result.bytes},
+      {"messages_per_iteration", each(result.messages)},
+      {"bytes_per_iteration", each(result.bytes)},
       {"overtakings_channel", result.channel_overtakings},
+      {"overtakings_out_per_iteration",
+       each(counters.egress_overtakings + result.channel_overtakings)},
+      {"overtakings_server_per_iteration", each(counters.inbox_overtakings)},
       {"events", result.events},
   };
-  summary["breakdown"] =
-      breakdown_of(record, cluster.topology, static_cast<Iteration>(result.starts.size() - 1));
-  summary["mechanism"] = mechanism_of(assembly, assembly.counters(), record.tally());
+  summary["breakdown"] = breakdown_of(totals, cluster.topology, iterations);
+  summary["mechanism"] = mechanism_of(assembly, totals);
   return summary;
 }
 
-// A row an iteration, those of the warm-up included.
-Result<void> write_metrics(const SimulationResult& result, RunFolder& folder) {
-  for (std::size_t i = 0; i + 1 < result.starts.size(); ++i) {
-    const OrderedJson row{{"iteration", i},
-                          {"start_us", to_us(result.starts[i])},
-                          {"length_us", to_us(result.starts[i + 1] - result.starts[i])}};
+// A row for each counted iteration, numbered as in the trace, where the warm-up comes first.
+Result<void> write_metrics(const std::vector<Time>& starts, RunFolder& folder) {
+  for (std::size_t i = 0; i + 1 < starts.size(); ++i) {
+    const OrderedJson row{{"iteration", static_cast<Iteration>(i) + kWarmUp},
+                          {"start_us", to_us(starts[i])},
+                          {"length_us", to_us(starts[i + 1] - starts[i])}};
     if (auto written = folder.append_metrics(row); !written) {
       return written;
     }
@@ -132,49 +181,56 @@ Result<void> write_metrics(const SimulationResult& result, RunFolder& folder) {
   return {};
 }
 
-void print_simulation(const OrderedJson& summary, const std::string& folder) {
+void print_simulation(const OrderedJson& summary) {
   const auto ms = [&](const char* key) {
     return fmt::format("{:.3f} ms", summary[key].get<double>() / 1000);
   };
   const auto percent = [&](const char* key) {
     return fmt::format("{:.1f} %", summary[key].get<double>() * 100);
   };
-  const auto& mechanism = summary["mechanism"];
+  const auto number = [&](const char* key, int decimals) {
+    return fmt::format("{:.{}f}", summary[key].get<double>(), decimals);
+  };
   Table table({{""}, {"", Table::Align::kRight}});
   table.add_row({"preset", summary["preset"]});
   table.add_row({"iteration", ms("iteration_us")});
   table.add_row({"  of it compute", ms("compute_us")});
   table.add_row({"  exposed communication", ms("exposed_communication_us")});
   table.add_row({"lower bound", ms("bound_us")});
-  table.add_row({"samples/s", fmt::format("{:.1f}", summary["samples_per_s"].get<double>())});
+  table.add_row({"samples/s", number("samples_per_s", 1)});
   table.add_row({"network out", percent("egress_utilisation")});
   table.add_row({"network in", percent("ingress_utilisation")});
-  table.add_row({"messages an iteration",
-                 fmt::format("{:.0f}", summary["messages_per_iteration"].get<double>())});
+  table.add_row({"messages per iteration", number("messages_per_iteration", 0)});
+  table.add_row({"bytes per iteration", number("bytes_per_iteration", 0)});
+  table.add_row({"overtakings per iteration, out / in the server",
+                 number("overtakings_out_per_iteration", 1) + " / " +
+                     number("overtakings_server_per_iteration", 1)});
   table.add_row(
-      {"bytes an iteration", fmt::format("{:.0f}", summary["bytes_per_iteration"].get<double>())});
-  table.add_row({"overtakings out / in the server",
-                 fmt::format("{} / {}",
-                             mechanism["overtakings_egress"].get<std::int64_t>() +
-                                 summary["overtakings_channel"].get<std::int64_t>(),
-                             mechanism["overtakings_inbox"].get<std::int64_t>())});
-  table.add_row({"communication hidden",
-                 fmt::format("{:.1f} %", mechanism["hidden_share"].get<double>() * 100)});
+      {"communication hidden",
+       fmt::format("{:.1f} %", summary["mechanism"]["hidden_share"].get<double>() * 100)});
   if (summary.contains("merging")) {
     add_rows(summary["merging"], table);
   }
   print(table.render());
-  print(fmt::format("report in {}\n", folder));
+}
+
+// Only for a user who asks for it, by its name or by a trace that is to be in it.
+Result<Record> open_record(const Settings& settings, const Profile& profile) {
+  if (settings.text("run").empty() && settings.text("trace") != "auto") {
+    return Record::without_folder(settings);
+  }
+  return Record::open(settings, "simulate-" + settings.text("preset") + "-" + profile.name,
+                      {{"profile", "profile.json"}, {"cluster", "cluster.toml"}});
 }
 
 }  // namespace
 
 int simulate(const Settings& settings) {
-  const auto profile = scaled_profile(settings.text("profile"), settings);
+  const auto profile = scaled_profile(settings.path("profile"), settings);
   if (!profile) {
     return bad_input(profile.error());
   }
-  const auto cluster = read_cluster(settings.text("cluster"));
+  const auto cluster = read_cluster(settings.path("cluster"));
   if (!cluster) {
     return bad_input(cluster.error());
   }
@@ -183,38 +239,38 @@ int simulate(const Settings& settings) {
     return bad_input(valid.error());
   }
   Job job = *std::move(valid);
-  auto record = Record::open(settings, "simulate-" + settings.text("preset") + "-" + profile->name);
-  if (!record) {
-    return bad_input(record.error());
+  auto opened = open_record(settings, *profile);
+  if (!opened) {
+    return bad_input(opened.error());
   }
-  Record kept = *std::move(record);
+  Record record = *std::move(opened);
   const bool merges = job.strategy.partition == Partition::kMerged;
   Merging merging = merges ? plan_groups(job, *profile, *cluster) : Merging{};
-  const Assembly assembly = assemble(std::move(job));
-  kept.watch(assembly);
-  const SimulationResult result =
-      sluice::simulate({.profile = *profile,
-                        .cluster = *cluster,
-                        .hosts = assembly.protocols,
-                        .iterations = settings.integer("iterations") + kWarmUp,
-                        .channel_order = assembly.job.strategy.order,
-                        .observer = kept.observer()});
-  OrderedJson summary = summarise(settings, *profile, *cluster, assembly, result, kept);
+  Record aside;
+  const Simulated warm_up = run(job, *profile, *cluster, kWarmUp, aside);
+  const Simulated simulated = counted(
+      run(job, *profile, *cluster, kWarmUp + settings.integer("iterations"), record), warm_up);
+  OrderedJson summary = summarise(settings, *profile, *cluster, simulated);
   if (merges) {
-    merging.groups = groups_of(assembly);
-    merging.iteration = result.iteration_time();
+    merging.groups = groups_of(simulated.assembly);
+    merging.iteration = iteration_of(simulated);
     summary["merging"] = to_json(merging);
   }
-  if (const auto written = write_metrics(result, kept.folder()); !written) {
-    return failed(written.error());
+  if (record.has_folder()) {
+    if (const auto written = write_metrics(simulated.result.starts, record.folder()); !written) {
+      return failed(written.error());
+    }
   }
-  if (const auto closed = kept.close(summary); !closed) {
+  if (const auto closed = record.close(summary, settings, {host_name()}); !closed) {
     return failed(closed.error());
   }
   if (settings.on("json")) {
     print(summary);
-  } else {
-    print_simulation(summary, kept.folder().path());
+    return kOk;
+  }
+  print_simulation(summary);
+  if (record.has_folder()) {
+    print(fmt::format("report in {}\n", record.folder().path().string()));
   }
   return kOk;
 }

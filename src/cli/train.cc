@@ -11,6 +11,7 @@
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/training_table.h"
+#include "drivers/mpi/launch.h"
 #include "nodes/presets.h"
 #include "session/drive.h"
 #include "session/engine.h"
@@ -44,14 +45,17 @@ Result<std::vector<Iteration>> drops_of(const std::string& text, Iteration per_e
   return drops;
 }
 
+double learning_rate_of(const Settings& settings, const Extent& extent) {
+  return settings.number("lr") *
+         (settings.on("lr-scale-by-workers") ? static_cast<double>(extent.workers) : 1.0);
+}
+
 Result<UpdateRule> rule_of(const Settings& settings, const Extent& extent) {
   auto drops = drops_of(settings.text("lr-decay-epochs"), extent.per_epoch);
   if (!drops) {
     return drops.error();
   }
-  const double scale =
-      settings.on("lr-scale-by-workers") ? static_cast<double>(extent.workers) : 1.0;
-  return UpdateRule{.rate = {.base = static_cast<float>(settings.number("lr") * scale),
+  return UpdateRule{.rate = {.base = static_cast<float>(learning_rate_of(settings, extent)),
                              .warmup = extent.iterations_in(settings.number("warmup-epochs")),
                              .drops = *std::move(drops)},
                     .momentum = static_cast<float>(settings.number("momentum")),
@@ -166,9 +170,10 @@ Counters collect(const ProcessGroup& group, const Counters& own, Record& record)
 }
 
 // Writes and prints the results; the exit code.
-int conclude(const Settings& settings, const OrderedJson& summary, Learner& evaluator,
-             Record& record, const Journal& journal) {
-  if (const auto closed = record.close(summary); !closed) {
+int conclude(const Settings& settings, const OrderedJson& summary,
+             const std::vector<std::string>& hosts, Learner& evaluator, Record& record,
+             const Journal& journal) {
+  if (const auto closed = record.close(summary, settings, hosts); !closed) {
     return failed(closed.error());
   }
   if (const std::string folder = settings.text("save"); !folder.empty()) {
@@ -281,15 +286,17 @@ int train(const ProcessGroup& group, Settings settings) {
   trained.counters = collect(group, trained.counters, record);
   const OrderedJson loading =
       prepared.work.loader ? collect_loading(group, *prepared.work.loader) : OrderedJson();
+  const std::vector<std::string> hosts = group.to_first(host_name(), "the name of its host");
   int code = kOk;
   if (group.is_leader()) {
     OrderedJson summary = training_summary({settings, prepared.work, prepared.kernels, trained,
                                             evaluator.parameters(), record, *journal});
+    summary["learning_rate"] = learning_rate_of(settings, prepared.work.extent);
     summary["network"] = network_summary(trained.assembly.job, world);
     if (!loading.is_null()) {
       summary["loading"] = loading;
     }
-    code = conclude(settings, summary, evaluator, record, *journal);
+    code = conclude(settings, summary, hosts, evaluator, record, *journal);
   }
   return std::stoi(group.from_first(std::to_string(code), "the end of the run"));
 }

@@ -81,22 +81,20 @@ std::int64_t steps_of(const std::vector<Bucket>& buckets) {
   return steps;
 }
 
-}  // namespace
+// A step of an epoch: a part of a bucket that is dealt by a permutation.
+struct Step {
+  Bucket bucket;
+  std::uint64_t key;    // of the permutation
+  std::int64_t before;  // samples of the bucket that a worker gets in earlier steps
+  std::int64_t count;   // in this one
+};
 
-std::int64_t Sharding::steps_per_epoch() const {
-  return samples / static_cast<std::int64_t>(workers) < batch ? 0 : steps_of(buckets_of(*this));
-}
-
-std::int64_t Sharding::samples_per_epoch() const {
-  return samples - samples % static_cast<std::int64_t>(workers);
-}
-
-std::vector<std::int64_t> Sharding::batch_of(std::size_t rank, Iteration iteration) const {
-  const std::vector<Bucket> buckets = buckets_of(*this);
-  const std::int64_t steps = steps_per_epoch();
+Step step_of(const Sharding& sharding, Iteration iteration) {
+  const std::vector<Bucket> buckets = buckets_of(sharding);
+  const std::int64_t steps = sharding.steps_per_epoch();
   check(steps > 0, "an epoch has at least one step");
-  check(rank < workers && iteration >= 0, "the batch belongs to a worker and an iteration");
-  Random keys(seed, static_cast<std::uint64_t>(iteration / steps));
+  check(iteration >= 0, "a step belongs to an iteration");
+  Random keys(sharding.seed, static_cast<std::uint64_t>(iteration / steps));
   std::int64_t step = iteration % steps;
   if (buckets.size() > 1) {
     const Permutation order(keys.next(), static_cast<std::uint64_t>(steps));
@@ -111,15 +109,33 @@ std::vector<std::int64_t> Sharding::batch_of(std::size_t rank, Iteration iterati
   // The first steps of a bucket take one sample more than the others.
   const std::int64_t size = bucket->share / bucket->steps;
   const std::int64_t larger = bucket->share % bucket->steps;
-  const std::int64_t count = size + (step < larger ? 1 : 0);
-  const std::int64_t before = step * size + std::min(step, larger);
+  return {*bucket, key, step * size + std::min(step, larger), size + (step < larger ? 1 : 0)};
+}
+
+}  // namespace
+
+std::int64_t Sharding::steps_per_epoch() const {
+  return samples / static_cast<std::int64_t>(workers) < batch ? 0 : steps_of(buckets_of(*this));
+}
+
+std::int64_t Sharding::samples_per_epoch() const {
+  return samples - samples % static_cast<std::int64_t>(workers);
+}
+
+std::int64_t Sharding::samples_of(Iteration iteration) const {
+  return step_of(*this, iteration).count * static_cast<std::int64_t>(workers);
+}
+
+std::vector<std::int64_t> Sharding::batch_of(std::size_t rank, Iteration iteration) const {
+  check(rank < workers, "the batch belongs to a worker");
+  const auto [bucket, key, before, count] = step_of(*this, iteration);
   const auto begin = static_cast<std::uint64_t>(before * static_cast<std::int64_t>(workers) +
                                                 static_cast<std::int64_t>(rank) * count);
-  const Permutation permutation(key, static_cast<std::uint64_t>(bucket->size));
+  const Permutation permutation(key, static_cast<std::uint64_t>(bucket.size));
   std::vector<std::int64_t> indices;
   indices.reserve(static_cast<std::size_t>(count));
   for (std::uint64_t i = 0; i < static_cast<std::uint64_t>(count); ++i) {
-    indices.push_back(bucket->begin + static_cast<std::int64_t>(permutation(begin + i)));
+    indices.push_back(bucket.begin + static_cast<std::int64_t>(permutation(begin + i)));
   }
   return indices;
 }

@@ -22,8 +22,10 @@ struct Sharding {
   // 0 if the samples do not suffice for a full batch for every worker.
   std::int64_t steps_per_epoch() const;
   std::int64_t samples_per_epoch() const;
-  // Pure functions that need steps_per_epoch() > 0: the samples of the worker's batch, and what
-  // their random variations depend on, which is one number for an epoch.
+  // Pure functions that need steps_per_epoch() > 0: how many samples all workers get together, the
+  // samples of the worker's batch, and what their random variations depend on, which is one number
+  // for an epoch.
+  std::int64_t samples_of(Iteration iteration) const;
   std::vector<std::int64_t> batch_of(std::size_t rank, Iteration iteration) const;
   std::uint64_t augmentation_seed_of(Iteration iteration) const;
 };

@@ -22,6 +22,7 @@ struct Counters {
   std::int64_t releases = 0;
 
   Counters& operator+=(const Counters& other);
+  Counters& operator-=(const Counters& other);
 };
 
 // All there are.
@@ -35,6 +36,13 @@ inline constexpr std::array kCounters{
 inline Counters& Counters::operator+=(const Counters& other) {
   for (const auto counter : kCounters) {
     this->*counter += other.*counter;
+  }
+  return *this;
+}
+
+inline Counters& Counters::operator-=(const Counters& other) {
+  for (const auto counter : kCounters) {
+    this->*counter -= other.*counter;
   }
   return *this;
 }

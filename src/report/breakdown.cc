@@ -33,6 +33,14 @@ WaitShares& WaitShares::operator+=(const WaitShares& other) {
   return *this;
 }
 
+WaitShares& WaitShares::operator-=(const WaitShares& other) {
+  local_aggregation -= other.local_aggregation;
+  aggregation -= other.aggregation;
+  communication -= other.communication;
+  others -= other.others;
+  return *this;
+}
+
 void Breakdown::waited(NodeId worker, LayerId layer, Iteration iteration, Time begin, Time end) {
   const std::scoped_lock lock(mutex_);
   Host& host = host_of(worker);
@@ -67,6 +75,9 @@ void Breakdown::worked(const Work& work, Time begin, Time end) {
 
 WaitShares Breakdown::causes_of(const Wait& wait, const Host& host) const {
   WaitShares shares;
+  if (wait.urgency < urgency(steady_from_, 0)) {
+    return shares;
+  }
   Intervals covered;
   if (const auto activity = activities_.find(wait.urgency); activity != activities_.end()) {
     shares.local_aggregation = cover(covered, activity->second.local, wait.span);

@@ -26,8 +26,17 @@ Traffic& Traffic::operator+=(const Traffic& other) {
   return *this;
 }
 
-Tally::Tally(const Topology& topology, std::size_t max_intervals)
-    : topology_(topology), max_intervals_(max_intervals), hosts_(topology.hosts()) {
+Traffic& Traffic::operator-=(const Traffic& other) {
+  messages -= other.messages;
+  bytes -= other.bytes;
+  return *this;
+}
+
+Tally::Tally(const Topology& topology, Iteration steady_from, std::size_t max_intervals)
+    : topology_(topology),
+      steady_from_(steady_from),
+      max_intervals_(max_intervals),
+      hosts_(topology.hosts()) {
   for (std::size_t rank = 0; rank < topology.workers(); ++rank) {
     Host& host = host_of(topology.worker(rank));
     host.workers.emplace_back();
@@ -35,13 +44,17 @@ Tally::Tally(const Topology& topology, std::size_t max_intervals)
   }
 }
 
-void Tally::computed(NodeId worker, LayerId, Iteration, Pass, Time begin, Time end) {
+void Tally::computed(NodeId worker, LayerId, Iteration iteration, Pass, Time begin, Time end) {
   Host& host = host_of(worker);
   const std::size_t local = worker.index() % topology_.workers_per_host();
   const std::scoped_lock lock(host.mutex);
   host.workers[local].compute += end - begin;
   host.computed_until[local] = end;
   host.compute.add({begin, end});
+  if (iteration >= steady_from_) {
+    host.workers[local].steady_compute += end - begin;
+    host.steady_compute.add({begin, end});
+  }
   settle(host);
 }
 
@@ -96,9 +109,11 @@ void Tally::settle(Host& host) const {
     until = std::min(until, computed_until);
   }
   host.settled_hidden += overlap(host.communication, host.compute, until);
+  host.settled_steady += overlap(host.communication, host.steady_compute, until);
   host.settled_copies += overlap(host.copies, host.compute, until);
   host.communication.forget(until);
   host.compute.forget(until);
+  host.steady_compute.forget(until);
   host.copies.forget(until);
 }
 
@@ -119,6 +134,7 @@ HostTally Tally::host(HostId id) const {
           .work = host.work,
           .communication = host.communication.total(),
           .hidden = host.settled_hidden + overlap(host.communication, host.compute),
+          .steady_hidden = host.settled_steady + overlap(host.communication, host.steady_compute),
           .copies = host.copies.total(),
           .copies_hidden = host.settled_copies + overlap(host.copies, host.compute),
           .sent = host.sent};
@@ -131,13 +147,15 @@ std::string Tally::report(HostId id) const {
                         {"work", sums.work.count()},
                         {"communication", sums.communication.count()},
                         {"hidden", sums.hidden.count()},
+                        {"steady_hidden", sums.steady_hidden.count()},
                         {"copies", sums.copies.count()},
                         {"copies_hidden", sums.copies_hidden.count()}};
   for (const Traffic& sent : sums.sent) {
     report["sent"].push_back({sent.messages, sent.bytes});
   }
   for (const WorkerTally& worker : hosts_[id.index()].workers) {
-    report["workers"].push_back({worker.compute.count(), worker.waited.count()});
+    report["workers"].push_back(
+        {worker.compute.count(), worker.waited.count(), worker.steady_compute.count()});
   }
   return report.dump();
 }
@@ -152,6 +170,7 @@ void Tally::adopt(HostId id, const std::string& report) {
                  .work = duration(json.at("work")),
                  .communication = duration(json.at("communication")),
                  .hidden = duration(json.at("hidden")),
+                 .steady_hidden = duration(json.at("steady_hidden")),
                  .copies = duration(json.at("copies")),
                  .copies_hidden = duration(json.at("copies_hidden"))};
   for (std::size_t kind = 0; kind < sums.sent.size(); ++kind) {
@@ -162,7 +181,8 @@ void Tally::adopt(HostId id, const std::string& report) {
   host.adopted = sums;
   for (std::size_t w = 0; w < host.workers.size(); ++w) {
     const auto& of_worker = json.at("workers").at(w);
-    host.workers[w] = {duration(of_worker.at(0)), duration(of_worker.at(1))};
+    host.workers[w] = {duration(of_worker.at(0)), duration(of_worker.at(1)),
+                       duration(of_worker.at(2))};
   }
 }
 
@@ -175,19 +195,6 @@ TrafficByKind Tally::sent_by_kind() const {
     }
   }
   return all;
-}
-
-double Tally::hidden_share() const {
-  Duration communication{0};
-  Duration hidden{0};
-  for (std::size_t h = 0; h < hosts_.size(); ++h) {
-    if (!hosts_[h].workers.empty()) {
-      const HostTally sums = host(HostId(h));
-      communication += sums.communication;
-      hidden += sums.hidden;
-    }
-  }
-  return communication == Duration(0) ? 1 : to_seconds(hidden) / to_seconds(communication);
 }
 
 }  // namespace sluice

@@ -17,6 +17,7 @@ struct Traffic {
   Bytes bytes = 0;  // of payload
 
   Traffic& operator+=(const Traffic& other);
+  Traffic& operator-=(const Traffic& other);
   bool operator==(const Traffic&) const = default;
 };
 using TrafficByKind = std::array<Traffic, kMessageKinds>;  // indexed by MessageKind
@@ -24,6 +25,7 @@ using TrafficByKind = std::array<Traffic, kMessageKinds>;  // indexed by Message
 struct WorkerTally {
   Duration compute{0};  // sum over layers, forward and backward
   Duration waited{0};   // exposed communication
+  Duration steady_compute{0};
 };
 
 // Let C be the time in which the host communicated: the union of its messages on their way out, its
@@ -35,6 +37,7 @@ struct HostTally {
   Duration work{0};           // sum over pieces of work, which may run side by side
   Duration communication{0};  // |C|
   Duration hidden{0};         // |C and K|
+  Duration steady_hidden{0};  // of it, in compute of the steady iterations
   Duration copies{0};         // union of the copies to and from accelerators
   Duration copies_hidden{0};  // of them, in K
   TrafficByKind sent{};
@@ -42,10 +45,11 @@ struct HostTally {
 
 // Adds up what a run does. Memory does not grow with the run: only the latest intervals of a host
 // are kept. A span counts in full unless it is reported so late that most_intervals / 2 gaps in
-// the host's activity lie behind its begin.
+// the host's activity lie behind its begin. Iterations from `steady_from` on are the steady ones.
 class Tally : public Observer {
  public:
-  explicit Tally(const Topology& topology, std::size_t max_intervals = 8192);
+  explicit Tally(const Topology& topology, Iteration steady_from = 0,
+                 std::size_t max_intervals = 8192);
 
   void computed(NodeId worker, LayerId layer, Iteration iteration, Pass pass, Time begin,
                 Time end) override;
@@ -64,20 +68,19 @@ class Tally : public Observer {
   std::string report(HostId host) const;
   void adopt(HostId host, const std::string& report);
 
-  // The share of |C| that was hidden, over all hosts with workers; 1 if they never communicated.
-  double hidden_share() const;
-
  private:
   struct Host {
     mutable std::mutex mutex;
     TrafficByKind sent{};
     Duration work{0};
     Duration settled_hidden{0};
+    Duration settled_steady{0};  // of what was hidden
     Duration settled_copies{0};
     Intervals egress;
     Intervals ingress;
     Intervals communication;
     Intervals compute;
+    Intervals steady_compute;
     Intervals copies;
     std::vector<WorkerTally> workers;
     std::vector<Time> computed_until;  // of each worker; its own spans come in order
@@ -90,6 +93,7 @@ class Tally : public Observer {
   void settle(Host& host) const;
 
   Topology topology_;
+  Iteration steady_from_;
   std::size_t max_intervals_;
   std::vector<Host> hosts_;
 };

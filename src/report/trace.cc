@@ -17,10 +17,20 @@ std::string quoted(const std::string& text) {
   return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-// Microseconds, exact to the picosecond.
-std::string microseconds(Duration d) {
+// Readers take times for doubles and add `ts` and `dur`. So all ends of spans are moved to the grid
+// below them, of 2^-10 us: such numbers and their sums are doubles without rounding for a hundred
+// days, and spans that touch each other or lie within each other still do.
+constexpr std::int64_t kTicksPerUs = 1024;
+
+std::int64_t ticks(Time t) {
   constexpr std::int64_t kPerUs = 1'000'000;
-  return fmt::format("{}.{:06}", d.count() / kPerUs, d.count() % kPerUs);
+  return t.count() / kPerUs * kTicksPerUs + t.count() % kPerUs * kTicksPerUs / kPerUs;
+}
+
+// With all of their ten decimals.
+std::string microseconds(std::int64_t ticks) {
+  constexpr std::int64_t kTick = 10'000'000'000 / kTicksPerUs;
+  return fmt::format("{}.{:010}", ticks / kTicksPerUs, ticks % kTicksPerUs * kTick);
 }
 
 }  // namespace
@@ -64,7 +74,7 @@ class TraceWriter::Printer {
  private:
   void print(const Span& span, int lane) {
     emit(R"({{"ph":"X","pid":{},"tid":{},"ts":{},"dur":{},"name":{},"args":{{{}}}}})", process_,
-         lane, microseconds(span.begin), microseconds(span.end - span.begin),
+         lane, microseconds(ticks(span.begin)), microseconds(ticks(span.end) - ticks(span.begin)),
          quoted(trace_.label(span)), trace_.details(span));
   }
   // The name and the place of a process or a lane.

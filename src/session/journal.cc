@@ -28,7 +28,8 @@ void Journal::on_step(const StepReport& step) {
   loss_ = reports.loss / static_cast<double>(extent_.workers);
   full_time_ = trained_at(reports.last);
   open_.erase(iteration);
-  if (++done_ == extent_.iterations / 2) {
+  samples_ += extent_.samples_of(iteration);
+  if (++done_ == extent_.steady_from()) {
     half_time_ = full_time_;
   }
   const ProgressState state{.epoch = extent_.epoch_of(iteration),
@@ -36,7 +37,7 @@ void Journal::on_step(const StepReport& step) {
                             .step = iteration + 1,
                             .steps = extent_.iterations,
                             .loss = loss_,
-                            .samples = extent_.samples_after(iteration + 1),
+                            .samples = samples_,
                             .now = full_time_};
   nlohmann::ordered_json row{{"step", state.step}, {"epoch", state.epoch}};
   if (!std::isnan(state.loss)) {
@@ -64,8 +65,7 @@ void Journal::on_boundary(Iteration iterations) {
 }
 
 Duration Journal::steady_iteration() const {
-  const Iteration half = extent_.iterations / 2;
-  return (full_time_ - half_time_) / (extent_.iterations - half);
+  return (full_time_ - half_time_) / (extent_.iterations - extent_.steady_from());
 }
 
 void Journal::append(const nlohmann::ordered_json& row) {

@@ -5,6 +5,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 
+#include "data/sharding.h"
 #include "drivers/realtime/clock.h"
 #include "drivers/realtime/phase.h"
 #include "learners/learner.h"
@@ -20,16 +21,17 @@ struct Extent {
   Iteration iterations = 0;
   Iteration per_epoch = 1;
   std::int64_t samples_per_epoch = 1;  // of all workers
+  std::optional<Sharding> sharding{};  // none: all batches are alike
 
   Iteration iterations_in(double epochs) const {
     return std::llround(epochs * static_cast<double>(per_epoch));
   }
   std::int64_t epoch_of(Iteration iteration) const { return iteration / per_epoch + 1; }
-  // Batches of an epoch may differ by a sample, so that this is right at its end, and near it
-  // before.
-  std::int64_t samples_after(Iteration iterations_done) const {
-    return iterations_done / per_epoch * samples_per_epoch +
-           iterations_done % per_epoch * samples_per_epoch / per_epoch;
+  // The times of a run are told from this iteration on: those before may have to warm up.
+  Iteration steady_from() const { return iterations / 2; }
+  // That all workers learn from in this iteration.
+  std::int64_t samples_of(Iteration iteration) const {
+    return sharding ? sharding->samples_of(iteration) : samples_per_epoch / per_epoch;
   }
   double samples_per_iteration() const {
     return static_cast<double>(samples_per_epoch) / static_cast<double>(per_epoch);
@@ -49,7 +51,7 @@ class Journal {
   // The last one, if the judge can make any.
   const std::optional<Evaluation>& evaluation() const { return evaluation_; }
   Duration trained() const { return trained_at(clock_.now()); }  // without evaluations
-  // Mean time of an iteration, without the first half of them: they may have to warm up.
+  // Mean time of a steady iteration.
   Duration steady_iteration() const;
   const std::optional<Error>& error() const { return error_; }
 
@@ -73,9 +75,10 @@ class Journal {
   std::map<Iteration, Reports> open_;  // iterations that not all workers have finished
   double loss_ = 0;
   std::optional<Evaluation> evaluation_;
-  Iteration done_ = 0;     // by all workers
-  Duration half_time_{0};  // when half of the iterations were done
-  Duration full_time_{0};  // when the last of them was
+  Iteration done_ = 0;        // by all workers
+  std::int64_t samples_ = 0;  // in them
+  Duration half_time_{0};     // when half of the iterations were done
+  Duration full_time_{0};     // when the last of them was
   // Of evaluations: how long all have taken, when the last one began, and how long those before it.
   Duration evaluated_{0};
   Time evaluated_from_{0};

@@ -6,7 +6,9 @@
 
 #include <ctime>
 #include <filesystem>
+#include <map>
 
+#include "base/file.h"
 #include "nodes/allreduce_worker.h"
 #include "report/names.h"
 
@@ -35,23 +37,50 @@ std::string new_folder(const std::string& name) {
 
 }  // namespace
 
-Result<RunFolder> open_run_folder(const cli::Settings& settings, const std::string& name) {
+Result<RunFolder> open_run_folder(const cli::Settings& settings, const std::string& name,
+                                  const std::vector<KeptFile>& kept) {
+  std::map<std::string, std::string> copies;
+  std::map<std::string, std::string> texts;
+  for (const KeptFile& file : kept) {
+    auto text = read_file(settings.path(file.key));
+    if (!text) {
+      return text.error();
+    }
+    copies[file.key] = file.name;
+    texts[file.name] = *std::move(text);
+  }
   const std::string named = settings.text("run");
   auto folder = RunFolder::create(named.empty() ? new_folder(name) : named);
-  if (folder) {
-    if (const auto written = folder->write_config(settings.to_toml()); !written) {
+  if (!folder) {
+    return folder;
+  }
+  for (const auto& [file, text] : texts) {
+    if (const auto written = write_file(folder->file(file), text); !written) {
       return written.error();
     }
+  }
+  if (const auto written = folder->write_config(settings.to_toml(copies)); !written) {
+    return written.error();
   }
   return folder;
 }
 
-Result<Record> Record::open(const cli::Settings& settings, const std::string& name) {
-  auto folder = open_run_folder(settings, name);
+nlohmann::ordered_json run_of(const cli::Settings& settings, std::time_t started,
+                              const std::vector<std::string>& hosts) {
+  return {{"version", SLUICE_VERSION},
+          {"command_line", settings.command_line()},
+          {"hosts", hosts},
+          {"started", fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(started))}};
+}
+
+Result<Record> Record::open(const cli::Settings& settings, const std::string& name,
+                            const std::vector<KeptFile>& kept) {
+  auto folder = open_run_folder(settings, name, kept);
   if (!folder) {
     return folder.error();
   }
   Record record;
+  record.opened_ = std::time(nullptr);
   record.folder_ = *std::move(folder);
   record.trace_path_ = settings.text("trace");
   if (record.trace_path_ == "auto") {
@@ -88,7 +117,7 @@ void Record::adopt(HostId host, const std::string& report) {
   }
 }
 
-void Record::watch(const Assembly& assembly) {
+void Record::watch(const Assembly& assembly, Iteration steady_from) {
   const Job& job = assembly.job;
   if (tally_ != nullptr) {
     if (trace_ != nullptr) {
@@ -96,8 +125,8 @@ void Record::watch(const Assembly& assembly) {
     }
     return;
   }
-  tally_ = std::make_unique<Tally>(job.topology);
-  breakdown_ = std::make_unique<Breakdown>(job.topology);
+  tally_ = std::make_unique<Tally>(job.topology, steady_from);
+  breakdown_ = std::make_unique<Breakdown>(job.topology, steady_from);
   std::vector<Observer*> observers{tally_.get(), breakdown_.get()};
   if (!trace_path_.empty()) {
     trace_ = std::make_unique<TraceWriter>(job.topology, names_of(job.layers),
@@ -107,33 +136,29 @@ void Record::watch(const Assembly& assembly) {
   tee_ = std::make_unique<Tee>(std::move(observers));
 }
 
-Result<void> Record::close(const nlohmann::ordered_json& summary) {
-  if (auto written = folder_->write_summary(summary); !written) {
-    return written;
+Result<void> Record::close(nlohmann::ordered_json summary, const cli::Settings& settings,
+                           const std::vector<std::string>& hosts) {
+  if (folder_) {
+    summary["run"] = run_of(settings, opened_, hosts);
+    if (auto written = folder_->write_summary(summary); !written) {
+      return written;
+    }
   }
   return trace_ ? trace_->write(trace_path_) : Result<void>{};
 }
 
-nlohmann::ordered_json breakdown_of(const Record& record, const Topology& topology,
-                                    Iteration iterations) {
+nlohmann::ordered_json breakdown_of(const RunTotals& totals, const Topology& topology,
+                                    Iteration steady) {
   const auto workers = static_cast<std::int64_t>(topology.workers());
   const auto hosts = static_cast<std::int64_t>(topology.worker_hosts());
-  Duration computation{0};
-  for (std::size_t w = 0; w < topology.workers(); ++w) {
-    computation += record.tally().worker(w).compute;
-  }
-  Duration hidden{0};
-  for (std::size_t h = 0; h < topology.worker_hosts(); ++h) {
-    hidden += record.tally().host(HostId(h)).hidden;
-  }
-  const auto mean = [&](Duration sum) { return to_us(sum / (workers * iterations)); };
-  const WaitShares waits = record.breakdown().shares();
-  return {{"computation_us", mean(computation)},
+  const auto mean = [&](Duration sum) { return to_us(sum / (workers * steady)); };
+  const WaitShares& waits = totals.steady_waits;
+  return {{"computation_us", mean(totals.steady_compute)},
           {"local_aggregation_us", mean(waits.local_aggregation)},
           {"global_aggregation_work_us", mean(waits.aggregation)},
           {"global_aggregation_wait_us", mean(waits.others)},
           {"communication_exposed_us", mean(waits.communication)},
-          {"communication_hidden_us", to_us(hidden / (hosts * iterations))}};
+          {"communication_hidden_us", to_us(totals.steady_hidden / (hosts * steady))}};
 }
 
 nlohmann::ordered_json device_copies_of(const Record& record, const Topology& topology,
@@ -159,10 +184,10 @@ std::vector<std::string> groups_of(const Assembly& assembly) {
   return groups;
 }
 
-nlohmann::ordered_json mechanism_of(const Assembly& assembly, const Counters& counters,
-                                    const Tally& tally) {
+nlohmann::ordered_json mechanism_of(const Assembly& assembly, const RunTotals& totals) {
+  const Counters& counters = totals.counters;
   nlohmann::ordered_json by_kind;
-  const auto traffic = tally.sent_by_kind();
+  const TrafficByKind& traffic = totals.sent;
   for (std::size_t k = 0; k < traffic.size(); ++k) {
     if (traffic[k].messages > 0) {
       by_kind[std::string(name_of(static_cast<MessageKind>(k)))] = {
@@ -188,7 +213,7 @@ nlohmann::ordered_json mechanism_of(const Assembly& assembly, const Counters& co
           {"overtakings_egress", counters.egress_overtakings},
           {"overtakings_inbox", counters.inbox_overtakings},
           {"chunks_by_collective", collectives},
-          {"hidden_share", tally.hidden_share()},
+          {"hidden_share", totals.hidden_share()},
           {"sent_by_kind", by_kind}};
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <ctime>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -14,40 +15,61 @@
 #include "report/table.h"
 #include "report/tally.h"
 #include "report/tee.h"
+#include "report/totals.h"
 #include "report/trace.h"
 
 namespace sluice {
 
+// A file that a setting names and that the record keeps a copy of.
+struct KeptFile {
+  std::string key;   // of the setting
+  std::string name;  // of the copy
+};
+
 // Makes the folder that the user named with --run, or a new one under runs/ that begins with
-// `name`, and writes config.toml.
-Result<RunFolder> open_run_folder(const cli::Settings& settings, const std::string& name);
+// `name`, and writes config.toml and the copies, which config.toml refers to.
+Result<RunFolder> open_run_folder(const cli::Settings& settings, const std::string& name,
+                                  const std::vector<KeptFile>& kept = {});
+
+// What tells a run from others with the same settings: the program's version, its command line,
+// the machines and the time of the start. All summaries have it as "run".
+nlohmann::ordered_json run_of(const cli::Settings& settings, std::time_t started,
+                              const std::vector<std::string>& hosts);
 
 // What is kept of a run, real or simulated: its folder, its tally, its breakdown, its trace if the
 // user wants one.
 class Record {
  public:
   // In a folder as by open_run_folder().
-  static Result<Record> open(const cli::Settings& settings, const std::string& name);
+  static Result<Record> open(const cli::Settings& settings, const std::string& name,
+                             const std::vector<KeptFile>& kept = {});
 
-  // Of a process that only reports to the one that keeps the folder.
+  // Of a process that only reports to the one that keeps the folder, or where nobody asks for one.
   static Record without_folder(const cli::Settings& settings);
 
-  // Begins to watch, or goes on with another assembly of the same run.
-  void watch(const Assembly& assembly);
+  // Begins to watch, or goes on with another assembly of the same run. The first call says from
+  // which iteration on the run is steady.
+  void watch(const Assembly& assembly, Iteration steady_from = 0);
   Observer* observer() { return tee_.get(); }
   const Tally& tally() const { return *tally_; }
-  const Breakdown& breakdown() const { return *breakdown_; }
+  RunTotals totals(const Topology& topology, const Counters& counters) const {
+    return totals_of(topology, *tally_, *breakdown_, counters);
+  }
+  bool has_folder() const { return folder_.has_value(); }
   RunFolder& folder() { return *folder_; }
 
   // What this process has seen of a host, as text; and the same into the record of another process.
   std::string report(HostId host) const;
   void adopt(HostId host, const std::string& report);
 
-  // Writes the summary and the trace.
-  Result<void> close(const nlohmann::ordered_json& summary);
+  // Writes the summary, together with what run_of() tells, and the trace. `hosts` are the names of
+  // the machines that the run was on.
+  Result<void> close(nlohmann::ordered_json summary, const cli::Settings& settings,
+                     const std::vector<std::string>& hosts);
 
  private:
   std::optional<RunFolder> folder_;
+  std::time_t opened_ = 0;
   std::string trace_path_;
   std::unique_ptr<Tally> tally_;
   std::unique_ptr<Breakdown> breakdown_;
@@ -56,13 +78,13 @@ class Record {
 };
 
 // What the mechanisms did, for the summary: messages, bytes, chunks, overtakings, overlap.
-// The counters are those of the whole run, the assembly its last.
-nlohmann::ordered_json mechanism_of(const Assembly& assembly, const Counters& counters,
-                                    const Tally& tally);
+// The assembly is the run's last.
+nlohmann::ordered_json mechanism_of(const Assembly& assembly, const RunTotals& totals);
 
 // Where the time of an iteration went, as the mean over the workers (Analysis paper, Figure 3).
-nlohmann::ordered_json breakdown_of(const Record& record, const Topology& topology,
-                                    Iteration iterations);
+// So many iterations are steady.
+nlohmann::ordered_json breakdown_of(const RunTotals& totals, const Topology& topology,
+                                    Iteration steady);
 
 // How long each host copied to and from accelerators in an iteration, and how much of that its
 // workers' compute hid.

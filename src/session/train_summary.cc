@@ -42,11 +42,12 @@ nlohmann::ordered_json training_summary(const TrainingRun& run) {
     summary["test_accuracy"] = evaluation->accuracy;
   }
   summary["parameters_hash"] = parameters_hash(parameters);
-  summary["breakdown"] = breakdown_of(record, trained.assembly.job.topology, extent.iterations);
-  summary["mechanism"] = mechanism_of(trained.assembly, trained.counters, record.tally());
+  const Topology& topology = trained.assembly.job.topology;
+  const RunTotals totals = record.totals(topology, trained.counters);
+  summary["breakdown"] = breakdown_of(totals, topology, extent.iterations - extent.steady_from());
+  summary["mechanism"] = mechanism_of(trained.assembly, totals);
   if (work.task && work.task->device != "cpu") {
-    summary["device_copies"] =
-        device_copies_of(record, trained.assembly.job.topology, extent.iterations);
+    summary["device_copies"] = device_copies_of(record, topology, extent.iterations);
   }
   summary["by_worker"] = workers;
   if (trained.merging) {

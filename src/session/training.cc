@@ -94,7 +94,7 @@ void Run::train(Assembly assembly, Iteration last, Observer* also) {
     state_.emplace(
         state_of(world_of(training_.group), assembly, training_.learners, training_.rule));
   }
-  training_.record.watch(assembly);
+  training_.record.watch(assembly, training_.extent.steady_from());
   std::vector<Observer*> observers{training_.record.observer()};
   if (also != nullptr) {
     observers.push_back(also);

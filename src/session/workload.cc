@@ -193,7 +193,8 @@ Result<Extent> extent_of(const cli::Settings& settings, const TorchTask& task) {
                 .batch = task.batch,
                 .iterations = settings.integer("iterations"),
                 .per_epoch = sharding.steps_per_epoch(),
-                .samples_per_epoch = sharding.samples_per_epoch()};
+                .samples_per_epoch = sharding.samples_per_epoch(),
+                .sharding = sharding};
   if (extent.per_epoch == 0) {
     return Error(fmt::format(
         "--batch: {} workers with {} samples each need {}, and the data set has {}; take a smaller "

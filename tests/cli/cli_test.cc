@@ -120,6 +120,7 @@ TEST(CliThreadsTest, AReplayTrainsAProfile) {
     EXPECT_FALSE(summary.contains(key)) << key;
   }
   EXPECT_THAT(folder.read("run/metrics.jsonl"), testing::Not(HasSubstr("loss")));
+  EXPECT_THAT(folder.read("run/metrics.jsonl"), HasSubstr("\"samples\":96"));
 }
 
 TEST(CliThreadsTest, AReplayWithoutJsonHasNoAccuracyEither) {
@@ -231,7 +232,10 @@ TEST(CliTest, TrainMeasuresAndThenMerges) {
   }
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   const json summary = json::parse(outcome.out);
-  EXPECT_EQ(summary, json::parse(folder.read("run/summary.json")));
+  json kept = json::parse(folder.read("run/summary.json"));
+  EXPECT_EQ(kept.at("run").at("hosts").size(), 1U);
+  kept.erase("run");
+  EXPECT_EQ(summary, kept);
   const json& merging = summary.at("merging");
   EXPECT_EQ(merging.at("groups").size(), summary.at("mechanism").at("chunks_a_model"));
   EXPECT_GT(merging.at("startup_us").get<double>() + merging.at("ns_per_byte").get<double>(), 0);
@@ -277,7 +281,7 @@ TEST(CliTest, TheBreakdownOfAnIterationAddsUp) {
                              "global_aggregation_wait_us", "communication_exposed_us"}) {
       sum += parts.at(part).get<double>();
     }
-    EXPECT_NEAR(sum, summary.at("iteration_us").get<double>(), 0.05 * sum);
+    EXPECT_NEAR(sum, summary.at("iteration_us").get<double>(), 1e-3);
     EXPECT_NEAR(parts.at("computation_us").get<double>(), 600, 1e-3);
     EXPECT_GT(parts.at("communication_exposed_us"), 0);
   }
@@ -309,7 +313,7 @@ TEST(CliThreadsTest, SyntheticDataFitTheModel) {
                   folder);
   };
   const Outcome outcome =
-      train("--data synthetic --model resnet110 --input-size 8 --samples 24 --run run");
+      train("--data synthetic --model resnet110 --input-size 8 --samples 22 --run run");
   if (outcome.code == 2 && outcome.err.find("LibTorch") != std::string::npos) {
     SKIP_AS_INAPPLICABLE(outcome.err);
   }
@@ -317,6 +321,11 @@ TEST(CliThreadsTest, SyntheticDataFitTheModel) {
   EXPECT_EQ(json::parse(outcome.out).at("parameters"), 1'727'962);
   EXPECT_EQ(json::parse(outcome.out).at("kernels"), "native");
   EXPECT_THAT(folder.read("run/config.toml"), HasSubstr("input-size = 8  # from flag"));
+  // 11 samples a worker: five batches of 2 and one of 1.
+  for (const char* samples : {"4", "8", "12"}) {
+    EXPECT_THAT(folder.read("run/metrics.jsonl"), HasSubstr(std::string("\"samples\":") + samples));
+  }
+  EXPECT_EQ(json::parse(outcome.out).at("learning_rate"), 0.05);
   const Outcome text = train("--data synthetic --model sockeye --input-size 4 --samples 20");
   ASSERT_EQ(text.code, 0) << text.err;
   EXPECT_TRUE(json::parse(text.out).contains("test_accuracy"));

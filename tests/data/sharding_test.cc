@@ -57,6 +57,13 @@ RC_GTEST_PROP(ShardingTest, BatchesOfAnIterationAreEquallyLarge, ()) {
   }
 }
 
+RC_GTEST_PROP(ShardingTest, KnowsHowManySamplesAnIterationHas, ()) {
+  const Sharding sharding = any_bucketed();
+  const auto iteration = *rc::gen::inRange<Iteration>(0, 1000);
+  RC_ASSERT(sharding.samples_of(iteration) ==
+            static_cast<std::int64_t>(sharding.batch_of(0, iteration).size() * sharding.workers));
+}
+
 // Without buckets none is left with a few samples only.
 RC_GTEST_PROP(ShardingTest, BatchesOfAnEpochDifferByASampleAtMost, ()) {
   const Sharding sharding = any_sharding();

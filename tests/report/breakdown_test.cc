@@ -66,6 +66,16 @@ TEST(BreakdownTest, LosesNoWaitInALongRun) {
   EXPECT_EQ(shares.others, at(1000));
 }
 
+TEST(BreakdownTest, LeavesTheWarmUpOut) {
+  Breakdown breakdown{Topology(1, 1, 0), 600};
+  for (int t = 0; t < 1000; ++t) {
+    breakdown.sent(message_between(0, 0), at(10 * t + 3), at(10 * t + 5));
+    breakdown.waited(NodeId(0), LayerId(0), t, at(10 * t), at(10 * t + 6));
+  }
+  EXPECT_EQ(breakdown.shares().communication, at(800));
+  EXPECT_EQ(breakdown.shares().total(), at(2400));
+}
+
 // Two workers of which one is slow: the other's waits are for it, not for the network.
 TEST(BreakdownTest, FindsTheStragglerInASimulation) {
   Cluster cluster;

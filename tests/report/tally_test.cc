@@ -26,8 +26,8 @@ Work work_of(std::size_t node) {
   return work;
 }
 
-void compute(Tally& tally, std::size_t worker, int begin, int end) {
-  tally.computed(NodeId(worker), kLayer, 0, Pass::kForward, Time(begin), Time(end));
+void compute(Tally& tally, std::size_t worker, int begin, int end, Iteration iteration = 0) {
+  tally.computed(NodeId(worker), kLayer, iteration, Pass::kForward, Time(begin), Time(end));
 }
 
 // Two hosts with a worker (0, 1) and a server (2, 3) each.
@@ -103,7 +103,22 @@ TEST(TallyTest, HiddenIsWhatLiesInComputeToo) {
   tally.received(message(3, 0), Time(17), Time(25));
   EXPECT_EQ(tally.host(HostId(0)).communication, Duration(18));
   EXPECT_EQ(tally.host(HostId(0)).hidden, Duration(10));
-  EXPECT_DOUBLE_EQ(tally.hidden_share(), 10.0 / 18);
+}
+
+TEST(TallyTest, TellsTheSteadyIterationsApart) {
+  Tally tally(kTwoHosts, 1);
+  compute(tally, 0, 0, 100, 0);
+  compute(tally, 0, 110, 120, 1);
+  tally.sent(message(0, 3), Time(90), Time(112));
+  EXPECT_EQ(tally.worker(0).compute, Duration(110));
+  EXPECT_EQ(tally.worker(0).steady_compute, Duration(10));
+  Tally elsewhere(kTwoHosts, 1);
+  elsewhere.adopt(HostId(0), tally.report(HostId(0)));
+  for (const Tally* seen : {&tally, &elsewhere}) {
+    EXPECT_EQ(seen->worker(0).steady_compute, Duration(10));
+    EXPECT_EQ(seen->host(HostId(0)).hidden, Duration(12));
+    EXPECT_EQ(seen->host(HostId(0)).steady_hidden, Duration(2));
+  }
 }
 
 TEST(TallyTest, CopiesToAcceleratorsAreNoCommunication) {
@@ -126,24 +141,14 @@ TEST(TallyTest, AnyWorkerOfTheHostHides) {
   compute(tally, 0, 0, 10);
   compute(tally, 1, 5, 20);
   tally.sent(message(0, 2), Time(0), Time(40));
-  EXPECT_DOUBLE_EQ(tally.hidden_share(), 0.5);
+  EXPECT_EQ(tally.host(HostId(0)).hidden, Duration(20));
 }
-
-TEST(TallyTest, HostsWithoutWorkersDoNotCount) {
-  Tally tally(Topology(1, 1, 1));
-  compute(tally, 0, 0, 10);
-  tally.sent(message(0, 1), Time(0), Time(10));
-  tally.worked(work_of(1), Time(10), Time(1000));
-  EXPECT_EQ(tally.host(HostId(1)).communication, Duration(990));
-  EXPECT_DOUBLE_EQ(tally.hidden_share(), 1);
-}
-
-TEST(TallyTest, SilenceHidesAll) { EXPECT_DOUBLE_EQ(Tally(kTwoHosts).hidden_share(), 1); }
 
 // A long run of short spans with gaps, kept in little memory, against ticks counted one by one.
 RC_GTEST_PROP(TallyProperty, SettlingEarlyChangesNothing, ()) {
-  Tally tally(Topology(1, 2, 1), 8);
+  Tally tally(Topology(1, 2, 1), 1, 8);
   std::set<int> computing;
+  std::set<int> steady;
   std::set<int> communicating;
   int now = 0;
   for (int i = 0; i < 300; ++i) {
@@ -152,8 +157,8 @@ RC_GTEST_PROP(TallyProperty, SettlingEarlyChangesNothing, ()) {
     const int what = *rc::gen::inRange(0, 4);
     if (what == 0) {
       // A worker's own spans come one after the other; both report, so that both are known.
-      compute(tally, 0, now, end);
-      compute(tally, 1, end, end);
+      compute(tally, 0, now, end, i / 100);
+      compute(tally, 1, end, end, i / 100);
     } else if (what == 1) {
       tally.sent(message(0, 2), Time(now), Time(end));
     } else if (what == 2) {
@@ -163,16 +168,22 @@ RC_GTEST_PROP(TallyProperty, SettlingEarlyChangesNothing, ()) {
     }
     for (int t = now; t < end; ++t) {
       (what == 0 ? computing : communicating).insert(t);
+      if (what == 0 && i >= 100) {
+        steady.insert(t);
+      }
     }
     now += what == 0 ? end - now : 0;
   }
   std::int64_t hidden = 0;
+  std::int64_t steady_hidden = 0;
   for (const int t : communicating) {
     hidden += computing.contains(t) ? 1 : 0;
+    steady_hidden += steady.contains(t) ? 1 : 0;
   }
   RC_ASSERT(tally.host(HostId(0)).communication ==
             Duration(static_cast<std::int64_t>(communicating.size())));
   RC_ASSERT(tally.host(HostId(0)).hidden == Duration(hidden));
+  RC_ASSERT(tally.host(HostId(0)).steady_hidden == Duration(steady_hidden));
 }
 
 }  // namespace

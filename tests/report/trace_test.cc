@@ -4,12 +4,16 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include <algorithm>
+#include <chrono>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
 
+#include "nodes/presets.h"
 #include "report/tee.h"
+#include "support/simulated.h"
 #include "support/temporary_folder.h"
 
 namespace sluice {
@@ -107,14 +111,72 @@ TEST(TraceTest, CopiesHaveALaneOfTheirOwn) {
 TEST(TraceTest, TellsTimeInMicroseconds) {
   TraceWriter trace = make_trace(Topology(2, 1, 0));
   trace.sent(push(0, 3, 5), Time(1'500'001), from_us(4));
+  std::ostringstream out;
+  trace.write(out);
+  EXPECT_THAT(out.str(), ::testing::HasSubstr(R"("ts":1.5000000000,"dur":2.5000000000,)"));
   for (const json& e : events_of(trace)) {
     if (e.at("ph") == "X") {
-      EXPECT_DOUBLE_EQ(e.at("ts"), 1.500001);
-      EXPECT_DOUBLE_EQ(e.at("dur"), 2.499999);
+      EXPECT_EQ(e.at("ts"), 1.5);  // on the grid of 1/1024 us
+      EXPECT_EQ(e.at("dur"), 2.5);
       EXPECT_EQ(e.at("args"),
                 json::parse(R"({"iteration":3,"bytes":40,"priority":9,"to":"server 1"})"));
     }
   }
+}
+
+// How often a reader that adds doubles finds that a span begins within another of its lane and ends
+// behind it.
+int wrong_nestings(const json& events) {
+  struct Slice {
+    double begin;
+    double end;
+  };
+  std::map<int, std::vector<Slice>> lanes;
+  for (const json& e : events) {
+    if (e.at("ph") == "X") {
+      const double begin = e.at("ts");
+      lanes[e.at("tid")].push_back({begin, begin + e.at("dur").get<double>()});
+    }
+  }
+  int wrong = 0;
+  for (auto& [tid, slices] : lanes) {
+    std::ranges::stable_sort(slices, [](const Slice& a, const Slice& b) {
+      return a.begin != b.begin ? a.begin < b.begin : a.end > b.end;
+    });
+    std::vector<double> open;  // ends of the spans that the next one may lie in
+    for (const Slice& slice : slices) {
+      while (!open.empty() && open.back() <= slice.begin) {
+        open.pop_back();
+      }
+      wrong += !open.empty() && slice.end > open.back() ? 1 : 0;
+      open.push_back(slice.end);
+    }
+  }
+  return wrong;
+}
+
+TEST(TraceTest, AReaderOfDoublesFindsNoWrongNesting) {
+  Cluster cluster;
+  cluster.topology = Topology(4, 1, 0);
+  cluster.bandwidth_gbps = 3;
+  cluster.latency = from_us(7.3);
+  const Profile profile = testing::profile_of({333'333, 70'001, 1'234'567}, 911.7, 1801.3);
+  TraceWriter trace(cluster.topology, {"a", "b", "c"},
+                    [](ChunkId chunk) { return std::to_string(chunk.index()); });
+  testing::run_simulated(profile, cluster, find_preset("p3")->strategy, 12, &trace);
+  const json events = events_of(trace);
+  EXPECT_GT(events.size(), 2000U);
+  EXPECT_EQ(wrong_nestings(events), 0);
+}
+
+TEST(TraceTest, LateInALongRunSpansStillFit) {
+  TraceWriter trace = make_trace(Topology(2, 1, 0));
+  const Time late = std::chrono::hours(24 * 90) + Time(333'333);
+  for (int i = 0; i < 1000; ++i) {
+    trace.sent(push(0, 3, 0), late + Time(i * 777'777), late + Time((i + 1) * 777'777));
+  }
+  EXPECT_EQ(lanes_of(events_of(trace)).size(), 8U);
+  EXPECT_EQ(wrong_nestings(events_of(trace)), 0);
 }
 
 TEST(TraceTest, OverlappingSpansGoToFurtherLanes) {

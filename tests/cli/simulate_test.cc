@@ -1,0 +1,144 @@
+// What simulate counts, and what it leaves behind.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "support/command.h"
+
+namespace sluice {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+
+class CliSimulateTest : public testing::Test {
+ protected:
+  CliSimulateTest() {
+    folder_.write("net.json", R"({"name":"net","batch":8,"layers":[
+        {"name":"a","params":100000,"forward_us":100,"backward_us":200},
+        {"name":"b","params":30,"forward_us":100,"backward_us":200}]})");
+    folder_.write("two.toml", "hosts = 2\nbandwidth_gbps = 1\n");
+  }
+
+  Outcome simulate(const std::string& more) {
+    const Outcome outcome = run_command("'" SLUICE_BINARY "' simulate " + more, folder_);
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    return outcome;
+  }
+  bool has(const std::string& name) const { return std::filesystem::exists(folder_.path() / name); }
+
+  static constexpr const char* kInput = " --profile net.json --cluster two.toml ";
+  TemporaryFolder folder_;
+};
+
+TEST_F(CliSimulateTest, CountsJustTheIterationsThatAreAskedFor) {
+  const auto run = [&](int iterations) {
+    const std::string n = std::to_string(iterations);
+    return json::parse(simulate(kInput +
+                                ("--preset slicing --slice 5000 --json --iterations " + n) +
+                                " --run run" + n)
+                           .out);
+  };
+  const json one = run(1);
+  const json many = run(20);
+  EXPECT_EQ(many.at("iterations"), 20);
+  const std::string rows = folder_.read("run20/metrics.jsonl");
+  EXPECT_EQ(std::ranges::count(rows, '\n'), 20);
+  for (const char* key : {"messages", "bytes", "events", "overtakings_channel"}) {
+    EXPECT_EQ(many.at(key), 20 * one.at(key).get<std::int64_t>()) << key;
+  }
+  for (const char* key : {"iteration_us", "egress_utilisation", "ingress_utilisation",
+                          "messages_per_iteration", "bytes_per_iteration"}) {
+    EXPECT_DOUBLE_EQ(many.at(key), one.at(key)) << key;
+  }
+  EXPECT_EQ(many.at("messages_per_iteration"), one.at("messages"));
+  for (const auto& [key, value] : one.at("mechanism").items()) {
+    if (value.is_number_integer() && key != "chunks_a_model") {
+      EXPECT_EQ(many.at("mechanism").at(key), 20 * value.get<std::int64_t>()) << key;
+    }
+  }
+  EXPECT_EQ(one.at("mechanism").at("updates"), one.at("mechanism").at("chunks_a_model"));
+  EXPECT_EQ(one.at("messages"), one.at("mechanism").at("messages"));
+  EXPECT_NEAR(many.at("mechanism").at("hidden_share").get<double>(),
+              one.at("mechanism").at("hidden_share").get<double>(), 1e-12);
+  for (const auto& [key, value] : one.at("breakdown").items()) {
+    EXPECT_NEAR(many.at("breakdown").at(key).get<double>(), value.get<double>(), 1e-6) << key;
+  }
+}
+
+TEST_F(CliSimulateTest, OvertakingsArePerIterationToo) {
+  folder_.write("wide.json", R"({"name":"wide","batch":8,"layers":[
+      {"name":"a","params":40000,"forward_us":900,"backward_us":1800},
+      {"name":"b","params":1200000,"forward_us":300,"backward_us":600}]})");
+  folder_.write("four.toml", "hosts = 4\nbandwidth_gbps = 10\n");
+  const std::string with = "--preset p3 --profile wide.json --cluster four.toml --iterations 10";
+  const json summary = json::parse(simulate(with + " --json").out);
+  EXPECT_GT(summary.at("mechanism").at("overtakings_egress"), 0);
+  EXPECT_DOUBLE_EQ(summary.at("overtakings_out_per_iteration"),
+                   summary.at("mechanism").at("overtakings_egress").get<double>() / 10);
+  EXPECT_DOUBLE_EQ(summary.at("overtakings_server_per_iteration"),
+                   summary.at("mechanism").at("overtakings_inbox").get<double>() / 10);
+  const std::string table = simulate(with).out;
+  for (const char* label :
+       {"messages per iteration", "bytes per iteration", "overtakings per iteration"}) {
+    EXPECT_THAT(table, HasSubstr(label));
+  }
+}
+
+TEST_F(CliSimulateTest, LeavesNoFolderUnasked) {
+  EXPECT_THAT(simulate(kInput).out, testing::Not(HasSubstr("report in")));
+  simulate(kInput + std::string("--trace t.json"));
+  EXPECT_TRUE(has("t.json"));
+  EXPECT_FALSE(has("runs"));
+  EXPECT_THAT(simulate(kInput + std::string("--run mine")).out, HasSubstr("report in mine\n"));
+  EXPECT_TRUE(has("mine/summary.json"));
+  EXPECT_FALSE(has("runs"));
+  simulate(kInput + std::string("--trace"));
+  ASSERT_TRUE(has("runs"));
+  const auto made = *std::filesystem::directory_iterator(folder_.path() / "runs");
+  EXPECT_TRUE(std::filesystem::exists(made.path() / "trace.json"));
+}
+
+TEST_F(CliSimulateTest, ARecordIsEnoughToRunAgain) {
+  folder_.write("pieces.toml", "hosts = 3\nbandwidth_gbps = 1\npiece_bytes = 65536\n");
+  const std::string first =
+      simulate(
+          "--preset p3 --seed 3 --time-scale 2 --iterations 7 --profile net.json --cluster "
+          "pieces.toml --run run --trace --json")
+          .out;
+  for (const char* name : {"net.json", "pieces.toml"}) {
+    std::filesystem::remove(folder_.path() / name);
+  }
+  std::filesystem::create_directory(folder_.path() / "kept");
+  std::filesystem::rename(folder_.path() / "run", folder_.path() / "kept/run");
+  EXPECT_EQ(simulate("--config kept/run/config.toml").out, first);
+  EXPECT_FALSE(has("run"));
+  simulate("--config kept/run/config.toml --run again");
+  json before = json::parse(folder_.read("kept/run/summary.json"));
+  json after = json::parse(folder_.read("again/summary.json"));
+  EXPECT_NE(before.at("run").at("command_line"), after.at("run").at("command_line"));
+  before.erase("run");
+  after.erase("run");
+  EXPECT_EQ(before, after);
+  EXPECT_EQ(before, json::parse(first));
+  EXPECT_EQ(folder_.read("kept/run/metrics.jsonl"), folder_.read("again/metrics.jsonl"));
+}
+
+TEST_F(CliSimulateTest, ARecordTellsWhenWhereAndHowItWasMade) {
+  simulate(kInput + std::string("--run 'the run'"));
+  const json run = json::parse(folder_.read("the run/summary.json")).at("run");
+  EXPECT_THAT(run.at("version").get<std::string>(), testing::MatchesRegex("[0-9.]+"));
+  EXPECT_EQ(run.at("command_line"),
+            "sluice simulate --profile net.json --cluster two.toml --run 'the run'");
+  EXPECT_THAT(run.at("started").get<std::string>(), testing::MatchesRegex("20..-..-..T..:..:..Z"));
+  ASSERT_EQ(run.at("hosts").size(), 1U);
+  EXPECT_NE(run.at("hosts").at(0), "");
+}
+
+}  // namespace
+}  // namespace sluice
