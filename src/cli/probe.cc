@@ -4,11 +4,15 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <thread>
 
 #include "base/file.h"
 #include "base/median.h"
+#include "base/text.h"
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/network.h"
@@ -17,6 +21,7 @@
 #include "nodes/presets.h"
 #include "planner/allreduce_cost.h"
 #include "planner/arithmetic_cost.h"
+#include "planner/measurement_doubts.h"
 #include "planner/network_fit.h"
 #include "report/table.h"
 #include "session/drive.h"
@@ -32,6 +37,7 @@ struct CollectiveFit {
   std::vector<Timing> points;
   AllReduceCost line = {};
   std::optional<AllReduceCost> theory = {};  // the closed form of alpha, beta and gamma
+  std::vector<std::string> doubts = {};
 
   std::string name() const { return std::string(name_of(kCollectiveNames, collective)); }
   double mean_error() const;
@@ -43,6 +49,7 @@ struct Measured {
   NetworkFit network;
   std::vector<CollectiveFit> collectives;
   Cluster cluster;
+  std::vector<std::string> doubts;  // why all of this may be off
 };
 
 double CollectiveFit::mean_error() const {
@@ -59,6 +66,31 @@ double CollectiveFit::worst_error() const {
     worst = std::max(worst, std::abs(relative_error(line, point)));
   }
   return worst;
+}
+
+// Of the last minute; 0 if the system does not tell.
+double load_of_machine() {
+  double load = 0;
+  return getloadavg(&load, 1) == 1 ? load : 0.0;
+}
+
+// All machines of the group, for the first process.
+std::vector<MachineLoad> loads_of(const ProcessGroup& group, double own_load) {
+  const OrderedJson self{host_name(), own_load, std::thread::hardware_concurrency()};
+  std::map<std::string, MachineLoad> machines;
+  for (const std::string& text : group.to_first(self.dump(), "the load of its machine")) {
+    const OrderedJson member = OrderedJson::parse(text);
+    MachineLoad& machine = machines[member.at(0)];
+    machine.processes += machine.host.empty() ? 0 : 1;
+    machine.host = member.at(0);
+    machine.load = member.at(1);
+    machine.cores = std::max<std::size_t>(member.at(2).get<std::size_t>(), 1);
+  }
+  std::vector<MachineLoad> loads;
+  for (const auto& [host, machine] : machines) {
+    loads.push_back(machine);
+  }
+  return loads;
 }
 
 // Every process measures its own; for the first one the median of all.
@@ -113,6 +145,17 @@ Topology topology_of(std::size_t processes, std::size_t per_machine) {
                                   : Topology(processes / per_machine, per_machine, 0);
 }
 
+// What the sums took, as a line that the wire allows, and what speaks against it.
+CollectiveFit fit_of(Collective collective, std::vector<Timing> points, double wire) {
+  CollectiveFit fit{.collective = collective, .points = std::move(points)};
+  fit.line = fit_allreduce(fit.points, wire);
+  fit.doubts = doubts_of(MeasuredSums{.collective = fit.name(),
+                                      .points = fit.points,
+                                      .ns_per_byte = fit_allreduce(fit.points).ns_per_byte,
+                                      .wire_ns_per_byte = wire});
+  return fit;
+}
+
 // What only the first process knows, the others do without.
 Measured measure(const ProcessGroup& group, const std::optional<Survey>& survey,
                  std::size_t per_machine) {
@@ -130,7 +173,12 @@ Measured measure(const ProcessGroup& group, const std::optional<Survey>& survey,
     for (const auto& member : survey->members) {
       measured.hosts.push_back(member->host);
     }
+    measured.doubts = doubts_of(measured.network);
   }
+  // Processes of one machine have no wire between them.
+  const std::size_t machines = group.world().size() / per_machine;
+  const double wire =
+      survey && machines > 1 ? wire_ns_per_byte(machines, cluster.bandwidth_gbps) : 0;
   const ArithmeticCost arithmetic = arithmetic_of(group, clock);
   cluster.reduce_ns_per_byte = arithmetic.reduce_ns_per_byte;
   cluster.update_ns_per_byte = arithmetic.update_ns_per_byte;
@@ -144,10 +192,9 @@ Measured measure(const ProcessGroup& group, const std::optional<Survey>& survey,
       continue;
     }
     spdlog::info("measuring all-reduces: {}", name);
-    CollectiveFit fit{
-        .collective = collective,
-        .points = timings_of(group, clock, job, sizes.get<std::vector<std::int64_t>>())};
-    fit.line = fit_allreduce(fit.points);
+    CollectiveFit fit = fit_of(
+        collective, timings_of(group, clock, job, sizes.get<std::vector<std::int64_t>>()), wire);
+    measured.doubts.insert(measured.doubts.end(), fit.doubts.begin(), fit.doubts.end());
     if (survey && !job.strategy.driver_sums()) {
       fit.theory = collective_cost(collective, group.world().size(), cluster.link());
     }
@@ -163,6 +210,7 @@ OrderedJson points_beside(const AllReduceCost& line, const std::vector<Timing>& 
                     {"median_us", to_us(point.median)},
                     {"min_us", to_us(point.min)},
                     {"max_us", to_us(point.max)},
+                    {"interquartile_range_us", to_us(point.spread)},
                     {"fitted_us", to_us(line.time(point.bytes))},
                     {"error", relative_error(line, point)}});
   }
@@ -197,6 +245,7 @@ OrderedJson summarise(const Measured& measured, const std::string& out) {
           {"links", links},
           {"points", points_beside(measured.network.line(), measured.network.points)},
           {"collectives", collectives},
+          {"warnings", measured.doubts},
           {"out", out}};
 }
 
@@ -254,6 +303,10 @@ void print_tables(const OrderedJson& summary) {
 std::string file_of(const Measured& measured, const std::string& replacement) {
   const std::set<std::string> hosts(measured.hosts.begin(), measured.hosts.end());
   Cluster cluster = measured.cluster;
+  std::string doubts;
+  for (const std::string& doubt : measured.doubts) {
+    doubts += fmt::format("# Warning: {}.\n", one_line(doubt));
+  }
   std::string comments;
   for (const CollectiveFit& fit : measured.collectives) {
     if (fit.name() == replacement) {
@@ -263,13 +316,14 @@ std::string file_of(const Measured& measured, const std::string& replacement) {
                             to_us(fit.line.startup), fit.line.ns_per_byte);
   }
   return fmt::format(
-      "# Measured by sluice probe with {} processes on {}.\n"
+      "# Measured by sluice probe with {} processes on {}.\n{}"
       "# All-reduces took, by collective, as [allreduce] would have it in place of the network:\n"
       "{}{}",
-      measured.hosts.size(), fmt::join(hosts, ", "), comments, to_toml(cluster));
+      measured.hosts.size(), fmt::join(hosts, ", "), doubts, comments, to_toml(cluster));
 }
 
 int probe(const ProcessGroup& group, const Settings& settings) {
+  const double load = load_of_machine();
   spdlog::info("measuring the links between {} processes", group.world().size());
   const auto survey = survey_links(group.world(), kCloseLook);
   if (survey && !survey->silent.empty()) {
@@ -292,9 +346,14 @@ int probe(const ProcessGroup& group, const Settings& settings) {
     const Error error("--allreduce: the processes are on several machines, which share no memory");
     return group.is_leader() ? bad_input(error) : kBadInput;
   }
-  const Measured measured = measure(group, survey, *ready);
+  Measured measured = measure(group, survey, *ready);
+  const std::vector<std::string> busy = doubts_of(loads_of(group, load));
   int code = kOk;
   if (group.is_leader()) {
+    measured.doubts.insert(measured.doubts.begin(), busy.begin(), busy.end());
+    for (const std::string& doubt : measured.doubts) {
+      spdlog::warn(doubt);
+    }
     const OrderedJson summary = summarise(measured, out);
     const auto written = write_file(out, file_of(measured, replacement));
     if (settings.on("json")) {

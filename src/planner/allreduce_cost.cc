@@ -51,7 +51,7 @@ constexpr Iteration kShortIterations = 24;
 
 // With y = a + b*x and weights w = 1/y^2, the normal equations are
 //   a*sum(w) + b*sum(w*x) = sum(w*y),   a*sum(w*x) + b*sum(w*x^2) = sum(w*x*y).
-AllReduceCost fit_allreduce(std::span<const Timing> timings) {
+AllReduceCost fit_allreduce(std::span<const Timing> timings, double wire_ns_per_byte) {
   double s = 0;
   double sx = 0;
   double sxx = 0;
@@ -71,10 +71,17 @@ AllReduceCost fit_allreduce(std::span<const Timing> timings) {
   check(determinant > 0, "a line is fitted to two sizes or more");
   const double a = (sy * sxx - sxy * sx) / determinant;
   const double b = (s * sxy - sx * sy) / determinant;
-  if (a < 0) {
-    return {Duration{0}, sxy / sxx};
+  if (b < wire_ns_per_byte) {
+    return {from_ns(std::max(0.0, (sy - wire_ns_per_byte * sx) / s)), wire_ns_per_byte};
   }
-  return b < 0 ? AllReduceCost{from_ns(sy / s), 0} : AllReduceCost{from_ns(a), b};
+  return a < 0 ? AllReduceCost{Duration{0}, std::max(sxy / sxx, wire_ns_per_byte)}
+               : AllReduceCost{from_ns(a), b};
+}
+
+double wire_ns_per_byte(std::size_t machines, double gbps) {
+  check(machines > 0 && gbps > 0, "a wire has a rate and machines at it");
+  const auto n = static_cast<double>(machines);
+  return 2 * (n - 1) / n * 8 / gbps;
 }
 
 double relative_error(const AllReduceCost& cost, const Timing& timing) {

@@ -14,8 +14,13 @@ namespace sluice {
 // What it takes to synchronise M bytes of gradients over all workers, update included: a + b*M.
 
 // The line with the least sum of squared relative errors of the medians, so that small sizes settle
-// a and large ones b. Neither is negative. Needs two sizes.
-AllReduceCost fit_allreduce(std::span<const Timing> timings);
+// a and large ones b. Neither is negative, and b is not below what the wire alone takes. Needs two
+// sizes.
+AllReduceCost fit_allreduce(std::span<const Timing> timings, double wire_ns_per_byte = 0);
+
+// No sum over so many machines takes less on links of this rate, whatever the collective: each
+// machine must send 2 (n - 1) / n of the bytes, and receive as many.
+double wire_ns_per_byte(std::size_t machines, double gbps);
 
 // How far a line is from what was measured: (a + b*M) / median - 1.
 double relative_error(const AllReduceCost& cost, const Timing& timing);

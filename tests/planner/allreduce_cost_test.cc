@@ -50,6 +50,23 @@ TEST(AllReduceFit, IsNeverNegative) {
   EXPECT_EQ(fit_allreduce(falling).ns_per_byte, 0);
 }
 
+// Sums that seem to be faster than the wire were measured too short.
+TEST(AllReduceFit, IsNotBelowTheWire) {
+  const double wire = wire_ns_per_byte(4, 1);
+  EXPECT_DOUBLE_EQ(wire, 12);
+  const auto honest = line(100, 13, {1000, 100'000, 10'000'000});
+  EXPECT_NEAR(fit_allreduce(honest, wire).ns_per_byte, 13, 1e-3);
+  const auto hasty = line(100, 9, {1000, 100'000, 10'000'000});
+  const AllReduceCost fit = fit_allreduce(hasty, wire);
+  EXPECT_DOUBLE_EQ(fit.ns_per_byte, wire);
+  EXPECT_GT(fit.startup, Duration{0});
+  EXPECT_LT(fit.startup, from_us(101));
+  const std::vector<Timing> steep{{100, from_ns(100)}, {200, from_ns(2000)}};
+  EXPECT_EQ(fit_allreduce(steep, wire).startup, Duration{0});
+  EXPECT_DOUBLE_EQ(fit_allreduce(steep, wire).ns_per_byte, wire);
+  EXPECT_DOUBLE_EQ(wire_ns_per_byte(1, 1), 0);
+}
+
 TEST(AllReduceFit, TellsHowFarItIsFromWhatWasMeasured) {
   const AllReduceCost cost{from_us(10), 1};
   EXPECT_NEAR(relative_error(cost, {10'000, from_us(20)}), 0, 1e-12);

@@ -80,6 +80,11 @@ TEST_F(SurveyTest, AProbeWritesAClusterThatSimulates) {
   EXPECT_DOUBLE_EQ(cluster->bandwidth_gbps, report.at("bandwidth_gbps").get<double>());
   EXPECT_NEAR(to_us(cluster->latency), report.at("latency_us").get<double>(), 1e-6);
   EXPECT_FALSE(cluster->allreduce.has_value());
+  for (const json& warning : report.at("warnings")) {
+    EXPECT_THAT(folder_.read("cluster.toml"),
+                HasSubstr("# Warning: " + warning.get<std::string>()));
+    EXPECT_THAT(outcome.err, HasSubstr(warning.get<std::string>()));
+  }
   EXPECT_EQ(cluster->fragment_bytes, 0) << "on one machine there are no links";
   EXPECT_EQ(report.at("collectives").size(), kCollectiveNames.size());
   for (const json& fit : report.at("collectives")) {

@@ -1,0 +1,86 @@
+#include "planner/measurement_doubts.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/median.h"
+
+namespace sluice {
+namespace {
+
+constexpr double kOthersLoad = 0.5;  // less is the system's own
+constexpr double kFarApart = 0.15;   // of the median
+constexpr double kShorter = 0.9;     // than the wire allows
+
+constexpr const char* kAgain = "measure again when nothing else runs";
+
+double percent(double share) { return 100 * share; }
+
+}  // namespace
+
+std::vector<std::string> doubts_of(const std::vector<MachineLoad>& machines) {
+  std::vector<std::string> doubts;
+  for (const MachineLoad& machine : machines) {
+    if (machine.processes > machine.cores) {
+      doubts.push_back(fmt::format(
+          "{}: {} processes shared {} core{}, and waited for each other; start fewer of them there",
+          machine.host, machine.processes, machine.cores, machine.cores == 1 ? "" : "s"));
+    }
+    if (machine.load > kOthersLoad && machine.load + static_cast<double>(machine.processes) >
+                                          static_cast<double>(machine.cores)) {
+      doubts.push_back(fmt::format(
+          "{}: its load was {:.1f} on {} core{} before {} process{} began to measure; {}",
+          machine.host, machine.load, machine.cores, machine.cores == 1 ? "" : "s",
+          machine.processes, machine.processes == 1 ? "" : "es", kAgain));
+    }
+  }
+  return doubts;
+}
+
+std::vector<std::string> doubts_of(const NetworkFit& network) {
+  std::vector<std::string> doubts;
+  if (network.links.empty()) {
+    return doubts;
+  }
+  std::vector<double> rates;
+  std::vector<double> spreads;
+  for (const Link& link : network.links) {
+    rates.push_back(link.gbps);
+    spreads.push_back(link.spread);
+  }
+  if (const double apart = interquartile_range(rates) / network.gbps; apart > kFarApart) {
+    doubts.push_back(fmt::format(
+        "bandwidth: the interquartile range of the links is {:.0f} % of the median; {}, "
+        "or see sluice doctor --net for slow links",
+        percent(apart), kAgain));
+  }
+  if (const double apart = median_of(spreads); apart > kFarApart) {
+    doubts.push_back(fmt::format(
+        "bandwidth: repetitions of the same message lie {:.0f} % of their median apart; {}",
+        percent(apart), kAgain));
+  }
+  return doubts;
+}
+
+std::vector<std::string> doubts_of(const MeasuredSums& sums) {
+  std::vector<std::string> doubts;
+  if (!sums.points.empty()) {
+    const Timing& longest = sums.points.back();
+    const double apart = to_us(longest.spread) / to_us(std::max(longest.median, Duration{1}));
+    if (apart > kFarApart) {
+      doubts.push_back(fmt::format(
+          "all-reduce {}: the interquartile range of the longest sum is {:.0f} % of the median; {}",
+          sums.collective, percent(apart), kAgain));
+    }
+  }
+  if (sums.ns_per_byte < kShorter * sums.wire_ns_per_byte) {
+    doubts.push_back(fmt::format(
+        "all-reduce {}: took {:.3g} ns a byte, and at the measured bandwidth none can take less "
+        "than {:.3g}: the bandwidth was measured too low, or the sums too short; {}",
+        sums.collective, sums.ns_per_byte, sums.wire_ns_per_byte, kAgain));
+  }
+  return doubts;
+}
+
+}  // namespace sluice
