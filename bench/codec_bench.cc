@@ -170,9 +170,10 @@ BENCHMARK(sum_of_sparse)->Unit(benchmark::kMillisecond);
 // Reads gradient, velocity and residual, writes the last two, and reads the residual to select.
 void deep_gradient(benchmark::State& state) {
   const std::vector<float> values = gradient();
-  DeepGradient codec({.clipping = false, .warm_up = false}, 0.9F, 1, kValues);
-  beside_traffic(state, 4 * kBytes, 2 * kBytes,
-                 [&] { benchmark::DoNotOptimize(codec.encode(values, 0, 1)); });
+  DeepGradient codec({.clipping = false, .warm_up = false}, {.momentum = 0.9F}, {{0, kValues}});
+  beside_traffic(state, 4 * kBytes, 2 * kBytes, [&] {
+    benchmark::DoNotOptimize(codec.encode(values, {}, {0, kValues}, 1));
+  });
 }
 BENCHMARK(deep_gradient)->Iterations(kRepeats)->Unit(benchmark::kMillisecond);
 

@@ -114,7 +114,8 @@ std::vector<Duration> sum_with_mpi(const MpiWorld& world, Bytes bytes) {
     if (i > kWarmUp) {
       times.push_back(clock.now() - start);
     }
-    rule.apply(parameters, velocity, sources, static_cast<float>(world.size()), i);
+    rule.apply(parameters, velocity, sources,
+               BatchShare::all(static_cast<std::size_t>(world.size())), i);
   }
   return times;
 }

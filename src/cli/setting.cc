@@ -81,7 +81,7 @@ void for_each_value(Visit visit) {
       "dgc-warmup", Form::on_or_off(), "dgc: raise the sparsity over the first four epochs",
       [](auto& s) -> auto& { return s.dgc.warm_up; });
   visit(
-      "dgc-clip-norm", Form::number(0, 1e9), "dgc: maximum norm of the gradient, over all workers",
+      "dgc-clip-norm", Form::number(0, 1e9), "dgc: maximum norm of the mean gradient of a layer",
       [](auto& s) -> auto& { return s.dgc.clip_norm; });
   visit(
       "staleness", Form::integer(0, kMaxCount),

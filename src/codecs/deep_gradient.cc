@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <numeric>
+#include <utility>
 
 #include "base/check.h"
 #include "codecs/sparse.h"
@@ -30,48 +31,85 @@ double norm_of(std::span<const float> values) {
   return std::sqrt(std::accumulate(lanes.begin(), lanes.end(), 0.0));
 }
 
+template <class T>
+std::span<T> part(std::span<T> whole, const Range& range) {
+  return whole.subspan(static_cast<std::size_t>(range.begin),
+                       static_cast<std::size_t>(range.size()));
+}
+
+std::size_t length_of(const std::vector<Range>& layers) {
+  return layers.empty() ? 0 : static_cast<std::size_t>(layers.back().end);
+}
+
 }  // namespace
 
-DeepGradient::DeepGradient(const DeepGradientOptions& options, float momentum, std::size_t workers,
-                           std::size_t parameters)
+DeepGradient::DeepGradient(const DeepGradientOptions& options, const Sender& sender,
+                           std::vector<Range> layers)
     : options_(options),
-      momentum_(momentum),
-      clip_norm_(options.clip_norm / std::sqrt(static_cast<double>(workers))),
-      velocity_(parameters),
-      residual_(parameters) {
+      momentum_(sender.momentum),
+      decay_(sender.weight_decay * static_cast<float>(sender.group)),
+      clip_norm_(options.clip_norm * static_cast<double>(sender.group) *
+                 std::sqrt(static_cast<double>(sender.senders))),
+      layers_(std::move(layers)),
+      clips_(layers_.size()),
+      velocity_(length_of(layers_)),
+      residual_(length_of(layers_)) {
   check(options.sparsity >= 0 && options.sparsity < 1, "sparsity is a share below 1");
-  check(workers > 0, "there is a worker");
+  check(sender.senders > 0 && sender.group > 0, "there is a worker");
 }
 
-float DeepGradient::clip_factor(std::span<const float> gradient) const {
-  if (!options_.clipping) {
-    return 1;
+float DeepGradient::clip_factor(std::size_t layer, std::span<const float> gradients,
+                                Iteration iteration) {
+  Clip& clip = clips_[layer];
+  if (options_.clipping && clip.iteration != iteration) {
+    const double norm = norm_of(part(gradients, layers_[layer]));
+    const bool clips = std::isfinite(norm) && norm > clip_norm_;
+    clip = {iteration, clips ? static_cast<float>(clip_norm_ / norm) : 1.0F};
   }
-  const double norm = norm_of(gradient);
-  return std::isfinite(norm) && norm > clip_norm_ ? static_cast<float>(clip_norm_ / norm) : 1.0F;
+  return clip.factor;
 }
 
-void DeepGradient::take_in(std::span<const float> gradient, std::span<float> velocity,
-                           std::span<float> residual) const {
-  const float factor = clip_factor(gradient);
+void DeepGradient::take_in(std::span<const float> gradients, std::span<const float> parameters,
+                           const Range& range, float clip) {
+  const auto gradient = part(gradients, range);
+  const auto velocity = part(velocity_.values(), range);
+  const auto residual = part(residual_.values(), range);
   const float momentum = momentum_;
   const bool corrects = options_.momentum_correction;
   const bool accumulates = options_.accumulation;
-  for (std::size_t i = 0; i < gradient.size(); ++i) {
-    const float g = factor * gradient[i];
+  const auto take = [&](std::size_t i, float g) {
     const float v = corrects ? momentum * velocity[i] + g : g;
     velocity[i] = v;
     residual[i] = accumulates ? residual[i] + v : v;
+  };
+  if (decay_ == 0) {
+    for (std::size_t i = 0; i < gradient.size(); ++i) {
+      take(i, clip * gradient[i]);
+    }
+  } else {
+    const auto weights = part(parameters, range);
+    for (std::size_t i = 0; i < gradient.size(); ++i) {
+      take(i, clip * gradient[i] + decay_ * weights[i]);
+    }
   }
 }
 
-std::vector<std::byte> DeepGradient::encode(std::span<const float> gradient, std::size_t begin,
+std::vector<std::byte> DeepGradient::encode(std::span<const float> gradients,
+                                            std::span<const float> parameters, const Range& chunk,
                                             Iteration iteration) {
-  check(begin + gradient.size() <= residual_.values().size(), "the chunk lies in the model");
-  const auto velocity = velocity_.values().subspan(begin, gradient.size());
-  const auto residual = residual_.values().subspan(begin, gradient.size());
-  take_in(gradient, velocity, residual);
-  const auto sent = top_k(residual, options_.entries(gradient.size(), iteration));
+  check(chunk.begin >= 0 && chunk.end <= std::ssize(residual_.values()) &&
+            gradients.size() == residual_.values().size(),
+        "the chunk lies in the model");
+  const auto first = std::ranges::upper_bound(layers_, chunk.begin, {}, &Range::end);
+  for (auto layer = first; layer != layers_.end() && layer->begin < chunk.end; ++layer) {
+    const auto index = static_cast<std::size_t>(layer - layers_.begin());
+    take_in(gradients, parameters,
+            {std::max(layer->begin, chunk.begin), std::min(layer->end, chunk.end)},
+            clip_factor(index, gradients, iteration));
+  }
+  const auto velocity = part(velocity_.values(), chunk);
+  const auto residual = part(residual_.values(), chunk);
+  const auto sent = top_k(residual, options_.entries(residual.size(), iteration));
   std::vector<std::byte> bytes = encode_sparse(residual, sent);
   for (const std::uint32_t position : sent) {
     residual[position] = 0;

@@ -5,36 +5,56 @@
 #include <span>
 #include <vector>
 
+#include "base/range.h"
 #include "base/zeroed_buffer.h"
 #include "model/deep_gradient_options.h"
 
 namespace sluice {
 
-// What one worker holds back, and the choice of what it sends.
+// What one sender holds back, and the choice of what it sends.
 class DeepGradient {
  public:
-  // For one of `workers` that train a model of so many parameters; its state is indexed like them.
-  // With the correction on, the momentum is applied here and not by the update rule.
-  DeepGradient(const DeepGradientOptions& options, float momentum, std::size_t workers,
-               std::size_t parameters);
+  // One of `senders` sends the sum of the gradients of `group` workers.
+  struct Sender {
+    std::size_t senders = 1;
+    std::size_t group = 1;
+    float momentum = 0;      // applied here and not by the update rule, if the correction is on
+    float weight_decay = 0;  // likewise always; that of one worker
+  };
 
-  // Takes in the gradient of a chunk whose first parameter is `begin`, and returns what is to be
-  // sent of it as a sparse vector. The norm that is clipped is that of the chunk, as the first
-  // chunk leaves before the whole gradient is known; one that is not finite is left as it is.
-  std::vector<std::byte> encode(std::span<const float> gradient, std::size_t begin,
-                                Iteration iteration);
+  // The layers tile the parameters in ascending order; the state is indexed like them.
+  DeepGradient(const DeepGradientOptions& options, const Sender& sender, std::vector<Range> layers);
+
+  // Takes in a chunk of the sender's gradient, and returns what is to be sent of it as a sparse
+  // vector. The spans are of the whole model; in the gradients all layers that the chunk touches
+  // are final, and stay as they are until the last chunk of each was taken in.
+  //
+  // Clipping is the paper's: of the gradient's share in the mean over all workers, to the threshold
+  // over sqrt(senders), by layer. It comes before the decay, which is no part of the gradient. A
+  // layer whose norm is not finite is left as it is.
+  std::vector<std::byte> encode(std::span<const float> gradients, std::span<const float> parameters,
+                                const Range& chunk, Iteration iteration);
 
   // Produced and not yet sent.
   std::span<const float> residual() const { return residual_.values(); }
 
  private:
-  float clip_factor(std::span<const float> gradient) const;
-  void take_in(std::span<const float> gradient, std::span<float> velocity,
-               std::span<float> residual) const;
+  // The same for all chunks of a layer; the first of an iteration computes it.
+  struct Clip {
+    Iteration iteration = 0;
+    float factor = 1;
+  };
+
+  float clip_factor(std::size_t layer, std::span<const float> gradients, Iteration iteration);
+  void take_in(std::span<const float> gradients, std::span<const float> parameters,
+               const Range& range, float clip);
 
   DeepGradientOptions options_;
   float momentum_;
+  float decay_;  // of all workers of the group
   double clip_norm_;
+  std::vector<Range> layers_;
+  std::vector<Clip> clips_;  // by layer
   ZeroedBuffer velocity_;
   ZeroedBuffer residual_;
 };

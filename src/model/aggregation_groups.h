@@ -8,9 +8,10 @@ namespace sluice {
 // of each machine for all of that machine.
 class AggregationGroups {
  public:
-  explicit AggregationGroups(const Job& job)
-      : group_(job.strategy.local_aggregation ? job.topology.workers_per_machine() : 1),
-        size_(job.topology.workers() / group_) {}
+  explicit AggregationGroups(const Job& job) : AggregationGroups(job.strategy, job.topology) {}
+  AggregationGroups(const Strategy& strategy, const Topology& topology)
+      : group_(strategy.local_aggregation ? topology.workers_per_machine() : 1),
+        size_(topology.workers() / group_) {}
 
   std::size_t size() const { return size_; }
   NodeId leader(std::size_t index) const { return NodeId(index * group_); }

@@ -16,8 +16,9 @@ struct DeepGradientOptions {
   bool factor_masking = true;       // what has been sent starts again without velocity
   bool warm_up = true;              // of the sparsity, over the first epochs
 
-  double sparsity = 0.999;         // share of the values that is held back
-  double clip_norm = 5;            // for the sum over all workers; each one takes 1/sqrt(workers)
+  double sparsity = 0.999;  // share of the values that is held back
+  // Of a layer's mean gradient over all workers; each of N senders may have 1/sqrt(N) of it.
+  double clip_norm = 5;
   Iteration epoch_iterations = 0;  // 0: the warm-up is over
 
   // Of the gradient that goes into the parameters of this iteration; the first is 1.

@@ -108,10 +108,10 @@ void AllReduceWorker::go_on_if_ready(ChunkId chunk, Effects& effects) {
     state.updating = true;
     const Iteration iteration = state.applied + 1;
     if (strategy().sparse() && !strategy().driver_sums()) {
-      update_coded(chunk, iteration, topology().workers(),
+      update_coded(chunk, iteration, BatchShare::all(topology().workers()),
                    std::exchange(sum_of(chunk, iteration), {}), effects);
     } else {
-      update(chunk, iteration, topology().workers(), effects);
+      update(chunk, iteration, BatchShare::all(topology().workers()), effects);
     }
   }
 }

@@ -3,7 +3,7 @@
 namespace sluice {
 
 void ElasticWorker::exchange(ChunkId chunk, Iteration iteration, Effects& effects) {
-  update(chunk, iteration, 1, effects);
+  update(chunk, iteration, BatchShare{}, effects);  // its own batch is the whole
 }
 
 void ElasticWorker::on_network(const Event& event, Effects& effects) {

@@ -27,7 +27,7 @@ NodeId GossipWorker::random_peer(Iteration iteration, std::size_t first, std::si
 }
 
 void GossipWorker::exchange(ChunkId chunk, Iteration iteration, Effects& effects) {
-  update(chunk, iteration, 1, effects);
+  update(chunk, iteration, BatchShare{}, effects);  // its own batch is the whole
 }
 
 void GossipWorker::on_network(const Event& event, Effects& effects) {

@@ -43,46 +43,52 @@ void Shard::handle(const Event& event, Effects& effects) {
   if (const auto* received = std::get_if<Received>(&event)) {
     switch (received->message.kind) {
       case MessageKind::kPush:
-        return on_push(*received, effects);
+        on_push(*received);
+        break;
       case MessageKind::kPull:
         slot(received->message.chunk).pulls.push_back(received->message);
-        return answer_pulls(received->message.chunk, effects);
+        break;
       default:
         fail_check("a server understands push and pull");
     }
+    return go_on(received->message.chunk, effects);
   }
   if (const auto* finished = std::get_if<Finished>(&event)) {
     const Work& work = finished->work;
+    --slot(work.chunk).working;
     if (work.kind == WorkKind::kUpdate) {
-      return on_updated(*finished, effects);
+      on_updated(*finished, effects);
+    } else {
+      tell(MessageKind::kParameters, work.chunk, work.origin, work.iteration, finished->output,
+           effects);
     }
-    tell(MessageKind::kParameters, work.chunk, work.origin, work.iteration, finished->output,
-         effects);
+    go_on(work.chunk, effects);
   }
 }
 
 BufferRange Shard::landing(const Message& /*message*/) const { return {}; }
 
-void Shard::on_push(const Received& event, Effects& effects) {
+void Shard::on_push(const Received& event) {
   const Message& push = event.message;
-  if (staleness_ > 0) {
-    return start_update(push, {event.payload}, effects);
-  }
   Slot& waiting = slot(push.chunk);
+  if (staleness_ > 0) {
+    waiting.updates.push_back(update_with(push, {event.payload}));
+    return;
+  }
   check(push.iteration == waiting.clocks[groups_.index_of(push.from)] + 1,
         "a gradient goes into the next update of its chunk");
   waiting.gradients.resize(groups_.size());
   waiting.gradients[groups_.index_of(push.from)] = event.payload;
   if (++waiting.arrived == groups_.size()) {
     waiting.arrived = 0;
-    start_update(push, std::exchange(waiting.gradients, {}), effects);
+    waiting.updates.push_back(update_with(push, std::exchange(waiting.gradients, {})));
   }
 }
 
-void Shard::start_update(const Message& push, std::vector<Payload> gradients,
-                         Effects& effects) const {
+Work Shard::update_with(const Message& push, std::vector<Payload> gradients) const {
   Work update = work_on(push.chunk, WorkKind::kUpdate, push.from, push.iteration);
-  update.contributors = static_cast<std::uint32_t>(topology_.workers());
+  update.contributors = static_cast<std::uint32_t>(gradients.size() * groups_.group());
+  update.workers = static_cast<std::uint32_t>(topology_.workers());
   update.sources = std::move(gradients);
   if (strategy_.sparse()) {
     Bytes bytes = 0;
@@ -91,7 +97,25 @@ void Shard::start_update(const Message& push, std::vector<Payload> gradients,
     }
     update.output_bytes = merged_size(bytes, update.range.size());
   }
-  effects.start(std::move(update));
+  return update;
+}
+
+void Shard::start(Work work, Effects& effects) {
+  ++slot(work.chunk).working;
+  effects.start(std::move(work));
+}
+
+// Answers come first: they are about updates that are made.
+void Shard::go_on(ChunkId chunk, Effects& effects) {
+  Slot& now = slot(chunk);
+  if (now.working == 0) {
+    answer_pulls(chunk, effects);
+  }
+  if (now.working == 0 && !now.updates.empty()) {
+    Work next = std::move(now.updates.front());
+    now.updates.pop_front();
+    start(std::move(next), effects);
+  }
 }
 
 Work Shard::work_on(ChunkId chunk, WorkKind kind, NodeId origin, Iteration iteration) const {
@@ -119,7 +143,6 @@ void Shard::on_updated(const Finished& event, Effects& effects) {
   if (strategy_.algorithm == Algorithm::kBsp && strategy_.exchange == Exchange::kPullAfterNotify) {
     tell_all(MessageKind::kNotify, work.chunk, work.iteration, effects);
   }
-  answer_pulls(work.chunk, effects);
 }
 
 void Shard::answer_pulls(ChunkId chunk, Effects& effects) {
@@ -169,7 +192,7 @@ void Shard::answer(ChunkId chunk, NodeId worker, Iteration iteration, Effects& e
     changes.output_bytes = merged_size(
         static_cast<Bytes>(groups_.size()) * coded_size(strategy_, changes.range.size(), iteration),
         changes.range.size());
-    return effects.start(std::move(changes));
+    return start(std::move(changes), effects);
   }
   if (strategy_.sparse()) {
     payload = slot(chunk).patch;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <deque>
 #include <memory>
 #include <vector>
 
@@ -17,6 +18,9 @@ namespace sluice {
 // The result goes to all at once (broadcast), to whoever asks after a notice (notify, pull), to
 // whoever asked and is within the bound by then (late pull, SSP), or to whose gradient it was
 // (ASP).
+//
+// A chunk is either worked on or read: updates and pulls that come while work on it is in progress
+// wait for its end.
 class Shard final : public Protocol {
  public:
   Shard(const Job& job, std::shared_ptr<const ChunkMap> chunks, NodeId self);
@@ -29,13 +33,18 @@ class Shard final : public Protocol {
     std::vector<Iteration> clocks;   // updates made with the gradients of each of the party
     std::vector<Payload> gradients;  // by rank, waiting for those of the others
     std::size_t arrived = 0;
+    std::deque<Work> updates;    // whose gradients are in
     std::vector<Message> pulls;  // not answered yet
+    std::size_t working = 0;     // pieces of work in progress: one update, or answers
     Payload patch;               // what the last update changed, if it was sparse
   };
 
-  void on_push(const Received& event, Effects& effects);
+  void on_push(const Received& event);
   void on_updated(const Finished& event, Effects& effects);
-  void start_update(const Message& push, std::vector<Payload> gradients, Effects& effects) const;
+  Work update_with(const Message& push, std::vector<Payload> gradients) const;
+  void start(Work work, Effects& effects);
+  // Begins what waits for the end of the work on this chunk.
+  void go_on(ChunkId chunk, Effects& effects);
   void answer_pulls(ChunkId chunk, Effects& effects);
   bool may_have(const Message& pull) const;
   void tell_all(MessageKind kind, ChunkId chunk, Iteration iteration, Effects& effects);

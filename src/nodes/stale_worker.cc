@@ -22,6 +22,7 @@ void StaleWorker::exchange(ChunkId chunk, Iteration iteration, Effects& effects)
 void StaleWorker::push(ChunkId chunk, Iteration iteration, Payload gradient, Effects& effects) {
   State& state = states_[chunk.index()];
   const bool packed = strategy().coded();
+  const BatchShare share{1, static_cast<std::uint32_t>(topology().workers())};
   Message message = about(chunk, MessageKind::kPush, server_of(chunk), iteration);
   message.wants_return = !packed;
   state.lent[strategy().gradient_slot(iteration)] = !packed;
@@ -29,9 +30,9 @@ void StaleWorker::push(ChunkId chunk, Iteration iteration, Payload gradient, Eff
   if (iteration - state.slowest > strategy().staleness) {
     send(about(chunk, MessageKind::kPull, server_of(chunk), iteration), {}, effects);
   } else if (packed) {
-    update_coded(chunk, iteration, topology().workers(), std::move(gradient), effects);
+    update_coded(chunk, iteration, share, std::move(gradient), effects);
   } else {
-    update(chunk, iteration, topology().workers(), effects);
+    update(chunk, iteration, share, effects);
   }
 }
 

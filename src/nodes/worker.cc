@@ -16,6 +16,7 @@ Worker::Worker(const Job& job, std::shared_ptr<const ChunkMap> chunks, NodeId se
       is_leader_(groups_.leader_of(self) == self),
       local_(job, chunks_, self),
       gradients_missing_(layers_per_chunk(*chunks_)),
+      sums_missing_(chunks_per_layer(*chunks_)),
       chunks_missing_(chunks_per_layer(*chunks_)) {}
 
 void Worker::handle(const Event& event, Effects& effects) {
@@ -58,8 +59,25 @@ void Worker::on_gradient(const GradientReady& event, Effects& effects) {
 }
 
 void Worker::on_chunk(ChunkId chunk, Iteration iteration, Effects& effects) {
-  if (!is_leader_ || local_.on_own(chunk, iteration, effects)) {
+  if (!is_leader_) {
     exchange(chunk, iteration, effects);
+  } else if (local_.on_own(chunk, iteration, effects)) {
+    on_local_sum(chunk, iteration, effects);
+  }
+}
+
+// Codec dgc clips a layer as one, so all of its chunks are summed before the first is packed. A
+// chunk of several layers holds all of each.
+void Worker::on_local_sum(ChunkId chunk, Iteration iteration, Effects& effects) {
+  const LayerId layer = chunks_->layers_of(chunk).front();
+  const auto chunks = chunks_->chunks_of(layer);
+  if (!strategy_.sparse() || groups_.group() == 1 || chunks.size() == 1) {
+    return exchange(chunk, iteration, effects);
+  }
+  if (sums_missing_.arrive(layer.index())) {
+    for (std::size_t i = 0; i < chunks.size(); ++i) {
+      exchange(chunks[(first_chunk_ + i) % chunks.size()], iteration, effects);
+    }
   }
 }
 
@@ -68,7 +86,7 @@ bool Worker::sum_locally(const Event& event, Effects& effects) {
   if (const auto* received = std::get_if<Received>(&event);
       received != nullptr && received->message.kind == MessageKind::kGradient) {
     if (local_.on_lent(*received, effects)) {
-      exchange(received->message.chunk, received->message.iteration, effects);
+      on_local_sum(received->message.chunk, received->message.iteration, effects);
     }
     return true;
   }
@@ -76,7 +94,7 @@ bool Worker::sum_locally(const Event& event, Effects& effects) {
       finished != nullptr && finished->work.kind == WorkKind::kReduce &&
       finished->work.origin != self_) {
     if (local_.on_added(*finished, effects)) {
-      exchange(finished->work.chunk, finished->work.iteration, effects);
+      on_local_sum(finished->work.chunk, finished->work.iteration, effects);
     }
     return true;
   }
@@ -110,22 +128,23 @@ void Worker::complete(ChunkId chunk, Iteration iteration, Effects& effects) {
   }
 }
 
-void Worker::update(ChunkId chunk, Iteration iteration, std::size_t contributors,
+void Worker::update(ChunkId chunk, Iteration iteration, const BatchShare& share,
                     Effects& effects) const {
-  apply(chunk, iteration, contributors, effects.borrow(self_, gradient_of(chunk, iteration)), false,
+  apply(chunk, iteration, share, effects.borrow(self_, gradient_of(chunk, iteration)), false,
         effects);
 }
 
-void Worker::update_coded(ChunkId chunk, Iteration iteration, std::size_t contributors,
+void Worker::update_coded(ChunkId chunk, Iteration iteration, const BatchShare& share,
                           Payload gradient, Effects& effects) const {
-  apply(chunk, iteration, contributors, std::move(gradient), true, effects);
+  apply(chunk, iteration, share, std::move(gradient), true, effects);
 }
 
-void Worker::apply(ChunkId chunk, Iteration iteration, std::size_t contributors, Payload gradient,
+void Worker::apply(ChunkId chunk, Iteration iteration, const BatchShare& share, Payload gradient,
                    bool coded, Effects& effects) const {
   Work work = work_on(chunk, WorkKind::kUpdate, iteration);
   work.coded = coded;
-  work.contributors = static_cast<std::uint32_t>(contributors);
+  work.contributors = share.contributors;
+  work.workers = share.workers;
   work.sources.push_back(std::move(gradient));
   effects.start(std::move(work));
 }

@@ -7,6 +7,7 @@
 #include "model/job.h"
 #include "nodes/ledger.h"
 #include "nodes/local_sum.h"
+#include "optimizers/update_rule.h"
 #include "partition/chunk_map.h"
 #include "protocol/protocol.h"
 
@@ -33,11 +34,11 @@ class Worker : public Protocol {
 
   // The chunk's parameters for this iteration are in, here and for those the worker speaks for.
   void complete(ChunkId chunk, Iteration iteration, Effects& effects);
-  // Applies the gradient that goes into this iteration to the worker's own replica, as the mean
-  // over so many contributors; Finished follows.
-  void update(ChunkId chunk, Iteration iteration, std::size_t contributors, Effects& effects) const;
+  // Applies the gradient that goes into this iteration to the worker's own replica, as this share
+  // of a batch; Finished follows.
+  void update(ChunkId chunk, Iteration iteration, const BatchShare& share, Effects& effects) const;
   // The same with a gradient as the codec writes it.
-  void update_coded(ChunkId chunk, Iteration iteration, std::size_t contributors, Payload gradient,
+  void update_coded(ChunkId chunk, Iteration iteration, const BatchShare& share, Payload gradient,
                     Effects& effects) const;
   // Has the gradient packed that goes into this iteration; Finished brings it.
   void pack(ChunkId chunk, Iteration iteration, Effects& effects) const;
@@ -63,8 +64,10 @@ class Worker : public Protocol {
  private:
   void on_gradient(const GradientReady& event, Effects& effects);
   void on_chunk(ChunkId chunk, Iteration iteration, Effects& effects);
+  // The gradient of the chunk is final, with those of the workers it speaks for.
+  void on_local_sum(ChunkId chunk, Iteration iteration, Effects& effects);
   bool sum_locally(const Event& event, Effects& effects);
-  void apply(ChunkId chunk, Iteration iteration, std::size_t contributors, Payload gradient,
+  void apply(ChunkId chunk, Iteration iteration, const BatchShare& share, Payload gradient,
              bool coded, Effects& effects) const;
   void pass_on(ChunkId chunk, Iteration iteration, Effects& effects);
   void on_backward_done(const BackwardDone& event, Effects& effects);
@@ -81,6 +84,7 @@ class Worker : public Protocol {
   bool is_leader_;  // for itself and maybe others
   LocalSum local_;
   Countdown gradients_missing_;     // by chunk
+  Countdown sums_missing_;          // by layer: chunks that wait for one another's local sums
   Countdown chunks_missing_;        // by layer
   std::vector<ChunkId> held_back_;  // ready, but to be exchanged after backward
 };

@@ -25,11 +25,12 @@ float RateSchedule::at(Iteration iteration) const {
 }
 
 void UpdateRule::apply(std::span<float> parameters, std::span<float> velocity,
-                       std::span<const std::span<const float>> sources, float contributors,
+                       std::span<const std::span<const float>> sources, const BatchShare& share,
                        Iteration iteration) const {
   check(!sources.empty(), "an update has a gradient");
   const float step = rate.at(iteration);
-  const float scale = 1.0F / contributors;
+  const float scale = share.scale();
+  const float decay = share.decay(weight_decay);
   std::array<float, kBlock> sum;
   for (std::size_t begin = 0; begin < parameters.size(); begin += kBlock) {
     const std::size_t count = std::min(kBlock, parameters.size() - begin);
@@ -43,7 +44,7 @@ void UpdateRule::apply(std::span<float> parameters, std::span<float> velocity,
     float* w = parameters.data() + begin;
     float* v = velocity.data() + begin;
     for (std::size_t i = 0; i < count; ++i) {
-      const float g = sum[i] * scale + weight_decay * w[i];
+      const float g = sum[i] * scale + decay * w[i];
       v[i] = momentum * v[i] + g;
       w[i] -= step * v[i];
     }
@@ -51,13 +52,14 @@ void UpdateRule::apply(std::span<float> parameters, std::span<float> velocity,
 }
 
 void UpdateRule::apply_sparse(std::span<float> parameters, std::span<float> velocity,
-                              const SparseView& sum, float contributors,
+                              const SparseView& sum, const BatchShare& share,
                               Iteration iteration) const {
   const float step = rate.at(iteration);
-  const float scale = 1.0F / contributors;
+  const float scale = share.scale();
+  const float decay = share.decay(weight_decay);
   for (std::size_t e = 0; e < sum.entries(); ++e) {
     const std::uint32_t i = sum.position(e);
-    const float g = sum.value(e) * scale + weight_decay * parameters[i];
+    const float g = sum.value(e) * scale + decay * parameters[i];
     velocity[i] = momentum * velocity[i] + g;
     parameters[i] -= step * velocity[i];
   }

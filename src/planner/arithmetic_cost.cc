@@ -25,7 +25,7 @@ class Bench {
       : now_(std::move(now)),
         parameters_(some_values()),
         gradients_(some_values()),
-        workspace_(parameters_, {gradients_}, {}, strategy, 1) {}
+        workspace_(parameters_, {gradients_}, {}, strategy, Topology(1, 1, 0)) {}
 
   // The output is that of the last repetition.
   double ns_per_byte(const Work& work, Payload* output = nullptr) {

@@ -46,7 +46,8 @@ struct Work {
   WorkKind kind = WorkKind::kUpdate;
   std::uint16_t round = 0;  // of a collective
   std::uint32_t priority = 0;
-  std::uint32_t contributors = 1;  // workers whose gradients the sources sum up to
+  std::uint32_t contributors = 1;  // update: workers whose gradients the sources sum up to
+  std::uint32_t workers = 1;       // update: those of the joined batch, over which the mean is
   bool coded = false;              // the sources are as the codec writes them
   bool exact = false;              // encode: gradients[range] become what the code says
   bool feedback = false;           // encode: keep what the code loses for the next iteration

@@ -17,11 +17,13 @@ namespace sluice {
 // leaves behind. Its state is indexed like the parameters.
 class Coder {
  public:
-  // The momentum is that of the update rule.
-  Coder(const Strategy& strategy, std::size_t workers, float momentum, std::size_t parameters);
+  // The layers tile the parameters, whose number is given.
+  Coder(const Strategy& strategy, const DeepGradient::Sender& sender, std::vector<Range> layers,
+        std::size_t parameters);
 
-  // As the work says; the gradient is that of the work's range.
-  std::vector<std::byte> encode(const Work& work, std::span<float> gradient);
+  // As the work says; the spans are of the whole model.
+  std::vector<std::byte> encode(const Work& work, std::span<float> gradients,
+                                std::span<const float> parameters);
   void decode(std::span<const std::byte> bytes, std::span<float> values) const;
   // sum += decoded
   void add(std::span<const std::byte> bytes, std::span<float> sum) const;

@@ -11,8 +11,8 @@ TrainingState::TrainingState(const Topology& topology,
                              const UpdateRule& rule, std::optional<HostId> host) {
   const auto add = [&](NodeId node, std::span<float> parameters,
                        std::vector<std::span<float>> gradients) {
-    workspaces_.try_emplace(node, parameters, std::move(gradients), rule, strategy,
-                            topology.workers());
+    workspaces_.try_emplace(node, parameters, std::move(gradients), rule, strategy, topology,
+                            learners.front()->layers());
   };
   for (std::size_t n = 0; n < topology.nodes(); ++n) {
     const NodeId node(n);

@@ -7,6 +7,7 @@
 
 #include "base/check.h"
 #include "codecs/sparse.h"
+#include "model/aggregation_groups.h"
 
 namespace sluice {
 namespace {
@@ -57,10 +58,19 @@ std::vector<std::uint32_t> positions_of(const SparseView& sparse) {
   return positions;
 }
 
+std::vector<Range> ranges_of(std::span<const Layer> layers) {
+  std::vector<Range> ranges;
+  for (const Layer& layer : layers) {
+    ranges.push_back(layer.range);
+  }
+  return ranges;
+}
+
 }  // namespace
 
 Workspace::Workspace(std::span<float> parameters, std::vector<std::span<float>> gradients,
-                     const UpdateRule& rule, const Strategy& strategy, std::size_t workers)
+                     const UpdateRule& rule, const Strategy& strategy, const Topology& topology,
+                     std::span<const Layer> layers)
     : parameters_(parameters),
       gradients_(std::move(gradients)),
       velocity_(parameters.size()),
@@ -68,10 +78,16 @@ Workspace::Workspace(std::span<float> parameters, std::vector<std::span<float>> 
       sparse_(strategy.sparse()),
       changed_(parameters.size()) {
   if (strategy.coded()) {
-    coder_.emplace(strategy, workers, rule.momentum, parameters.size());
+    const AggregationGroups groups(strategy, topology);
+    coder_.emplace(strategy,
+                   DeepGradient::Sender{.senders = groups.size(),
+                                        .group = groups.group(),
+                                        .momentum = rule.momentum,
+                                        .weight_decay = rule.weight_decay},
+                   ranges_of(layers), parameters.size());
   }
   if (sparse_) {
-    local_decay_ = std::exchange(rule_.weight_decay, 0.0F);
+    rule_.weight_decay = 0;
     rule_.momentum = strategy.dgc.momentum_correction ? 0.0F : rule.momentum;
   }
 }
@@ -140,7 +156,7 @@ Payload Workspace::update(const Work& work) {
     }
   }
   rule_.apply(part(parameters_, work.range), part(velocity_.values(), work.range), sources,
-              static_cast<float>(work.contributors), work.iteration);
+              {work.contributors, work.workers}, work.iteration);
   return {};
 }
 
@@ -149,7 +165,7 @@ Payload Workspace::update_sparse(const Work& work) {
   const std::vector<std::byte> bytes = sum_of(work);
   const SparseView sum = parsed(bytes, work.range);
   rule_.apply_sparse(parameters, part(velocity_.values(), work.range), sum,
-                     static_cast<float>(work.contributors), work.iteration);
+                     {work.contributors, work.workers}, work.iteration);
   changed_.note(work.range, sum);
   return Payload::owning(encode_sparse(parameters, positions_of(sum)));
 }
@@ -164,10 +180,7 @@ void Workspace::reduce(const Work& work) const {
 }
 
 Payload Workspace::encode(const Work& work) {
-  if (local_decay_ > 0) {
-    blend(gradient(work), part(parameters_, work.range), 1, local_decay_);
-  }
-  return Payload::owning(coder_->encode(work, gradient(work)));
+  return Payload::owning(coder_->encode(work, gradients_.at(work.slot), parameters_));
 }
 
 void Workspace::patch(const Work& work) const {

@@ -5,6 +5,8 @@
 #include <vector>
 
 #include "base/zeroed_buffer.h"
+#include "model/layer.h"
+#include "model/topology.h"
 #include "optimizers/update_rule.h"
 #include "protocol/work.h"
 #include "state/change_log.h"
@@ -16,9 +18,11 @@ namespace sluice {
 // carry out a node's effects. The spans are the node's own; nothing here knows of threads.
 class Workspace {
  public:
-  // A worker has one or more buffers of gradients, a server none.
+  // A worker has one or more buffers of gradients, a server none. The layers tile the parameters;
+  // only what packs sparse gradients needs to know them.
   Workspace(std::span<float> parameters, std::vector<std::span<float>> gradients,
-            const UpdateRule& rule, const Strategy& strategy, std::size_t workers);
+            const UpdateRule& rule, const Strategy& strategy, const Topology& topology,
+            std::span<const Layer> layers = {});
 
   std::span<float> view(const BufferRange& what) const;
   void land(const BufferRange& where, const Payload& payload) const;
@@ -40,7 +44,6 @@ class Workspace {
   ZeroedBuffer velocity_;
   UpdateRule rule_;
   bool sparse_;
-  float local_decay_ = 0;  // goes into a sparse gradient before it is packed
   std::optional<Coder> coder_;
   ChangeLog changed_;
 };

@@ -21,9 +21,14 @@ struct RunOptions : DeepGradientOptions {
   float momentum = 0.9F;
   std::size_t workers = 1;
 
+  // Of a model of one layer.
   DeepGradient codec(std::size_t parameters) const {
-    return {*this, momentum, workers, parameters};
+    return codec(std::vector<Range>{whole(parameters)});
   }
+  DeepGradient codec(std::vector<Range> layers) const {
+    return {*this, {.senders = workers, .momentum = momentum}, std::move(layers)};
+  }
+  static Range whole(std::size_t parameters) { return {0, static_cast<std::int64_t>(parameters)}; }
 };
 
 RunOptions any_options() {
@@ -57,7 +62,13 @@ std::vector<float> dense_of(std::span<const std::byte> bytes, std::size_t length
   return dense;
 }
 
-// The paper's algorithm in double precision, told which entries were sent.
+std::vector<std::byte> encode(DeepGradient& codec, const std::vector<float>& gradient,
+                              Iteration iteration) {
+  return codec.encode(gradient, {}, RunOptions::whole(gradient.size()), iteration);
+}
+
+// The paper's algorithm in double precision, told which entries were sent. Its gradient is divided
+// by the number of workers from the start; here the update does that, so thresholds are times that.
 struct Reference {
   Reference(const RunOptions& o, std::size_t count)
       : options(o), velocity(count), residual(count), lost(count), sent(count), produced(count) {}
@@ -67,9 +78,10 @@ struct Reference {
     for (const double g : gradient) {
       squares += g * g;
     }
-    const double limit = options.clip_norm / std::sqrt(static_cast<double>(options.workers));
-    const bool clips = options.clipping && std::sqrt(squares) > limit;
-    const double factor = clips ? limit / std::sqrt(squares) : 1;
+    const auto n = static_cast<double>(options.workers);
+    const double limit = options.clip_norm / std::sqrt(n);
+    const double norm = std::sqrt(squares) / n;
+    const double factor = options.clipping && norm > limit ? limit / norm : 1;
     for (std::size_t i = 0; i < gradient.size(); ++i) {
       const double before = options.momentum_correction ? options.momentum * velocity[i] : 0;
       velocity[i] = before + factor * gradient[i];
@@ -126,7 +138,7 @@ RC_GTEST_PROP(DeepGradientProperties, IsThePapersAlgorithmAndLosesNothing, ()) {
   Reference reference(options, count);
   for (std::int64_t t = 0; t < iterations; ++t) {
     const auto gradient = values_of(Flavour::kSmooth, count, static_cast<std::uint64_t>(t));
-    const auto bytes = codec.encode(gradient, 0, t + 1);
+    const auto bytes = encode(codec, gradient, t + 1);
     const auto view = SparseView::parse(bytes, static_cast<std::int64_t>(count));
     RC_ASSERT(static_cast<bool>(view));
     RC_ASSERT(view->entries() == options.entries(count, t + 1));
@@ -150,37 +162,89 @@ RC_GTEST_PROP(DeepGradientProperties, WithoutSparsityAndMomentumIsTheGradient, (
   DeepGradient codec = options.codec(count);
   for (std::uint64_t t = 0; t < 3; ++t) {
     const auto gradient = values_of(Flavour::kWide, count, t);
-    RC_ASSERT(dense_of(codec.encode(gradient, 0, 1), count) == gradient);
+    RC_ASSERT(dense_of(encode(codec, gradient, 1), count) == gradient);
   }
 }
 
-// Chunks have nothing to do with each other: a model in two is two models.
-RC_GTEST_PROP(DeepGradientProperties, KeepsChunksApart, ()) {
+// Layers have nothing to do with each other: a model in two is two models.
+RC_GTEST_PROP(DeepGradientProperties, KeepsLayersApart, ()) {
   const auto options = any_options();
   const auto first = *rc::gen::inRange<std::size_t>(1, 300);
   const auto second = *rc::gen::inRange<std::size_t>(1, 300);
-  DeepGradient whole = options.codec(first + second);
+  const Range head{0, static_cast<std::int64_t>(first)};
+  const Range tail{head.end, head.end + static_cast<std::int64_t>(second)};
+  DeepGradient both = options.codec({head, tail});
   DeepGradient a = options.codec(first);
   DeepGradient b = options.codec(second);
-  for (std::uint64_t t = 0; t < 4; ++t) {
-    const auto gradient = values_of(Flavour::kSmooth, first + second, t);
-    const auto head = std::span(gradient).first(first);
-    const auto tail = std::span(gradient).subspan(first);
-    RC_ASSERT(whole.encode(tail, first, 9) == b.encode(tail, 0, 9));
-    RC_ASSERT(whole.encode(head, 0, 9) == a.encode(head, 0, 9));
+  for (Iteration t = 1; t < 5; ++t) {
+    const auto gradient =
+        values_of(Flavour::kSmooth, first + second, static_cast<std::uint64_t>(t));
+    const auto cut = gradient.begin() + static_cast<std::ptrdiff_t>(first);
+    RC_ASSERT(both.encode(gradient, {}, tail, t) == encode(b, {cut, gradient.end()}, t));
+    RC_ASSERT(both.encode(gradient, {}, head, t) == encode(a, {gradient.begin(), cut}, t));
+  }
+}
+
+// Where layers are cut, or merged into one chunk, makes no difference to what is clipped.
+RC_GTEST_PROP(DeepGradientProperties, ClipsALayerAsAWholeHoweverItIsCut, ()) {
+  RunOptions options = any_options();
+  options.clipping = true;
+  options.clip_norm = 0.01;
+  options.sparsity = 0;
+  const auto first = *rc::gen::inRange<std::int64_t>(0, 300);
+  const auto second = *rc::gen::inRange<std::int64_t>(1, 300);
+  const std::vector<Range> layers{{0, first}, {first, first + second}};
+  DeepGradient by_layer = options.codec(layers);
+  DeepGradient merged = options.codec(layers);
+  DeepGradient cut = options.codec(layers);
+  const auto parts = *rc::gen::inRange<std::int64_t>(1, 5);
+  const auto size = static_cast<std::size_t>(first + second);
+  for (Iteration t = 1; t < 4; ++t) {
+    const auto gradient = values_of(Flavour::kSmooth, size, static_cast<std::uint64_t>(t));
+    std::vector<float> whole;
+    std::vector<float> pieces;
+    for (const Range& layer : layers) {
+      const auto bytes = by_layer.encode(gradient, {}, layer, t);
+      const auto dense = dense_of(bytes, static_cast<std::size_t>(layer.size()));
+      whole.insert(whole.end(), dense.begin(), dense.end());
+      for (std::int64_t i = 0; i < parts; ++i) {
+        const Range part = part_of(layer, parts, i);
+        const auto fragment =
+            dense_of(cut.encode(gradient, {}, part, t), static_cast<std::size_t>(part.size()));
+        pieces.insert(pieces.end(), fragment.begin(), fragment.end());
+      }
+    }
+    RC_ASSERT(pieces == whole);
+    RC_ASSERT(dense_of(encode(merged, gradient, t), size) == whole);
   }
 }
 
 TEST(DeepGradientTest, ClipsTheNormToTheWorkersShare) {
   RunOptions options = all_off();
   options.clipping = true;
-  options.clip_norm = 10;
+  options.clip_norm = 2.5;
   options.workers = 4;
   options.sparsity = 0;
   DeepGradient codec = options.codec(2);
-  EXPECT_EQ(dense_of(codec.encode(std::vector{3.0F, -4.0F}, 0, 1), 2), (std::vector{3.0F, -4.0F}));
-  EXPECT_EQ(dense_of(codec.encode(std::vector{30.0F, -40.0F}, 0, 1), 2),
-            (std::vector{3.0F, -4.0F}));
+  // A fourth of it has the norm 2.5 / sqrt(4).
+  const std::vector<float> largest{3.0F, -4.0F};
+  EXPECT_EQ(dense_of(encode(codec, largest, 1), 2), largest);
+  EXPECT_EQ(dense_of(encode(codec, {30.0F, -40.0F}, 2), 2), largest);
+  // Two senders for two workers each: a fourth of the sum has the norm 2.5 / sqrt(2).
+  DeepGradient for_two(options, {.senders = 2, .group = 2}, {{0, 2}});
+  const auto clipped = dense_of(encode(for_two, {30.0F, -40.0F}, 1), 2);
+  EXPECT_FLOAT_EQ(std::hypot(clipped[0], clipped[1]) / 4, 2.5F / std::sqrt(2.0F));
+}
+
+TEST(DeepGradientTest, TheDecayIsThatOfAllWorkersOfTheGroupAndNotClipped) {
+  RunOptions options = all_off();
+  options.clipping = true;
+  options.clip_norm = 1;
+  options.sparsity = 0;
+  DeepGradient codec(options, {.senders = 1, .group = 3, .weight_decay = 0.5F}, {{0, 1}});
+  const std::vector<float> weights{10.0F};
+  EXPECT_EQ(dense_of(codec.encode(std::vector{100.0F}, weights, {0, 1}, 1), 1),
+            std::vector{3.0F + 15.0F});
 }
 
 TEST(DeepGradientTest, ClippingLetsADivergenceThrough) {
@@ -189,7 +253,7 @@ TEST(DeepGradientTest, ClippingLetsADivergenceThrough) {
   options.sparsity = 0.5;
   DeepGradient codec = options.codec(2);
   const float inf = std::numeric_limits<float>::infinity();
-  EXPECT_EQ(dense_of(codec.encode(std::vector{100.0F, inf}, 0, 1), 2), (std::vector{0.0F, inf}));
+  EXPECT_EQ(dense_of(encode(codec, {100.0F, inf}, 1), 2), (std::vector{0.0F, inf}));
 }
 
 TEST(DeepGradientTest, MaskingStopsTheVelocityOfWhatWasSent) {
@@ -200,8 +264,8 @@ TEST(DeepGradientTest, MaskingStopsTheVelocityOfWhatWasSent) {
     options.factor_masking = masks;
     options.sparsity = 0;
     DeepGradient codec = options.codec(1);
-    EXPECT_EQ(dense_of(codec.encode(std::vector{8.0F}, 0, 1), 1), std::vector{8.0F});
-    EXPECT_EQ(dense_of(codec.encode(std::vector{0.0F}, 0, 1), 1), std::vector{masks ? 0.0F : 4.0F});
+    EXPECT_EQ(dense_of(encode(codec, {8.0F}, 1), 1), std::vector{8.0F});
+    EXPECT_EQ(dense_of(encode(codec, {0.0F}, 2), 1), std::vector{masks ? 0.0F : 4.0F});
   }
 }
 
@@ -227,8 +291,9 @@ TEST(DeepGradientTest, WarmsUpOverFourEpochs) {
 }
 
 TEST(DeepGradientTest, RefusesAChunkOutsideTheModel) {
-  DeepGradient codec({}, 0.9F, 1, 10);
-  EXPECT_THROW(codec.encode(std::vector<float>(5), 6, 1), InvariantError);
+  DeepGradient codec({}, {}, {{0, 10}});
+  EXPECT_THROW(codec.encode(std::vector<float>(10), {}, {6, 11}, 1), InvariantError);
+  EXPECT_THROW(codec.encode(std::vector<float>(9), {}, {6, 9}, 1), InvariantError);
 }
 
 }  // namespace

@@ -213,7 +213,7 @@ RC_GTEST_PROP(AlgorithmInvariants, ASwapKeepsTheMeanOfBoth, ()) {
   swap.range = {0, static_cast<std::int64_t>(size)};
   swap.pull = 0.5F;
   swap.sources.push_back(Payload(std::span<const float>(sent), nullptr));
-  const Payload moved = Workspace(passive, {}, {}, {}, 2).execute(swap);
+  const Payload moved = Workspace(passive, {}, {}, {}, Topology(2, 1, 0)).execute(swap);
   for (std::size_t i = 0; i < size; ++i) {
     active[i] += learned[i];
   }
@@ -222,7 +222,7 @@ RC_GTEST_PROP(AlgorithmInvariants, ASwapKeepsTheMeanOfBoth, ()) {
   blend.range = swap.range;
   blend.add = -1;
   blend.sources.push_back(moved);
-  Workspace(active, {}, {}, {}, 2).execute(blend);
+  Workspace(active, {}, {}, {}, Topology(2, 1, 0)).execute(blend);
   for (std::size_t i = 0; i < size; ++i) {
     RC_ASSERT(std::abs(passive[i] - (before[i] + sent[i]) / 2) < 1e-6F);
     RC_ASSERT(std::abs(passive[i] + active[i] - before[i] - sent[i] - learned[i]) < 1e-6F);
@@ -264,7 +264,7 @@ RC_GTEST_PROP(AlgorithmInvariants, AnElasticStepConservesTheSum, ()) {
     visitor[i] = static_cast<float>(random.uniform());
   }
   const auto before = centre;
-  Workspace workspace(centre, {}, {}, {}, 2);
+  Workspace workspace(centre, {}, {}, {}, Topology(2, 1, 0));
   Work work;
   work.kind = WorkKind::kElastic;
   work.range = {0, static_cast<std::int64_t>(size)};

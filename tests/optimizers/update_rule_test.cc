@@ -35,7 +35,7 @@ RC_GTEST_PROP(UpdateRuleProperties, IsMomentumSgdOnTheMean, ()) {
   for (const auto& gradient : gradients) {
     sources.emplace_back(gradient);
   }
-  rule.apply(w, v, sources, static_cast<float>(workers), 1);
+  rule.apply(w, v, sources, BatchShare::all(workers), 1);
   for (std::size_t i = 0; i < count; ++i) {
     double g = 0;
     for (const auto& gradient : gradients) {
@@ -47,6 +47,17 @@ RC_GTEST_PROP(UpdateRuleProperties, IsMomentumSgdOnTheMean, ()) {
     RC_ASSERT(std::abs(static_cast<double>(w[i]) - (static_cast<double>(w0[i]) - 0.1 * velocity)) <
               1e-5);
   }
+}
+
+// The gradients of all workers in an iteration bring one decay, also when each comes by itself.
+TEST(UpdateRuleTest, AShareOfTheBatchBringsItsShareOfTheDecay) {
+  const UpdateRule rule{.rate = {.base = 0.5F}, .momentum = 0, .weight_decay = 0.25F};
+  std::vector<float> w{8};
+  std::vector<float> v{0};
+  const std::vector<float> gradient{4};
+  const std::vector<std::span<const float>> sources{gradient};
+  rule.apply(w, v, sources, {.contributors = 1, .workers = 2}, 1);
+  EXPECT_EQ(w[0], 8 - 0.5F * (4.0F / 2 + 0.25F / 2 * 8));
 }
 
 // A value must not depend on where its slice begins.
@@ -64,7 +75,7 @@ RC_GTEST_PROP(UpdateRuleProperties, SlicesGiveTheSameBits, ()) {
                          std::size_t size) {
     const std::vector<std::span<const float>> sources{std::span(a).subspan(begin, size),
                                                       std::span(b).subspan(begin, size)};
-    rule.apply(w.subspan(begin, size), v.subspan(begin, size), sources, 2, 1);
+    rule.apply(w.subspan(begin, size), v.subspan(begin, size), sources, BatchShare::all(2), 1);
   };
   apply(whole_w, whole_v, 0, kCount);
   apply(cut_w, cut_v, 0, cut);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "drivers/threads/thread_training.h"
@@ -24,7 +25,8 @@ inline TrainingState state_for(const std::vector<std::unique_ptr<Learner>>& lear
 
 // The iterations from the job's first one up to `last`.
 inline void run_phase(const Assembly& assembly, TrainingState& state, Iteration last,
-                      Observer* observer = nullptr) {
+                      Observer* observer = nullptr,
+                      const std::optional<Offloading>& offloading = std::nullopt) {
   const Clock clock;
   train_on_threads({.topology = assembly.job.topology,
                     .chunks = *assembly.chunks,
@@ -36,7 +38,8 @@ inline void run_phase(const Assembly& assembly, TrainingState& state, Iteration 
                     .clock = clock,
                     .observer = observer,
                     .on_step = {},
-                    .on_boundary = {}});
+                    .on_boundary = {}},
+                   offloading);
 }
 
 // Trains the learners on threads, wired as the command line does it.

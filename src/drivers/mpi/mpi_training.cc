@@ -57,7 +57,7 @@ Session::Session(HostId self, const Phase& phase, const Warn& warn)
                     .clock = phase.clock,
                     .mailbox = *mailbox_,
                     .warn = warn}),
-      loop_(phase, self, {*mailbox_, supervision_, gates_, true}) {}
+      loop_(phase, self, {*mailbox_, supervision_, gates_, Offloading{}}) {}
 
 void Session::run() {
   {

@@ -19,8 +19,15 @@ HostLoop::HostLoop(const Phase& phase, HostId host, const World& world)
     }
     nodes_.emplace(node, Node{phase.state.workspace(node), gate});
   }
-  if (world_.works_aside) {
-    aside_.emplace([this](Work work) { world_.mailbox.post(execute(std::move(work))); });
+  if (world_.offloading) {
+    aside_.emplace([this](Work work) {
+      try {
+        world_.mailbox.post(execute(std::move(work)));
+      } catch (...) {
+        world_.mailbox.close();  // wakes the loop
+        throw;
+      }
+    });
   }
 }
 
@@ -40,10 +47,19 @@ void HostLoop::run() {
       aside_->rethrow();
     }
     const bool moved = world_.transport.progress(*this);
-    if (!worked && !moved && !world_.mailbox.wait(events_, world_.transport.patience())) {
+    if (!worked && !moved && !world_.mailbox.wait(events_, world_.transport.patience()) &&
+        !finish_aside()) {
       return;
     }
   }
+}
+
+bool HostLoop::finish_aside() {
+  if (aside_) {
+    aside_->finish();
+    world_.mailbox.drain(events_);
+  }
+  return !events_.empty();
 }
 
 void HostLoop::handle(const Event& event) {
@@ -132,17 +148,17 @@ std::optional<Time> HostLoop::take(Flights& flights, const Message& message) {
 }
 
 void HostLoop::start(Work work) {
-  if (aside_ && is_long(work)) {
+  if (aside_ && goes_aside(work)) {
     aside_->start(std::move(work));
   } else {
     works_.push_back(std::move(work));
   }
 }
 
-// Updates with plain gradients, which touch nothing but their range, if they take longer than to
-// hand them over twice; while nothing is in flight, only if what comes next would wait for long.
-bool HostLoop::is_long(const Work& work) const {
-  const std::int64_t shortest = world_.transport.is_busy() ? 32'768 : 262'144;
+// Only what touches nothing but its range; a codec has state of its own.
+bool HostLoop::goes_aside(const Work& work) const {
+  const std::int64_t shortest =
+      world_.transport.is_busy() ? world_.offloading->while_busy : world_.offloading->while_idle;
   return work.kind == WorkKind::kUpdate && !work.coded && work.range.size() >= shortest;
 }
 

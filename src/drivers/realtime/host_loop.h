@@ -10,6 +10,7 @@
 
 #include "drivers/realtime/gate.h"
 #include "drivers/realtime/mailbox.h"
+#include "drivers/realtime/offloading.h"
 #include "drivers/realtime/phase.h"
 #include "drivers/realtime/transport.h"
 #include "drivers/realtime/work_thread.h"
@@ -18,14 +19,15 @@ namespace sluice {
 
 // Runs the protocol of one host in real time, on the thread that calls run(). It first handles all
 // that has happened, then does one piece of arithmetic, and sleeps when there is neither. Where the
-// transport needs the thread, long arithmetic is done beside it.
+// transport needs the thread, long updates are done beside it; Effects::start says why nobody reads
+// meanwhile what they write.
 class HostLoop final : private Effects, private Landing {
  public:
   struct World {
     Mailbox& mailbox;
     Transport& transport;
-    Gates& gates;  // those of the host's workers join them
-    bool works_aside = false;
+    Gates& gates;                                         // those of the host's workers join them
+    std::optional<Offloading> offloading = std::nullopt;  // none: all is done by the loop
   };
 
   HostLoop(const Phase& phase, HostId host, const World& world);
@@ -52,7 +54,9 @@ class HostLoop final : private Effects, private Landing {
   void do_work();
   // Any thread may do it, one piece of a range at a time.
   Finished execute(Work work);
-  bool is_long(const Work& work) const;
+  bool goes_aside(const Work& work) const;
+  // After the mailbox was closed: true if work aside has brought more to do.
+  bool finish_aside();
   void observe_sent(const Message& message);
   void observe_received(const Message& message, Time begin);
   // When this message began its flight, which is over now; none if it had none.

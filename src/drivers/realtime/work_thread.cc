@@ -30,21 +30,33 @@ void WorkThread::rethrow() {
   }
 }
 
+void WorkThread::finish() {
+  {
+    std::unique_lock lock(mutex_);
+    idle_.wait(lock, [this] { return error_ || (works_.empty() && !working_); });
+  }
+  rethrow();
+}
+
 void WorkThread::run() {
   for (;;) {
     std::unique_lock lock(mutex_);
+    working_ = false;
+    idle_.notify_all();
     changed_.wait(lock, [this] { return ended_ || !works_.empty(); });
     if (ended_) {
       return;
     }
     Work work = std::move(works_.front());
     works_.pop_front();
+    working_ = true;
     lock.unlock();
     try {
       execute_(std::move(work));
     } catch (...) {
       lock.lock();
       error_ = std::current_exception();
+      idle_.notify_all();
       return;
     }
   }

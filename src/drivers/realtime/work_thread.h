@@ -24,6 +24,8 @@ class WorkThread {
   void start(Work work);
   // Throws what a piece of work has thrown; there are none after that one.
   void rethrow();
+  // Waits until all that was handed over is done, and throws as rethrow() does.
+  void finish();
 
  private:
   void run();
@@ -31,8 +33,10 @@ class WorkThread {
   Execute execute_;
   std::mutex mutex_;
   std::condition_variable changed_;
+  std::condition_variable idle_;
   std::deque<Work> works_;
   std::exception_ptr error_;
+  bool working_ = false;
   bool ended_ = false;
   std::jthread thread_;
 };

@@ -16,7 +16,7 @@ namespace {
 
 class Session {
  public:
-  explicit Session(const Phase& phase);
+  Session(const Phase& phase, const std::optional<Offloading>& offloading);
 
   void run();
 
@@ -35,11 +35,12 @@ class Session {
   std::exception_ptr error_;
 };
 
-Session::Session(const Phase& phase) : phase_(phase), transport_(phase.topology) {
+Session::Session(const Phase& phase, const std::optional<Offloading>& offloading)
+    : phase_(phase), transport_(phase.topology) {
   const Topology& topology = phase.topology;
   check(phase.hosts.size() == topology.hosts(), "every host has its protocol");
   for (std::size_t h = 0; h < topology.hosts(); ++h) {
-    const HostLoop::World world{transport_.mailbox(HostId(h)), transport_, gates_};
+    const HostLoop::World world{transport_.mailbox(HostId(h)), transport_, gates_, offloading};
     loops_.push_back(std::make_unique<HostLoop>(phase, HostId(h), world));
   }
 }
@@ -105,6 +106,8 @@ void Session::fail(std::exception_ptr error) {
 
 }  // namespace
 
-void train_on_threads(const Phase& phase) { Session(phase).run(); }
+void train_on_threads(const Phase& phase, const std::optional<Offloading>& offloading) {
+  Session(phase, offloading).run();
+}
 
 }  // namespace sluice

@@ -1,12 +1,17 @@
 #pragma once
 
+#include <optional>
+
+#include "drivers/realtime/offloading.h"
 #include "drivers/realtime/phase.h"
 
 namespace sluice {
 
 // Every worker and every host's communication has a thread of this process. Returns when every
 // worker has the parameters of the last iteration. The first failure of any thread ends all of
-// them and is thrown here.
-void train_on_threads(const Phase& phase);
+// them and is thrown here. Nothing needs to be offloaded, since no message waits for a loop; tests
+// do, to see what MPI does.
+void train_on_threads(const Phase& phase,
+                      const std::optional<Offloading>& offloading = std::nullopt);
 
 }  // namespace sluice
