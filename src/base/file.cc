@@ -1,60 +1,149 @@
 #include "base/file.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <cerrno>
 #include <fstream>
-#include <sstream>
 #include <system_error>
 #include <utility>
 
 namespace sluice {
 namespace {
 
-Error file_error(const std::filesystem::path& path, const std::string& what, int code) {
+namespace fs = std::filesystem;
+
+constexpr mode_t kReadableByAll = 0666;  // less what the user's mask takes away
+
+Error file_error(const fs::path& path, const std::string& what, int code) {
   return Error(path.string() + ": " + what + ": " + std::generic_category().message(code));
 }
 
-}  // namespace
+// An open file of the system, closed at the end; below zero if it could not be opened.
+class Descriptor {
+ public:
+  explicit Descriptor(int number) : number_(number) {}
+  ~Descriptor() {
+    if (number_ >= 0) {
+      close(number_);
+    }
+  }
+  Descriptor(Descriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
+  Descriptor& operator=(Descriptor&& other) noexcept {
+    std::swap(number_, other.number_);
+    return *this;
+  }
 
-Result<std::string> read_file(const std::filesystem::path& path) {
-  std::error_code ignored;
-  if (std::filesystem::is_directory(path, ignored)) {
-    return file_error(path, "cannot be read", EISDIR);
-  }
-  errno = 0;
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  text << file.rdbuf();
-  if (!file) {
-    return file_error(path, "cannot be read", errno);
-  }
-  return std::move(text).str();
+  int number() const { return number_; }
+  bool is_open() const { return number_ >= 0; }
+
+ private:
+  int number_;
+};
+
+// Without an error, 0.
+int error_if(bool failed) { return failed ? errno : 0; }
+
+// A pipe or a device cannot be replaced, only written to.
+bool is_special(const fs::path& path) {
+  struct stat status {};
+  return stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode);
 }
 
-Result<void> write_file(const std::filesystem::path& path,
-                        const std::function<void(std::ostream&)>& write) {
-  auto unfinished = path;
-  unfinished += ".tmp";
+// The error code of what failed, 0 if nothing did.
+int write_stream(const fs::path& path, const std::function<void(std::ostream&)>& write) {
   errno = 0;
-  std::ofstream file(unfinished, std::ios::binary | std::ios::trunc);
+  std::ofstream file(path, std::ios::binary | std::ios::trunc);
   if (file) {
     write(file);
     file.close();
   }
-  if (!file) {
-    const int code = errno;
-    std::error_code ignored;
-    std::filesystem::remove(unfinished, ignored);
-    return file_error(path, "cannot be written", code);
-  }
-  std::error_code failed;
-  std::filesystem::rename(unfinished, path, failed);
-  if (failed) {
-    return file_error(path, "cannot be written", failed.value());
-  }
-  return {};
+  return file ? 0 : (errno != 0 ? errno : EIO);
 }
 
-Result<void> write_file(const std::filesystem::path& path, const std::string& text) {
+// A file beside `path` under a name that nobody else has: of two writers each has its own.
+struct Unfinished {
+  fs::path path;
+  Descriptor file;
+};
+
+Unfinished create_beside(const fs::path& path) {
+  for (int number = 0;; ++number) {
+    fs::path name = path;
+    name += "." + std::to_string(number) + ".tmp";
+    Descriptor file(open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, kReadableByAll));
+    if (file.is_open() || errno != EEXIST) {
+      return {std::move(name), std::move(file)};
+    }
+  }
+}
+
+// A new name lasts only once its folder is on the disk. Some file systems cannot be told so, and a
+// folder that may not be read cannot be opened for it.
+int sync_folder_of(const fs::path& path) {
+  const fs::path folder = path.has_parent_path() ? path.parent_path() : fs::path(".");
+  const Descriptor opened(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  const int code = opened.is_open() ? error_if(fsync(opened.number()) != 0) : 0;
+  return code == EINVAL ? 0 : code;
+}
+
+// The error code of what failed, 0 if nothing did.
+int replace_file(const fs::path& path, const std::function<void(std::ostream&)>& write) {
+  const Unfinished unfinished = create_beside(path);
+  if (!unfinished.file.is_open()) {
+    return errno;
+  }
+  int code = write_stream(unfinished.path, write);
+  if (code == 0) {
+    code = error_if(fsync(unfinished.file.number()) != 0);
+  }
+  if (code == 0) {
+    code = error_if(rename(unfinished.path.c_str(), path.c_str()) != 0);
+  }
+  if (code != 0) {
+    unlink(unfinished.path.c_str());
+    return code;
+  }
+  return sync_folder_of(path);
+}
+
+}  // namespace
+
+Result<std::string> read_file(const fs::path& path) {
+  const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  struct stat status {};
+  if (!file.is_open() || fstat(file.number(), &status) != 0) {
+    return file_error(path, "cannot be read", errno);
+  }
+  // The size is a hint: files of /proc have none, and a file may grow.
+  constexpr std::size_t kMore = 1 << 16;
+  std::string text(static_cast<std::size_t>(status.st_size) + 1, '\0');
+  std::size_t length = 0;
+  for (;;) {
+    const ssize_t got = read(file.number(), text.data() + length, text.size() - length);
+    if (got == 0) {
+      break;
+    }
+    if (got > 0) {
+      length += static_cast<std::size_t>(got);
+    } else if (errno != EINTR) {
+      return file_error(path, "cannot be read", errno);
+    }
+    if (length == text.size()) {
+      text.resize(2 * length + kMore);
+    }
+  }
+  text.resize(length);
+  return text;
+}
+
+Result<void> write_file(const fs::path& path, const std::function<void(std::ostream&)>& write) {
+  const int code = is_special(path) ? write_stream(path, write) : replace_file(path, write);
+  return code == 0 ? Result<void>() : file_error(path, "cannot be written", code);
+}
+
+Result<void> write_file(const fs::path& path, const std::string& text) {
   return write_file(path, [&](std::ostream& out) { out << text; });
 }
 

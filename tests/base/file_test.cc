@@ -2,14 +2,27 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <string>
+#include <vector>
 
 #include "support/temporary_folder.h"
 
 namespace sluice {
 namespace {
 
+using testing::ElementsAre;
 using testing::EndsWith;
 using testing::StartsWith;
+
+std::vector<std::string> names_in(const TemporaryFolder& folder) {
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(folder.path())) {
+    names.push_back(entry.path().filename());
+  }
+  return names;
+}
 
 TEST(FileTest, ReadsWhatWasWritten) {
   const TemporaryFolder folder;
@@ -36,7 +49,54 @@ TEST(FileTest, KeepsTheOldFileWhenWritingFails) {
   });
   EXPECT_FALSE(written);
   EXPECT_EQ(folder.read("f"), "old");
-  EXPECT_FALSE(std::filesystem::exists(folder.path() / "f.tmp"));
+  EXPECT_THAT(names_in(folder), ElementsAre("f"));
+}
+
+// The first bytes of a process's memory are no error to open, but one to read.
+TEST(FileTest, AnErrorWhileReadingIsNotTheEnd) {
+  EXPECT_EQ(read_file("/proc/self/mem").error().message(),
+            "/proc/self/mem: cannot be read: Input/output error");
+}
+
+TEST(FileTest, ReadsAFileThatDoesNotTellItsSize) {
+  EXPECT_THAT(*read_file("/proc/self/status"), StartsWith("Name:"));
+}
+
+TEST(FileTest, AFullDiskIsNamed) {
+  EXPECT_EQ(write_file("/dev/full", "text").error().message(),
+            "/dev/full: cannot be written: No space left on device");
+  EXPECT_TRUE(std::filesystem::is_character_file("/dev/full")) << "a device is not replaced";
+}
+
+TEST(FileTest, AFolderIsNotReplaced) {
+  const TemporaryFolder folder;
+  std::filesystem::create_directory(folder.path() / "f");
+  EXPECT_THAT(write_file(folder.path() / "f", "text").error().message(),
+              EndsWith("Is a directory"));
+  EXPECT_THAT(names_in(folder), ElementsAre("f"));
+}
+
+// Two that write the same file at a time have a temporary file each.
+TEST(FileTest, OfTwoWritersOneWins) {
+  const TemporaryFolder folder;
+  const auto written = write_file(folder.path() / "f", [&](std::ostream& outer) {
+    outer << "outer";
+    EXPECT_TRUE(write_file(folder.path() / "f", "inner"));
+    EXPECT_EQ(folder.read("f"), "inner");
+  });
+  EXPECT_TRUE(written);
+  EXPECT_EQ(folder.read("f"), "outer");
+  EXPECT_THAT(names_in(folder), ElementsAre("f"));
+}
+
+TEST(FileTest, ANewFileHasTheUsualRights) {
+  const TemporaryFolder folder;
+  const mode_t mask = umask(022);
+  EXPECT_TRUE(write_file(folder.path() / "f", "text"));
+  umask(mask);
+  struct stat status {};
+  ASSERT_EQ(stat((folder.path() / "f").c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 0777U, 0644U);
 }
 
 TEST(FileTest, SaysWhyAFileCannotBeWritten) {
