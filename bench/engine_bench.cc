@@ -93,7 +93,7 @@ class SleepingLearner final : public Learner {
   std::span<float> parameters() override { return parameters_; }
   std::span<float> gradients() override { return gradients_; }
   void gradients_into(std::span<float>) override {}
-  double step(Iteration, StepHooks& hooks) override {
+  std::optional<double> step(Iteration, StepHooks& hooks) override {
     hooks.before_layer(LayerId(0));
     std::this_thread::sleep_for(std::chrono::milliseconds(500));
     hooks.forward_done();

@@ -133,7 +133,7 @@ void LoopLearner::open() {
   calls_.emplace(replica_->layout, *hooks_);
 }
 
-double LoopLearner::step(Iteration /*iteration*/, StepHooks& hooks) {
+std::optional<double> LoopLearner::step(Iteration /*iteration*/, StepHooks& hooks) {
   std::unique_lock lock(mutex_);
   hooks_ = &hooks;
   changed_.notify_all();

@@ -37,7 +37,7 @@ class LoopLearner final : public LoopWorker, public Learner {
   std::span<float> parameters() override { return span_of(replica_->flat.values()); }
   std::span<float> gradients() override { return span_of(replica_->flat.gradients()); }
   void gradients_into(std::span<float> buffer) override { replica_->flat.gradients_into(buffer); }
-  double step(Iteration iteration, StepHooks& hooks) override;
+  std::optional<double> step(Iteration iteration, StepHooks& hooks) override;
   std::optional<Evaluation> evaluate() override { return {}; }
 
   // For who runs both. Throws what the loop threw, or that it ended, if it does not attach.

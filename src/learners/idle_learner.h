@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -19,7 +20,7 @@ class IdleLearner final : public Learner {
   std::span<float> parameters() override { return parameters_; }
   std::span<float> gradients() override { return gradients_; }
   void gradients_into(std::span<float> /*buffer*/) override {}
-  double step(Iteration /*iteration*/, StepHooks& hooks) override {
+  std::optional<double> step(Iteration /*iteration*/, StepHooks& hooks) override {
     for (std::size_t l = 0; l < layers_.size(); ++l) {
       hooks.before_layer(LayerId(l));
     }
@@ -27,7 +28,7 @@ class IdleLearner final : public Learner {
     for (std::size_t l = layers_.size(); l-- > 0;) {
       hooks.gradient_ready(LayerId(l));
     }
-    return 0;
+    return std::nullopt;
   }
   std::optional<Evaluation> evaluate() override { return {}; }
 

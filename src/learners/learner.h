@@ -77,9 +77,9 @@ class Learner {
   virtual void gradients_into(std::span<float> buffer) = 0;
 
   // Forward and backward on this worker's batch of the iteration, which is a function of the
-  // iteration alone. Every layer is announced to both hooks exactly once. Returns the loss, NaN if
-  // nothing is learnt.
-  virtual double step(Iteration iteration, StepHooks& hooks) = 0;
+  // iteration alone. Every layer is announced to both hooks exactly once. Returns the loss, none
+  // if nothing is learnt.
+  virtual std::optional<double> step(Iteration iteration, StepHooks& hooks) = 0;
   // On the held-out data, with the parameters as they are now; nothing if there is no such data.
   virtual std::optional<Evaluation> evaluate() = 0;
 

@@ -1,6 +1,6 @@
 #include "learners/replay_learner.h"
 
-#include <limits>
+#include <optional>
 #include <utility>
 
 #include "base/zeroed_buffer.h"
@@ -30,7 +30,7 @@ class ReplayLearner final : public Learner {
   std::span<float> gradients() override { return gradients_.values(); }
   void gradients_into(std::span<float> buffer) override { target_ = buffer; }
 
-  double step(Iteration /*iteration*/, StepHooks& hooks) override {
+  std::optional<double> step(Iteration /*iteration*/, StepHooks& hooks) override {
     for (std::size_t l = 0; l < layers_.size(); ++l) {
       if (!hooks.before_layer(LayerId(l)) || !busy_until_.has_value()) {
         busy_until_ = sleeper_->now();
@@ -43,7 +43,7 @@ class ReplayLearner final : public Learner {
       compute(profile_.layers[l].backward);
       hooks.gradient_ready(LayerId(l));
     }
-    return std::numeric_limits<double>::quiet_NaN();
+    return std::nullopt;
   }
 
   std::optional<Evaluation> evaluate() override { return std::nullopt; }

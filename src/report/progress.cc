@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 
 namespace sluice {
 namespace {
@@ -26,8 +25,8 @@ std::string clock_time(double seconds_left) {
 std::string render_progress(const ProgressState& state) {
   std::string line =
       fmt::format("epoch {}/{}  step {}/{}", state.epoch, state.epochs, state.step, state.steps);
-  if (!std::isnan(state.loss)) {
-    line += fmt::format("  loss {:.4f}", state.loss);
+  if (state.loss) {
+    line += fmt::format("  loss {:.4f}", *state.loss);
   }
   const double elapsed = to_seconds(state.now);
   if (elapsed > 0 && state.step > 0) {

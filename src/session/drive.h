@@ -48,12 +48,9 @@ inline TrainingState state_of(const MpiWorld* world, const Assembly& assembly,
           world != nullptr ? std::optional(HostId(world->rank())) : std::nullopt};
 }
 
-inline void drive(MpiWorld* world, const Phase& phase, const Warn& warn) {
-  if (world != nullptr) {
-    train_on_mpi(*world, phase, warn);
-  } else {
-    train_on_threads(phase);
-  }
+// The signal that stopped it before the end, if one did.
+inline std::optional<int> drive(MpiWorld* world, const Phase& phase, const Warn& warn) {
+  return world != nullptr ? train_on_mpi(*world, phase, warn) : train_on_threads(phase);
 }
 
 }  // namespace sluice

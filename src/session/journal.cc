@@ -7,6 +7,8 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
+#include "report/json_number.h"
+
 namespace sluice {
 
 Journal::Journal(const Extent& extent, const Clock& clock, Learner& evaluator, RunFolder& folder)
@@ -20,12 +22,17 @@ Journal::Journal(const Extent& extent, const Clock& clock, Learner& evaluator, R
 void Journal::on_step(const StepReport& step) {
   const Iteration iteration = step.iteration;
   Reports& reports = open_[iteration];
-  reports.loss += step.loss;
+  if (step.loss) {
+    reports.loss = reports.loss.value_or(0) + *step.loss;
+  }
   reports.last = std::max(reports.last, step.at);
   if (++reports.count < extent_.workers) {
     return;
   }
-  loss_ = reports.loss / static_cast<double>(extent_.workers);
+  loss_ = reports.loss;
+  if (loss_) {
+    *loss_ /= static_cast<double>(extent_.workers);
+  }
   full_time_ = trained_at(reports.last);
   open_.erase(iteration);
   samples_ += extent_.samples_of(iteration);
@@ -40,8 +47,8 @@ void Journal::on_step(const StepReport& step) {
                             .samples = samples_,
                             .now = full_time_};
   nlohmann::ordered_json row{{"step", state.step}, {"epoch", state.epoch}};
-  if (!std::isnan(state.loss)) {
-    row["loss"] = state.loss;
+  if (state.loss) {
+    row["loss"] = json_number(*state.loss);
   }
   row["samples"] = state.samples;
   row["time_s"] = to_seconds(state.now);
@@ -57,7 +64,7 @@ void Journal::on_boundary(Iteration iterations) {
   progress_.finish();
   if (evaluation_) {
     append({{"step", iterations},
-            {"test_loss", evaluation_->loss},
+            {"test_loss", json_number(evaluation_->loss)},
             {"test_accuracy", evaluation_->accuracy},
             {"time_s", to_seconds(trained())}});
     spdlog::info("after {} steps: test accuracy {:.2f} %", iterations, evaluation_->accuracy * 100);

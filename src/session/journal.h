@@ -47,7 +47,8 @@ class Journal {
   // The judge's parameters are complete after so many iterations: evaluate them.
   void on_boundary(Iteration iterations);
 
-  double loss() const { return loss_; }  // of the last step, mean over the workers
+  // Of the last step, mean over the workers; none if nothing is learnt.
+  std::optional<double> loss() const { return loss_; }
   // The last one, if the judge can make any.
   const std::optional<Evaluation>& evaluation() const { return evaluation_; }
   Duration trained() const { return trained_at(clock_.now()); }  // without evaluations
@@ -58,7 +59,7 @@ class Journal {
  private:
   struct Reports {
     std::size_t count = 0;
-    double loss = 0;
+    std::optional<double> loss;  // sum
     Time last{0};
   };
 
@@ -73,7 +74,7 @@ class Journal {
   RunFolder& folder_;
   Progress progress_;
   std::map<Iteration, Reports> open_;  // iterations that not all workers have finished
-  double loss_ = 0;
+  std::optional<double> loss_;
   std::optional<Evaluation> evaluation_;
   Iteration done_ = 0;        // by all workers
   std::int64_t samples_ = 0;  // in them

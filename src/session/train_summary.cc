@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/hash.h"
+#include "report/json_number.h"
 
 namespace sluice {
 
@@ -35,10 +36,12 @@ nlohmann::ordered_json training_summary(const TrainingRun& run) {
     if (summary["device"] == "cpu") {
       summary["kernels"] = kernels;
     }
-    summary["loss"] = journal.loss();
+  }
+  if (journal.loss()) {
+    summary["loss"] = json_number(*journal.loss());
   }
   if (const auto& evaluation = journal.evaluation()) {
-    summary["test_loss"] = evaluation->loss;
+    summary["test_loss"] = json_number(evaluation->loss);
     summary["test_accuracy"] = evaluation->accuracy;
   }
   summary["parameters_hash"] = parameters_hash(parameters);

@@ -26,10 +26,15 @@ class GradientSlots {
 
   const std::vector<std::span<float>>& all() const { return all_; }
 
+  // Where the step of this iteration writes.
+  std::span<float> of(Iteration iteration) const {
+    return all_[static_cast<std::size_t>(iteration) % all_.size()];
+  }
+
   // Before the step of this iteration.
   void use(Iteration iteration) const {
     if (all_.size() > 1) {
-      learner_->gradients_into(all_[static_cast<std::size_t>(iteration) % all_.size()]);
+      learner_->gradients_into(of(iteration));
     }
   }
 

@@ -93,7 +93,7 @@ class NetworkLearner final : public Learner {
   }
   bool times_itself() const override { return copies_ && DeviceCopies::has_times(); }
 
-  double step(Iteration iteration, StepHooks& hooks) override {
+  std::optional<double> step(Iteration iteration, StepHooks& hooks) override {
     const c10::StreamGuard on(stream());
     Batch& batch = batches_->get(iteration);
     network_->reseed(augmentation_seed_of(iteration));

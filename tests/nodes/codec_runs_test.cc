@@ -121,7 +121,7 @@ class SteadyLearner final : public Learner {
   std::span<float> parameters() override { return parameters_; }
   std::span<float> gradients() override { return gradients_; }
   void gradients_into(std::span<float> buffer) override { target_ = buffer; }
-  double step(Iteration /*iteration*/, StepHooks& hooks) override {
+  std::optional<double> step(Iteration /*iteration*/, StepHooks& hooks) override {
     hooks.before_layer(LayerId(0));
     hooks.forward_done();
     std::copy(own_.begin(), own_.end(), target_.begin());

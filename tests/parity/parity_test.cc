@@ -102,7 +102,7 @@ class WholeLearner final : public Learner {
   std::span<float> parameters() override { return toy_.parameters(); }
   std::span<float> gradients() override { return toy_.gradients(); }
   void gradients_into(std::span<float> buffer) override { target_ = buffer; }
-  double step(Iteration iteration, StepHooks& hooks) override {
+  std::optional<double> step(Iteration iteration, StepHooks& hooks) override {
     for (std::size_t l = 0; l < layers().size(); ++l) {
       hooks.before_layer(LayerId(l));
     }

@@ -27,8 +27,14 @@ std::size_t count(const std::string& text, char c) {
 
 TEST(ProgressTest, ALossThatIsNoneIsNotShown) {
   ProgressState state = at_step(250, 20 * kSecond);
-  state.loss = std::numeric_limits<double>::quiet_NaN();
+  state.loss.reset();
   EXPECT_EQ(render_progress(state), "epoch 2/5  step 250/1000  1600 samples/s  ETA 1:00");
+}
+
+TEST(ProgressTest, ALossThatIsNoNumberIsShown) {
+  ProgressState state = at_step(250, 20 * kSecond);
+  state.loss = std::numeric_limits<double>::quiet_NaN();
+  EXPECT_EQ(render_progress(state), "epoch 2/5  step 250/1000  loss nan  1600 samples/s  ETA 1:00");
 }
 
 TEST(ProgressTest, RendersRateAndTimeLeft) {

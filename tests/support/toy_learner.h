@@ -39,7 +39,7 @@ class ToyLearner final : public Learner {
     return parameter * 0.3F + static_cast<float>(key >> 40U) * 0x1.0p-24F - 0.5F;
   }
 
-  double step(Iteration iteration, StepHooks& hooks) override {
+  std::optional<double> step(Iteration iteration, StepHooks& hooks) override {
     double norm = 0;
     std::vector<float> seen(parameters_.size());
     for (std::size_t l = 0; l < layers_.size(); ++l) {

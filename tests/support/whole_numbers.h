@@ -22,7 +22,7 @@ class WholeNumbers final : public Learner {
     toy_.gradients_into(buffer);
     target_ = buffer;
   }
-  double step(Iteration iteration, StepHooks& hooks) override {
+  std::optional<double> step(Iteration iteration, StepHooks& hooks) override {
     Rounding rounding{*this, hooks, iteration};
     return toy_.step(iteration, rounding);
   }

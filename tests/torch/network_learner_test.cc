@@ -176,7 +176,7 @@ TEST(NetworkLearnerTest, NoParameterIsReadBeforeItsLayerIsIn) {
   for (const LearnerFactory& make : all_kinds()) {
     const auto plain = make(0);
     RecordedHooks ignored;
-    const double loss = plain->step(2, ignored);
+    const auto loss = plain->step(2, ignored);
     const auto gated = make(0);
     Reveal reveal(*gated);
     EXPECT_EQ(gated->step(2, reveal), loss);
@@ -350,7 +350,7 @@ class StopAt final : public RecordedHooks {
 TEST(NetworkLearnerTest, HooksMayBreakAStepOff) {
   const auto learner = crooked_learners()(0);
   RecordedHooks ignored;
-  const double loss = learner->step(0, ignored);
+  const auto loss = learner->step(0, ignored);
   const Floats gradients = copy_of(learner->gradients());
   for (const std::string call : {"read 1", "read 4", "ready 3", "ready 4"}) {
     StopAt hooks(call);
@@ -374,7 +374,7 @@ TEST(NetworkLearnerTest, StepsGatherStatisticsForEvaluations) {
   const auto learner = googlenet_learners()(0);
   const double before = learner->evaluate()->loss;
   RecordedHooks ignored;
-  const double loss = learner->step(0, ignored);
+  const auto loss = learner->step(0, ignored);
   EXPECT_NE(learner->evaluate()->loss, before);
   EXPECT_EQ(learner->step(0, ignored), loss);
 }
@@ -392,7 +392,7 @@ TEST(NetworkLearnerTest, WorkersDropOutDifferentUnits) {
   const LearnerFactory make = learners_of("alexnet", task);
   const auto learner = make(0);
   RecordedHooks ignored;
-  const double loss = learner->step(0, ignored);
+  const auto loss = learner->step(0, ignored);
   EXPECT_NE(learner->step(1, ignored), loss);
   EXPECT_NE(make(1)->step(0, ignored), loss);
   EXPECT_EQ(learner->step(0, ignored), loss);

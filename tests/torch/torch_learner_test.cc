@@ -89,7 +89,7 @@ TEST(TorchLearnerTest, StartsFromTheSeed) {
 TEST(TorchLearnerTest, AStepIsAFunctionOfTheIteration) {
   const auto learner = make_learner(small_task("lenet"));
   RecordedHooks hooks;
-  const double loss = learner->step(3, hooks);
+  const auto loss = learner->step(3, hooks);
   const std::vector<float> gradients(learner->gradients().begin(), learner->gradients().end());
   EXPECT_NE(learner->step(4, hooks), loss);
   EXPECT_EQ(learner->step(3, hooks), loss);

@@ -26,13 +26,16 @@ const Duration kSilence = 7 * kBeat;
 const Duration kStall = 10 * kBeat;
 const Duration kBetweenWarnings = 30 * kBeat;
 
-// A loss travels as its bits, since it may be no number at all, and a time as how long ago it was,
-// since every process has a clock of its own.
+// A loss travels as its bits, since it may be no number at all, or as a dash if there is none; a
+// time as how long ago it was, since every process has a clock of its own.
+constexpr const char* kNoLoss = "-";
+
 std::string encode(const std::vector<StepReport>& steps, Time now) {
   std::string text;
   for (const StepReport& step : steps) {
-    text += fmt::format("{} {} {} {} ", step.rank, step.iteration,
-                        std::bit_cast<std::uint64_t>(step.loss), (now - step.at).count());
+    const std::string loss =
+        step.loss ? std::to_string(std::bit_cast<std::uint64_t>(*step.loss)) : kNoLoss;
+    text += fmt::format("{} {} {} {} ", step.rank, step.iteration, loss, (now - step.at).count());
   }
   return text;
 }
@@ -42,11 +45,12 @@ std::vector<StepReport> decode_steps(const std::string& text, Time now) {
   std::istringstream words(text);
   StepReport step;
   while (words >> step.rank) {
-    std::uint64_t bits = 0;
+    std::string loss;
     Duration::rep ago = 0;
-    check(static_cast<bool>(words >> step.iteration >> bits >> ago),
-          "a report of a step is four numbers");
-    step.loss = std::bit_cast<double>(bits);
+    check(static_cast<bool>(words >> step.iteration >> loss >> ago),
+          "a report of a step is four words");
+    step.loss = loss == kNoLoss ? std::optional<double>()
+                                : std::bit_cast<double>(std::uint64_t{std::stoull(loss)});
     step.at = now - Duration(ago);
     steps.push_back(step);
   }
@@ -61,6 +65,7 @@ MpiSupervision::MpiSupervision(World world) : world_(std::move(world)) {
   MPI_Comm_size(comm_, &size_);
   heard_.assign(static_cast<std::size_t>(size_), now());
   heartbeats_.resize(static_cast<std::size_t>(size_));
+  parted_.assign(static_cast<std::size_t>(size_), false);
 }
 
 MpiSupervision::~MpiSupervision() {
@@ -85,12 +90,13 @@ bool MpiSupervision::progress(Landing& landing) {
 
 void MpiSupervision::look_around() {
   listen();
+  look_for_interrupt();
   pass_on_workers();
   requests_.test();
-  if (!over_ && is_due(next_beat_, kBeat)) {
+  close_if_over();
+  if (!closed_ && is_due(next_beat_, kBeat)) {
     beat();
   }
-  close_if_over();
 }
 
 bool MpiSupervision::is_due(Time& next, Duration interval) const {
@@ -102,7 +108,7 @@ bool MpiSupervision::is_due(Time& next, Duration interval) const {
   return true;
 }
 
-void MpiSupervision::stepped(std::size_t rank, Iteration iteration, double loss) {
+void MpiSupervision::stepped(std::size_t rank, Iteration iteration, std::optional<double> loss) {
   const std::lock_guard lock(mutex_);
   own_.push_back({rank, iteration, loss, now()});
 }
@@ -130,10 +136,10 @@ void MpiSupervision::tell(int to, Topic topic, std::string text) {
   requests_.add(request, [letter](const MPI_Status&) {});
 }
 
-void MpiSupervision::tell_others(Topic topic) {
+void MpiSupervision::tell_others(Topic topic, const std::string& text) {
   for (int r = 0; r < size_; ++r) {
     if (r != rank_) {
-      tell(r, topic);
+      tell(r, topic, text);
     }
   }
 }
@@ -169,16 +175,65 @@ void MpiSupervision::hear(int from, Topic topic, const std::string& text) {
       return;
     case Topic::kAlive:
       return;
+    case Topic::kInterrupted:
+      return hold_all(std::stoi(text));
+    case Topic::kHold:
+      return tell(0, Topic::kHeld, std::to_string(world_.line.hold()));
+    case Topic::kHeld:
+      return process_held(std::stoll(text));
+    case Topic::kStop: {
+      const std::size_t space = text.find(' ');
+      return stop(std::stoll(text.substr(0, space)), std::stoi(text.substr(space)));
+    }
     case Topic::kDone:
       return process_done();
     case Topic::kAllDone:
-      tell(0, Topic::kBye);
       return all_done();
     case Topic::kBye:
-      ++byes_;
+      parted_[rank] = true;
+      heard_last_ = std::ranges::count(parted_, true) == size_ - 1;
+      return;
+    case Topic::kClose:
+      heard_last_ = true;
       return;
   }
   fail_check("a letter has a known topic");
+}
+
+void MpiSupervision::look_for_interrupt() {
+  if (over_ || interrupted_ || !world_.interrupted) {
+    return;
+  }
+  if (const int signal = world_.interrupted(); signal != 0) {
+    interrupted_ = true;
+    if (rank_ == 0) {
+      hold_all(signal);
+    } else {
+      tell(0, Topic::kInterrupted, std::to_string(signal));
+    }
+  }
+}
+
+// On rank 0, after the first signal that it hears of. Once all are done there is nothing to stop.
+void MpiSupervision::hold_all(int signal) {
+  if (stopping_ == 0 && !over_) {
+    stopping_ = signal;
+    tell_others(Topic::kHold);
+    process_held(world_.line.hold());
+  }
+}
+
+void MpiSupervision::process_held(Iteration begun) {
+  furthest_ = std::max(furthest_, begun);
+  if (++held_ == size_) {
+    tell_others(Topic::kStop, fmt::format("{} {}", furthest_, stopping_));
+    stop(furthest_, stopping_);
+  }
+}
+
+void MpiSupervision::stop(Iteration at, int signal) {
+  world_.line.end_at(at);
+  stopped_ = signal;
 }
 
 void MpiSupervision::pass_on_workers() {
@@ -219,9 +274,19 @@ void MpiSupervision::all_done() {
   world_.transport.part();
 }
 
+// Rank 0 speaks last, and each pair's letters come in order: so no letter is left when all close.
 void MpiSupervision::close_if_over() {
-  const bool heard_all = rank_ != 0 || byes_ == size_ - 1;
-  if (!closed_ && over_ && heard_all && requests_.empty() && world_.transport.parted()) {
+  if (closed_ || !over_ || !world_.transport.parted()) {
+    return;
+  }
+  if (!said_last_ && rank_ != 0) {
+    tell(0, Topic::kBye);
+    said_last_ = true;
+  } else if (!said_last_ && (heard_last_ || size_ == 1)) {
+    tell_others(Topic::kClose);
+    said_last_ = heard_last_ = true;
+  }
+  if (said_last_ && heard_last_ && requests_.empty()) {
     closed_ = true;
     world_.mailbox.close();
   }
@@ -234,15 +299,24 @@ void MpiSupervision::beat() {
     position_since_ = now();
   }
   if (rank_ != 0) {
-    tell(0, Topic::kHeartbeat, encode(heartbeat()));
+    if (!said_last_) {
+      tell(0, Topic::kHeartbeat, encode(heartbeat()));
+    }
     return expect_life(0);
+  }
+  if (said_last_) {
+    return;
   }
   heartbeats_[0] = heartbeat();
   tell_others(Topic::kAlive);
   for (std::size_t r = 1; r < heard_.size(); ++r) {
-    expect_life(r);
+    if (!parted_[r]) {
+      expect_life(r);
+    }
   }
-  look_for_stalls(now());
+  if (!over_) {
+    look_for_stalls(now());
+  }
 }
 
 void MpiSupervision::expect_life(std::size_t rank) const {

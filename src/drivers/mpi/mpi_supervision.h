@@ -3,7 +3,9 @@
 #include <mpi.h>
 
 #include <exception>
+#include <functional>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -11,6 +13,7 @@
 #include "drivers/mpi/heartbeat.h"
 #include "drivers/mpi/mpi_transport.h"
 #include "drivers/mpi/mpi_world.h"
+#include "drivers/realtime/finish_line.h"
 #include "drivers/realtime/phase.h"
 #include "model/layer.h"
 
@@ -19,12 +22,18 @@ namespace sluice {
 // Goes with a transport and keeps the processes of a job informed of each other: they tell rank 0
 // of their steps, that they live and where they stand, and when their workers are done. Rank 0 says
 // that it lives too, warns of stalls, and tells all when everyone is done; then the transport parts
-// from its peers and the mailbox is closed. A process that falls silent ends the run.
+// from its peers, and when all have parted the mailbox is closed. A process that falls silent
+// before ends the run.
+//
+// A process that was interrupted tells rank 0. That has all hold their workers, hears how far they
+// have come, and tells all where to stop.
 class MpiSupervision final : public Transport {
  public:
   struct World {
     MpiTransport& transport;
-    const Gates& gates;  // of this process's workers
+    const Gates& gates;                // of this process's workers
+    FinishLine& line;                  // likewise
+    std::function<int()> interrupted;  // as in a phase
     const ChunkMap& chunks;
     const std::vector<Layer>& layers;
     const Clock& clock;
@@ -44,9 +53,12 @@ class MpiSupervision final : public Transport {
   std::optional<Duration> patience() const override { return world_.transport.patience(); }
 
   // These come from the workers' threads.
-  void stepped(std::size_t rank, Iteration iteration, double loss);
+  void stepped(std::size_t rank, Iteration iteration, std::optional<double> loss);
   void finished();                        // one of them
   void failed(std::exception_ptr error);  // progress() throws it
+
+  // At the end: the signal after which rank 0 has told all to stop.
+  std::optional<int> stopped() const { return stopped_; }
 
   // On rank 0, from any thread: what has been reported since the last call.
   std::vector<StepReport> take_reports();
@@ -54,21 +66,30 @@ class MpiSupervision final : public Transport {
  private:
   // What goes between rank 0 and another one: a letter and a text.
   enum class Topic : char {
-    kSteps = 's',      // to rank 0
-    kHeartbeat = 'v',  // to rank 0, every second
-    kAlive = 'a',      // from rank 0, every second
-    kDone = 'd',       // to rank 0: all workers of this process are
-    kAllDone = 'A',    // from rank 0: the last it says
-    kBye = 'b',        // to rank 0: the last that this process says
+    kSteps = 's',        // to rank 0
+    kHeartbeat = 'v',    // to rank 0, every second
+    kAlive = 'a',        // from rank 0, every second
+    kInterrupted = 'i',  // to rank 0: by which signal
+    kHold = 'h',         // from rank 0: hold the workers
+    kHeld = 'H',         // to rank 0: the first iteration that they have not begun
+    kStop = 'S',         // from rank 0: the first iteration that does not run, and the signal
+    kDone = 'd',         // to rank 0: all workers of this process are
+    kAllDone = 'A',      // from rank 0: part from each other
+    kBye = 'b',          // to rank 0: parted from all; the last that this process says
+    kClose = 'c',        // from rank 0: all have parted; the last that it says
   };
 
   void tell(int to, Topic topic, std::string text = "");
-  void tell_others(Topic topic);
+  void tell_others(Topic topic, const std::string& text = "");
   void look_around();
   bool is_due(Time& next, Duration interval) const;
   void listen();
   void hear(int from, Topic topic, const std::string& text);
   void pass_on_workers();
+  void look_for_interrupt();
+  void hold_all(int signal);
+  void process_held(Iteration begun);
+  void stop(Iteration at, int signal);
   void process_done();
   void all_done();
   void beat();
@@ -93,10 +114,17 @@ class MpiSupervision final : public Transport {
   std::vector<Heartbeat> heartbeats_;  // by rank; on rank 0
   Gate::Position position_;            // of the worker that is furthest behind, since:
   Time position_since_{0};
-  int done_ = 0;  // processes, on rank 0
-  int byes_ = 0;
-  bool over_ = false;
+  int done_ = 0;              // processes, on rank 0
+  std::vector<bool> parted_;  // by rank; on rank 0
+  bool over_ = false;         // all workers of all processes are done
+  bool said_last_ = false;    // kBye, or kClose on rank 0
+  bool heard_last_ = false;   // all kByes on rank 0, or kClose
   bool closed_ = false;
+  bool interrupted_ = false;  // this process was, and rank 0 knows
+  int stopping_ = 0;          // on rank 0: the signal after which all are asked to hold
+  int held_ = 0;              // on rank 0: processes
+  Iteration furthest_ = 0;    // of them
+  std::optional<int> stopped_;
 
   std::mutex mutex_;                 // of all below
   std::vector<StepReport> own_;      // steps of these workers that are not passed on yet

@@ -9,6 +9,7 @@
 #include "drivers/mpi/launch.h"
 #include "drivers/mpi/mpi_supervision.h"
 #include "drivers/mpi/mpi_transport.h"
+#include "drivers/realtime/finish_line.h"
 #include "drivers/realtime/host_loop.h"
 #include "drivers/realtime/trainer.h"
 
@@ -19,7 +20,7 @@ class Session {
  public:
   Session(HostId self, const Phase& phase, const Warn& warn);
 
-  void run();
+  std::optional<int> run();
 
  private:
   void train(NodeId worker);
@@ -28,6 +29,7 @@ class Session {
   const Phase& phase_;
   std::shared_ptr<Mailbox> mailbox_ = std::make_shared<Mailbox>();
   Gates gates_;
+  FinishLine line_;
   MpiTransport transport_;
   MpiSupervision supervision_;
   HostLoop loop_;
@@ -40,6 +42,7 @@ std::size_t processes_here(const Topology& topology) {
 
 Session::Session(HostId self, const Phase& phase, const Warn& warn)
     : phase_(phase),
+      line_(phase.first, phase.last, pace_of(phase.strategy.algorithm)),
       transport_({.topology = phase.topology,
                   .chunks = phase.chunks,
                   .sums_in_memory = phase.strategy.collective == Collective::kSharedMemory,
@@ -52,6 +55,8 @@ Session::Session(HostId self, const Phase& phase, const Warn& warn)
                   .spins = has_idle_cores(processes_here(phase.topology))}),
       supervision_({.transport = transport_,
                     .gates = gates_,
+                    .line = line_,
+                    .interrupted = phase.interrupted,
                     .chunks = phase.chunks,
                     .layers = phase.state.learner(phase.topology.nodes_on(self)[0]).layers(),
                     .clock = phase.clock,
@@ -59,22 +64,24 @@ Session::Session(HostId self, const Phase& phase, const Warn& warn)
                     .warn = warn}),
       loop_(phase, self, {*mailbox_, supervision_, gates_, Offloading{}}) {}
 
-void Session::run() {
+std::optional<int> Session::run() {
   {
     std::vector<std::jthread> workers;
-    for (const auto& [worker, gate] : gates_) {
-      workers.emplace_back([this, worker = worker] { train(worker); });
-    }
     try {
+      for (const auto& [worker, gate] : gates_) {
+        workers.push_back(phase_.start([this, worker = worker] { train(worker); }));
+      }
       loop_.run();
     } catch (...) {
       for (auto& [worker, gate] : gates_) {
         gate.cancel();
       }
+      line_.cancel();
       throw;
     }
   }
   pass_on_reports();
+  return supervision_.stopped();
 }
 
 void Session::train(NodeId worker) {
@@ -82,10 +89,12 @@ void Session::train(NodeId worker) {
                            .gate = gates_.at(worker),
                            .host = *mailbox_,
                            .leading = leading_,
-                           .stepped = [&](Iteration t, double loss) {
-                             supervision_.stepped(worker.index(), t, loss);
-                             pass_on_reports();
-                           }});
+                           .begins = [this](Iteration t) { return line_.begin(t); },
+                           .stepped =
+                               [&](Iteration t, std::optional<double> loss) {
+                                 supervision_.stepped(worker.index(), t, loss);
+                                 pass_on_reports();
+                               }});
   try {
     trainer.run();
     supervision_.finished();
@@ -118,9 +127,9 @@ void tune_process() {
 
 }  // namespace
 
-void train_on_mpi(MpiWorld& world, const Phase& phase, const Warn& warn) {
+std::optional<int> train_on_mpi(MpiWorld& world, const Phase& phase, const Warn& warn) {
   tune_process();
-  Session(HostId(world.rank()), phase, warn).run();
+  return Session(HostId(world.rank()), phase, warn).run();
 }
 
 }  // namespace sluice

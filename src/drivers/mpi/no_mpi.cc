@@ -20,7 +20,7 @@ bool program_runs_mpi() { return false; }
 
 MpiInfo mpi_info() { return {.library = "", .advice = kHowToGet}; }
 
-void train_on_mpi(MpiWorld& /*world*/, const Phase& /*phase*/, const Warn& /*warn*/) {
+std::optional<int> train_on_mpi(MpiWorld& /*world*/, const Phase& /*phase*/, const Warn& /*warn*/) {
   fail_check("nobody joins an absent MPI");
 }
 

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "base/units.h"
+#include "drivers/realtime/start_thread.h"
 
 namespace sluice {
 
@@ -51,16 +52,26 @@ inline bool poll_within(Duration limit, std::chrono::microseconds nap,
 class Overdue {
  public:
   explicit Overdue(std::function<void()> overdue)
-      : thread_([this, overdue = std::move(overdue)](const std::stop_token& stop) {
+      : thread_(start_thread([this, overdue = std::move(overdue)] {
           std::unique_lock lock(mutex_);
-          while (!ended_.wait_for(lock, stop, kOverdue, [&] { return stop.stop_requested(); })) {
+          while (!changed_.wait_for(lock, kOverdue, [&] { return ended_; })) {
             overdue();
           }
-        }) {}
+        })) {}
+  ~Overdue() {
+    {
+      const std::lock_guard lock(mutex_);
+      ended_ = true;
+    }
+    changed_.notify_one();
+  }
+  Overdue(const Overdue&) = delete;
+  Overdue& operator=(const Overdue&) = delete;
 
  private:
   std::mutex mutex_;
-  std::condition_variable_any ended_;
+  std::condition_variable changed_;
+  bool ended_ = false;
   std::jthread thread_;
 };
 

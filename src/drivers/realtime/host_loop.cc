@@ -20,14 +20,15 @@ HostLoop::HostLoop(const Phase& phase, HostId host, const World& world)
     nodes_.emplace(node, Node{phase.state.workspace(node), gate});
   }
   if (world_.offloading) {
-    aside_.emplace([this](Work work) {
+    const auto work_aside = [this](Work work) {
       try {
         world_.mailbox.post(execute(std::move(work)));
       } catch (...) {
         world_.mailbox.close();  // wakes the loop
         throw;
       }
-    });
+    };
+    aside_.emplace(work_aside, phase.start);
   }
 }
 

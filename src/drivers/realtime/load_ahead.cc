@@ -97,13 +97,21 @@ class AheadLoader::Stream final : public BatchStream {
   Batch spare_;                                 // its memory serves the next one
 };
 
-AheadLoader::AheadLoader(std::size_t threads) : depth_(std::max<std::size_t>(threads, 2)) {
-  for (std::size_t i = 0; i < threads; ++i) {
-    threads_.emplace_back([this] { run(); });
+AheadLoader::AheadLoader(std::size_t threads, const StartThread& start)
+    : depth_(std::max<std::size_t>(threads, 2)) {
+  try {
+    for (std::size_t i = 0; i < threads; ++i) {
+      threads_.push_back(start([this] { run(); }));
+    }
+  } catch (...) {
+    close();  // those that run would be waited for
+    throw;
   }
 }
 
-AheadLoader::~AheadLoader() {
+AheadLoader::~AheadLoader() { close(); }
+
+void AheadLoader::close() {
   {
     const std::lock_guard lock(mutex_);
     closed_ = true;

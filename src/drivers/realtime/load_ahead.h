@@ -10,6 +10,7 @@
 #include "base/units.h"
 #include "data/batch_stream.h"
 #include "drivers/realtime/clock.h"
+#include "drivers/realtime/start_thread.h"
 
 namespace sluice {
 
@@ -28,7 +29,7 @@ struct LoadingTally {
 // is loaded by who asks; without threads that is every batch.
 class AheadLoader final : public Loader {
  public:
-  explicit AheadLoader(std::size_t threads);
+  explicit AheadLoader(std::size_t threads, const StartThread& start = start_thread);
   ~AheadLoader() override;
   AheadLoader(const AheadLoader&) = delete;
   AheadLoader& operator=(const AheadLoader&) = delete;
@@ -43,6 +44,7 @@ class AheadLoader final : public Loader {
   struct Slot;
 
   void run();
+  void close();
   // Without the lock, by whoever has marked the slot as begun.
   void load(Slot& slot);
 

@@ -1,9 +1,11 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <span>
 
 #include "drivers/realtime/clock.h"
+#include "drivers/realtime/start_thread.h"
 #include "model/strategy.h"
 #include "model/topology.h"
 #include "partition/chunk_map.h"
@@ -17,8 +19,15 @@ namespace sluice {
 struct StepReport {
   std::size_t rank = 0;
   Iteration iteration = 0;
-  double loss = 0;
-  Time at{0};  // of the process of worker 0
+  std::optional<double> loss;  // none: nothing is learnt
+  Time at{0};                  // of the process of worker 0
+};
+
+// A loss or a gradient that is infinite or no number.
+struct NonFinite {
+  std::size_t rank = 0;
+  Iteration iteration = 0;
+  std::optional<LayerId> layer;  // whose gradient it is; none: it is the loss
 };
 
 // A phase of training: in it chunks and protocols stay as they are. Another one may go on with
@@ -40,6 +49,13 @@ struct Phase {
   // thread: of every so many iterations, but not of the first of all.
   std::function<void(Iteration iteration)> on_boundary;
   Iteration boundary_every = 0;  // 0: never
+  // Called with each loss and each gradient that is not finite, before anybody else sees it, from
+  // the worker's thread. What it throws ends the run. Unset: nobody looks.
+  std::function<void(const NonFinite& found)> on_nonfinite{};
+  // The signal after which the run is to stop as soon as it can, 0 while there is none. Asked again
+  // and again, from threads of workers too. In all processes the run stops if one of them says so.
+  std::function<int()> interrupted{};
+  StartThread start = start_thread;
 };
 
 }  // namespace sluice

@@ -1,14 +1,18 @@
 #include "drivers/realtime/trainer.h"
 
+#include <cmath>
+
+#include "state/finite.h"
+
 namespace sluice {
 
 void Trainer::run() {
   world_.host.post(Started{world_.worker});
-  for (iteration_ = phase_.first; iteration_ < phase_.last; ++iteration_) {
+  for (iteration_ = phase_.first; world_.begins(iteration_); ++iteration_) {
     meet_boundary();
     world_.stepped(iteration_, step());
   }
-  world_.gate.wait_for_all(phase_.last);
+  world_.gate.wait_for_all(iteration_);
 }
 
 void Trainer::meet_boundary() {
@@ -21,9 +25,12 @@ void Trainer::meet_boundary() {
   }
 }
 
-double Trainer::step() {
+std::optional<double> Trainer::step() {
   phase_.state.slots(world_.worker).use(iteration_);
-  const double loss = learner_.step(iteration_, *this);
+  const std::optional<double> loss = learner_.step(iteration_, *this);
+  if (loss && !std::isfinite(*loss) && phase_.on_nonfinite) {
+    phase_.on_nonfinite({world_.worker.index(), iteration_, std::nullopt});
+  }
   world_.host.post(BackwardDone{world_.worker, iteration_});
   return loss;
 }
@@ -44,7 +51,21 @@ void Trainer::forward_done() { end_forward_span(); }
 
 void Trainer::gradient_ready(LayerId layer) {
   computed(layer, Pass::kBackward, phase_.clock.now());
+  check_gradient(layer);
   world_.host.post(GradientReady{world_.worker, layer, iteration_});
+}
+
+// In memory that the backward pass has just written.
+void Trainer::check_gradient(LayerId layer) const {
+  if (!phase_.on_nonfinite) {
+    return;
+  }
+  const Range range = learner_.layers()[layer.index()].range;
+  const std::span<const float> gradient = phase_.state.slots(world_.worker).of(iteration_);
+  if (!all_finite(gradient.subspan(static_cast<std::size_t>(range.begin),
+                                   static_cast<std::size_t>(range.size())))) {
+    phase_.on_nonfinite({world_.worker.index(), iteration_, layer});
+  }
 }
 
 void Trainer::device_done(std::span<const DeviceSpan> spans) {

@@ -19,14 +19,15 @@ class Trainer final : private StepHooks {
     NodeId worker;
     Gate& gate;
     Mailbox& host;
-    std::mutex& leading;  // held while the phase's callbacks run
-    std::function<void(Iteration iteration, double loss)> stepped;
+    std::mutex& leading;                              // held while the phase's callbacks run
+    std::function<bool(Iteration iteration)> begins;  // false: the run ends before it
+    std::function<void(Iteration iteration, std::optional<double> loss)> stepped;
   };
 
   Trainer(const Phase& phase, World world)
       : phase_(phase), world_(std::move(world)), learner_(phase.state.learner(world_.worker)) {}
 
-  // Returns when the worker has the parameters of the last iteration.
+  // Returns when the worker has the parameters after its last iteration.
   void run();
 
  private:
@@ -35,7 +36,8 @@ class Trainer final : private StepHooks {
   void gradient_ready(LayerId layer) override;
   void device_done(std::span<const DeviceSpan> spans) override;
   void meet_boundary();
-  double step();
+  std::optional<double> step();
+  void check_gradient(LayerId layer) const;
   void end_forward_span();
   // Nothing of a learner that times itself, which does so later.
   void computed(LayerId layer, Pass pass, Time end);

@@ -4,8 +4,8 @@
 
 namespace sluice {
 
-WorkThread::WorkThread(Execute execute)
-    : execute_(std::move(execute)), thread_([this] { run(); }) {}
+WorkThread::WorkThread(Execute execute, const StartThread& start)
+    : execute_(std::move(execute)), thread_(start([this] { run(); })) {}
 
 WorkThread::~WorkThread() {
   {

@@ -7,6 +7,7 @@
 #include <mutex>
 #include <thread>
 
+#include "drivers/realtime/start_thread.h"
 #include "protocol/work.h"
 
 namespace sluice {
@@ -17,7 +18,7 @@ class WorkThread {
  public:
   using Execute = std::function<void(Work work)>;
 
-  explicit WorkThread(Execute execute);
+  explicit WorkThread(Execute execute, const StartThread& start = start_thread);
   // After the piece in flight; those that wait are dropped.
   ~WorkThread();
 

@@ -3,10 +3,12 @@
 #include <exception>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <vector>
 
 #include "base/check.h"
+#include "drivers/realtime/finish_line.h"
 #include "drivers/realtime/host_loop.h"
 #include "drivers/realtime/trainer.h"
 #include "drivers/threads/thread_transport.h"
@@ -18,10 +20,12 @@ class Session {
  public:
   Session(const Phase& phase, const std::optional<Offloading>& offloading);
 
-  void run();
+  std::optional<int> run();
 
  private:
+  void start_threads(std::vector<std::jthread>& hosts, std::vector<std::jthread>& workers);
   void train(NodeId worker);
+  bool begins(Iteration iteration);
   // Runs on a thread of its own; what it throws ends the whole session.
   template <class Body>
   void guarded(Body body);
@@ -30,13 +34,17 @@ class Session {
   const Phase& phase_;
   ThreadTransport transport_;
   Gates gates_;
+  FinishLine line_;
   std::vector<std::unique_ptr<HostLoop>> loops_;  // by host
-  std::mutex mutex_;                              // of the callbacks and of error_
+  std::mutex mutex_;                              // of the callbacks and of what follows
   std::exception_ptr error_;
+  std::optional<int> stopped_;
 };
 
 Session::Session(const Phase& phase, const std::optional<Offloading>& offloading)
-    : phase_(phase), transport_(phase.topology) {
+    : phase_(phase),
+      transport_(phase.topology),
+      line_(phase.first, phase.last, pace_of(phase.strategy.algorithm)) {
   const Topology& topology = phase.topology;
   check(phase.hosts.size() == topology.hosts(), "every host has its protocol");
   for (std::size_t h = 0; h < topology.hosts(); ++h) {
@@ -45,25 +53,27 @@ Session::Session(const Phase& phase, const std::optional<Offloading>& offloading
   }
 }
 
-void Session::run() {
+std::optional<int> Session::run() {
   std::vector<std::jthread> hosts;
-  hosts.reserve(loops_.size());
-  for (auto& loop : loops_) {
-    hosts.emplace_back([this, &loop] { guarded([&] { loop->run(); }); });
-  }
-  {
-    std::vector<std::jthread> workers;
-    workers.reserve(gates_.size());
-    for (const auto& [worker, gate] : gates_) {
-      workers.emplace_back([this, worker = worker] { guarded([&] { train(worker); }); });
-    }
-  }
+  std::vector<std::jthread> workers;
+  guarded([&] { start_threads(hosts, workers); });
+  workers.clear();
   for (std::size_t h = 0; h < loops_.size(); ++h) {
     transport_.mailbox(HostId(h)).close();
   }
   hosts.clear();
   if (error_) {
     std::rethrow_exception(error_);
+  }
+  return stopped_;
+}
+
+void Session::start_threads(std::vector<std::jthread>& hosts, std::vector<std::jthread>& workers) {
+  for (auto& loop : loops_) {
+    hosts.push_back(phase_.start([this, &loop] { guarded([&] { loop->run(); }); }));
+  }
+  for (const auto& [worker, gate] : gates_) {
+    workers.push_back(phase_.start([this, worker = worker] { guarded([&] { train(worker); }); }));
   }
 }
 
@@ -72,13 +82,29 @@ void Session::train(NodeId worker) {
                            .gate = gates_.at(worker),
                            .host = transport_.mailbox(phase_.topology.host_of(worker)),
                            .leading = mutex_,
-                           .stepped = [&](Iteration t, double loss) {
-                             const std::lock_guard lock(mutex_);
-                             if (phase_.on_step) {
-                               phase_.on_step({worker.index(), t, loss, phase_.clock.now()});
-                             }
-                           }});
+                           .begins = [this](Iteration t) { return begins(t); },
+                           .stepped =
+                               [&](Iteration t, std::optional<double> loss) {
+                                 const std::lock_guard lock(mutex_);
+                                 if (phase_.on_step) {
+                                   phase_.on_step({worker.index(), t, loss, phase_.clock.now()});
+                                 }
+                               }});
   trainer.run();
+}
+
+// Whoever hears of a signal first decides for all where it ends.
+bool Session::begins(Iteration iteration) {
+  const int signal = phase_.interrupted ? phase_.interrupted() : 0;
+  if (signal != 0) {
+    const std::lock_guard lock(mutex_);
+    if (!stopped_) {
+      const Iteration last = line_.hold();
+      line_.end_at(last);
+      stopped_ = signal;
+    }
+  }
+  return line_.begin(iteration);
 }
 
 template <class Body>
@@ -102,12 +128,14 @@ void Session::fail(std::exception_ptr error) {
   for (auto& [worker, gate] : gates_) {
     gate.cancel();
   }
+  line_.cancel();
 }
 
 }  // namespace
 
-void train_on_threads(const Phase& phase, const std::optional<Offloading>& offloading) {
-  Session(phase, offloading).run();
+std::optional<int> train_on_threads(const Phase& phase,
+                                    const std::optional<Offloading>& offloading) {
+  return Session(phase, offloading).run();
 }
 
 }  // namespace sluice

@@ -188,6 +188,15 @@ TEST_F(MpiTest, ASilentProcessEndsAllAndIsNamed) {
   EXPECT_THAT(outcome.err, HasSubstr("has not been heard of"));
 }
 
+// It has its last parameters and has said so, while another one is at its last step.
+TEST_F(MpiTest, ASilentProcessIsNoticedAfterTheLastStepToo) {
+  const Outcome outcome = toys("p3 5 2 late");
+  EXPECT_NE(outcome.code, 0);
+  EXPECT_NE(outcome.code, 124) << "the job was still there after two minutes";
+  EXPECT_THAT(outcome.err, HasSubstr("rank 2"));
+  EXPECT_THAT(outcome.err, HasSubstr("has not been heard of"));
+}
+
 TEST_F(MpiTest, AStallIsNamed) {
   const Outcome outcome = toys("p3 5 2 sleep");
   EXPECT_EQ(outcome.code, 0);

@@ -1,12 +1,14 @@
 // Trains toy learners as one process of an MPI job, for mpi_test.cc:
 //
 //   toy_program STRATEGY ITERATIONS [RANK FAULT]     STRATEGY as for toy_strategy(); FAULT of that
-//                                                    rank: throw, kill, stop, sleep, babble
+//                                                    rank: throw, kill, stop, sleep, babble,
+//                                                    late (stops when it is done)
 //
 // With sums that are the driver's, whose order is its own, gradients are whole numbers.
 // Rank 0 prints the hash of every rank's parameters, a line each.
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <csignal>
@@ -23,17 +25,25 @@
 namespace sluice::testing {
 namespace {
 
-// Does what its fault says at the third iteration.
+// Stops the process soon, but not at once.
+void stop_soon() {
+  std::thread([] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    kill(getpid(), SIGSTOP);
+  }).detach();
+}
+
+// Does what its fault says at the third iteration, or in the last one.
 class Faulty final : public Learner {
  public:
-  Faulty(std::unique_ptr<Learner> learner, std::string fault)
-      : learner_(std::move(learner)), fault_(std::move(fault)) {}
+  Faulty(std::unique_ptr<Learner> learner, std::string fault, Iteration last)
+      : learner_(std::move(learner)), fault_(std::move(fault)), last_(last) {}
 
   const std::vector<Layer>& layers() const override { return learner_->layers(); }
   std::span<float> parameters() override { return learner_->parameters(); }
   std::span<float> gradients() override { return learner_->gradients(); }
   void gradients_into(std::span<float> buffer) override { learner_->gradients_into(buffer); }
-  double step(Iteration iteration, StepHooks& hooks) override {
+  std::optional<double> step(Iteration iteration, StepHooks& hooks) override {
     if (iteration == 3 && fault_ == "throw") {
       throw std::runtime_error("the learner has had enough");
     }
@@ -46,13 +56,21 @@ class Faulty final : public Learner {
     if (iteration == 3 && fault_ == "sleep") {
       std::this_thread::sleep_for(std::chrono::seconds(13));
     }
-    return learner_->step(iteration, hooks);
+    const auto loss = learner_->step(iteration, hooks);
+    if (iteration == last_ && fault_ == "late") {
+      stop_soon();
+    }
+    if (iteration == last_ && fault_ == "linger") {
+      std::this_thread::sleep_for(std::chrono::seconds(1));
+    }
+    return loss;
   }
   std::optional<Evaluation> evaluate() override { return {}; }
 
  private:
   std::unique_ptr<Learner> learner_;
   std::string fault_;
+  Iteration last_;
 };
 
 // Sends its third push that leaves the host about a chunk that does not exist.
@@ -112,7 +130,8 @@ void check_gatherings(MpiWorld& world) {
 void run(MpiWorld& world, const Strategy& strategy, Iteration iterations,
          const std::string& fault) {
   std::vector<std::unique_ptr<Learner>> learners;
-  learners.push_back(std::make_unique<Faulty>(toy(world.rank(), strategy.driver_sums()), fault));
+  learners.push_back(
+      std::make_unique<Faulty>(toy(world.rank(), strategy.driver_sums()), fault, iterations - 1));
   Learner& learner = *learners.front();
   Job job;
   job.layers = learner.layers();
@@ -164,10 +183,12 @@ int main(int argc, char** argv) {
     return 1;
   }
   const auto joined = *std::move(world);
+  const std::string fault = argc > 4 ? argv[4] : "";
   const bool faulty = argc > 4 && joined->rank() == std::stoul(argv[3]);
+  const std::string of_others = fault == "late" ? "linger" : "";
   try {
     sluice::testing::run(*joined, sluice::testing::toy_strategy(argv[1]), std::stol(argv[2]),
-                         faulty ? argv[4] : "");
+                         faulty ? fault : of_others);
   } catch (const std::exception& e) {
     std::cerr << "rank " << joined->rank() << ": " << e.what() << std::endl;
     joined->abort(1);

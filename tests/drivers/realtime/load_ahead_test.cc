@@ -7,6 +7,7 @@
 
 #include "base/random.h"
 #include "data/synthetic.h"
+#include "support/limited_threads.h"
 
 namespace sluice {
 namespace {
@@ -139,6 +140,12 @@ TEST(LoadAheadThreadsTest, StreamsMayBeLeftAtAnyTime) {
       left->get(i % 5);
     }
     EXPECT_EQ(kept->get(1).shape.front(), 3);
+  }
+}
+
+TEST(LoadAheadThreadsTest, AThreadThatCannotBeStartedIsAnError) {
+  for (int limit = 0; limit < 3; ++limit) {
+    EXPECT_THROW(AheadLoader(3, testing::limited_threads(limit)), std::runtime_error);
   }
 }
 

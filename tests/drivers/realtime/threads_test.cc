@@ -29,7 +29,7 @@ class FailingLearner final : public Learner {
   std::span<float> parameters() override { return inner_->parameters(); }
   std::span<float> gradients() override { return inner_->gradients(); }
   void gradients_into(std::span<float> buffer) override { inner_->gradients_into(buffer); }
-  double step(Iteration iteration, StepHooks& hooks) override {
+  std::optional<double> step(Iteration iteration, StepHooks& hooks) override {
     if (iteration == 3) {
       throw std::runtime_error("the data ran out");
     }
@@ -163,8 +163,8 @@ class DeviceLearner final : public Learner {
   std::span<float> parameters() override { return inner_->parameters(); }
   std::span<float> gradients() override { return inner_->gradients(); }
   void gradients_into(std::span<float> buffer) override { inner_->gradients_into(buffer); }
-  double step(Iteration iteration, StepHooks& hooks) override {
-    const double loss = inner_->step(iteration, hooks);
+  std::optional<double> step(Iteration iteration, StepHooks& hooks) override {
+    const auto loss = inner_->step(iteration, hooks);
     using Task = DeviceSpan::Task;
     const auto span = [](Task task, int begin_ago, int end_ago) {
       return DeviceSpan{LayerId(0), task, Duration(begin_ago), Duration(end_ago)};

@@ -1,0 +1,93 @@
+#pragma once
+
+#include <algorithm>
+#include <condition_variable>
+#include <mutex>
+
+#include "base/check.h"
+#include "base/id.h"
+#include "drivers/realtime/gate.h"
+#include "model/strategy.h"
+
+namespace sluice {
+
+// Up to where the workers of a process train: to the last iteration, or less far once the run is to
+// stop. Workers that wait for each other must stop at the same iteration in all processes, and at
+// one that none of them has passed. So each process first holds its workers and tells how far they
+// have come, and then all end at the furthest of these. Workers that go each at its own pace stop
+// where they are. Every worker takes at least one step.
+class FinishLine {
+ public:
+  enum class Pace : bool { kTogether, kEachItsOwn };
+
+  FinishLine(Iteration first, Iteration last, Pace pace)
+      : pace_(pace), last_(last), begun_(std::max<Iteration>(first, 1)) {}
+
+  // Whether a worker is to run this iteration. Waits while it depends on the other processes.
+  bool begin(Iteration iteration) {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return cancelled_ || !held_ || iteration < begun_; });
+    if (cancelled_) {
+      throw Cancelled();
+    }
+    if (iteration >= last_ || (ended_ && pace_ == Pace::kEachItsOwn && iteration > 0)) {
+      return false;
+    }
+    begun_ = std::max(begun_, iteration + 1);
+    return true;
+  }
+
+  // Until end_at(), workers begin no iteration that is new to all of them; returns the first such.
+  Iteration hold() {
+    const std::lock_guard lock(mutex_);
+    held_ = true;
+    return begun_;
+  }
+
+  // The first iteration that does not run; at least what hold() has returned.
+  void end_at(Iteration last) {
+    {
+      const std::lock_guard lock(mutex_);
+      last_ = std::min(last_, last);
+      ended_ = true;
+      held_ = false;
+    }
+    changed_.notify_all();
+  }
+
+  // Those who wait give up.
+  void cancel() {
+    {
+      const std::lock_guard lock(mutex_);
+      cancelled_ = true;
+    }
+    changed_.notify_all();
+  }
+
+ private:
+  const Pace pace_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  Iteration last_;
+  Iteration begun_;  // the first that no worker of this process has begun
+  bool held_ = false;
+  bool ended_ = false;
+  bool cancelled_ = false;
+};
+
+inline FinishLine::Pace pace_of(Algorithm algorithm) {
+  switch (algorithm) {
+    case Algorithm::kBsp:
+    case Algorithm::kSsp:
+    case Algorithm::kPipe:
+      return FinishLine::Pace::kTogether;
+    case Algorithm::kAsp:
+    case Algorithm::kEasgd:
+    case Algorithm::kGossip:
+    case Algorithm::kAdPsgd:
+      return FinishLine::Pace::kEachItsOwn;
+  }
+  fail_check("every algorithm has a pace");
+}
+
+}  // namespace sluice
