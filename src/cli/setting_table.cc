@@ -84,6 +84,8 @@ std::vector<Setting> optimiser_settings() {
        "epochs after which the learning rate falls to a tenth, such as 30,60,80"},
       {"momentum", kTrain, Form::number(0, 1), 0.9, "momentum of SGD"},
       {"weight-decay", kTrain, Form::number(0, 1), 0.0, "weight decay of SGD"},
+      {"on-nonfinite", kTrain, Form::word({"stop", "warn"}), "stop",
+       "what to do when a loss or a gradient is infinite or not a number"},
       {"seed", kRuns | kProfile, Form::integer(0, INT64_MAX), 1,
        "seed of the initial parameters, of the order of the samples and of all else that is "
        "random"},

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <charconv>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -12,11 +13,13 @@
 #include "cli/console.h"
 #include "cli/training_table.h"
 #include "drivers/mpi/launch.h"
+#include "drivers/realtime/interrupt.h"
 #include "nodes/presets.h"
 #include "session/drive.h"
 #include "session/engine.h"
 #include "session/journal.h"
 #include "session/loading.h"
+#include "session/nonfinite.h"
 #include "session/process_group.h"
 #include "session/record.h"
 #include "session/train_summary.h"
@@ -169,27 +172,58 @@ Counters collect(const ProcessGroup& group, const Counters& own, Record& record)
   return sum;
 }
 
+// Before anything else that can fail or take long; the exit code.
+int save(const Settings& settings, Learner& evaluator) {
+  const std::string folder = settings.text("save");
+  const auto saved = folder.empty() ? Result<void>() : evaluator.save(folder);
+  return saved ? kOk : failed(saved.error());
+}
+
+// "SIGINT after 120 of 500 iterations"; empty if a signal has not cut the run short.
+std::string why_stopped(const Trained& trained, const Journal& journal, const Extent& extent) {
+  return trained.stopped && journal.done() < extent.iterations
+             ? fmt::format("{} after {} of {} iterations", signal_name(*trained.stopped),
+                           journal.done(), extent.iterations)
+             : "";
+}
+
+// On the leader, with the parameters as they are at the end; the exit code.
+int end_training(const Settings& settings, const std::string& stopped, const Extent& extent,
+                 Learner& evaluator, Journal& journal) {
+  const int code = save(settings, evaluator);
+  if (stopped.empty()) {
+    journal.on_boundary(extent.iterations);
+  } else {
+    journal.on_stop(stopped);
+  }
+  return code;
+}
+
+OnNonFinite on_nonfinite(const Settings& settings, const Workload& work,
+                         const std::vector<Layer>& layers) {
+  if (!work.task) {
+    return {};  // a replay's numbers mean nothing
+  }
+  return settings.text("on-nonfinite") == "stop" ? stop_on_nonfinite(layers)
+                                                 : warn_of_nonfinite(layers, warn);
+}
+
 // Writes and prints the results; the exit code.
 int conclude(const Settings& settings, const OrderedJson& summary,
-             const std::vector<std::string>& hosts, Learner& evaluator, Record& record,
-             const Journal& journal) {
+             const std::vector<std::string>& hosts, Record& record, const Journal& journal) {
+  int code = kOk;
   if (const auto closed = record.close(summary, settings, hosts); !closed) {
-    return failed(closed.error());
-  }
-  if (const std::string folder = settings.text("save"); !folder.empty()) {
-    if (const auto saved = evaluator.save(folder); !saved) {
-      return failed(saved.error());
-    }
+    code = failed(closed.error());
   }
   if (journal.error()) {
-    return failed(*journal.error());
+    code = failed(*journal.error());
   }
   if (settings.on("json")) {
     print(summary);
   } else {
     print_training(summary, record.folder().path());
   }
-  return kOk;
+  return code;
 }
 
 // A folder that cannot be made is better found before a long training than after it.
@@ -276,27 +310,37 @@ int train(const ProcessGroup& group, Settings settings) {
   if (group.is_leader()) {
     journal.emplace(prepared.work.extent, clock, evaluator, record.folder());
   }
-  Trained trained = run_training(job, {.group = group,
-                                       .learners = learners,
-                                       .rule = prepared.rule,
-                                       .extent = prepared.work.extent,
-                                       .clock = clock,
-                                       .record = record,
-                                       .journal = journal ? &*journal : nullptr});
+  const Interrupt interrupt;
+  Trained trained =
+      run_training(job, {.group = group,
+                         .learners = learners,
+                         .rule = prepared.rule,
+                         .extent = prepared.work.extent,
+                         .clock = clock,
+                         .record = record,
+                         .journal = journal ? &*journal : nullptr,
+                         .on_nonfinite = on_nonfinite(settings, prepared.work, job.layers),
+                         .interrupted = [&] { return interrupt.signal(); }});
+  std::string stopped;
+  int code = kOk;
+  if (group.is_leader()) {
+    stopped = why_stopped(trained, *journal, prepared.work.extent);
+    code = end_training(settings, stopped, prepared.work.extent, evaluator, *journal);
+  }
   trained.counters = collect(group, trained.counters, record);
   const OrderedJson loading =
       prepared.work.loader ? collect_loading(group, *prepared.work.loader) : OrderedJson();
   const std::vector<std::string> hosts = group.to_first(host_name(), "the name of its host");
-  int code = kOk;
   if (group.is_leader()) {
     OrderedJson summary = training_summary({settings, prepared.work, prepared.kernels, trained,
-                                            evaluator.parameters(), record, *journal});
+                                            evaluator.parameters(), record, *journal, stopped});
     summary["learning_rate"] = learning_rate_of(settings, prepared.work.extent);
     summary["network"] = network_summary(trained.assembly.job, world);
     if (!loading.is_null()) {
       summary["loading"] = loading;
     }
-    code = conclude(settings, summary, hosts, evaluator, record, *journal);
+    code = std::max(code, conclude(settings, summary, hosts, record, *journal));
+    code = code == kOk && !stopped.empty() ? 128 + *trained.stopped : code;
   }
   return std::stoi(group.from_first(std::to_string(code), "the end of the run"));
 }

@@ -14,6 +14,9 @@ void print_training(const OrderedJson& summary, const std::string& folder) {
   const auto& mechanism = summary["mechanism"];
   const auto count = [&](const char* key) { return mechanism[key].get<std::int64_t>(); };
   Table table({{""}, {"", Table::Align::kRight}});
+  if (summary.contains("stopped")) {
+    table.add_row({"stopped by", summary["stopped"].get<std::string>()});
+  }
   if (summary.contains("test_accuracy")) {
     table.add_row(
         {"test accuracy", fmt::format("{:.2f} %", summary["test_accuracy"].get<double>() * 100)});

@@ -31,8 +31,11 @@ MergeOutcome train_merged(const MergedTraining& training) {
   while (job.first < training.iterations) {
     const Iteration last = std::min(outcome.policy.next_look(job.first), training.iterations);
     LayerTimes times(job.topology.workers(), job.layers.size());
-    training.train(assemble(job), last, times);
+    const bool goes_on = training.train(assemble(job), last, times);
     outcome.measured = times.iteration();
+    if (!goes_on) {
+      return outcome;
+    }
     if (last < training.iterations) {
       outcome.policy.look(times.profile(job.layers), measured_allreduce(job, training.train_aside));
       if (training.agree) {

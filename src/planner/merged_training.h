@@ -52,8 +52,9 @@ class MergePolicy {
 struct MergedTraining {
   Job job;
   Iteration iterations = 0;
-  // Trains with this assembly from its job's first iteration up to `last`.
-  std::function<void(Assembly assembly, Iteration last, Observer& observer)> train;
+  // Trains with this assembly from its job's first iteration up to `last`; false: it was stopped
+  // before, and the whole training is over.
+  std::function<bool(Assembly assembly, Iteration last, Observer& observer)> train;
   TrainAside train_aside;
   // What was decided by the one process that decides for all; unset if there is no other.
   std::function<MergePolicy::Decision(const MergePolicy::Decision& own)> agree;

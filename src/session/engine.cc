@@ -10,9 +10,12 @@ namespace sluice {
 
 Kernels choose_kernels(const cli::Settings& settings, const TorchTask& task) {
   const Clock clock;
+  const auto wish = value_of(kKernelsNames, settings.text("kernels"));
+  if (task.device == "cpu" && !wish) {
+    spdlog::info("trying which kernels are fastest; --kernels NAME spares the time");
+  }
   const auto choice = configure_engine(
-      task, [&] { return to_seconds(clock.now()); },
-      value_of(kKernelsNames, settings.text("kernels")));
+      task, [&] { return to_seconds(clock.now()); }, wish);
   if (!choice) {
     spdlog::warn("{}", choice.error().message());
     return {};

@@ -22,6 +22,7 @@ Journal::Journal(const Extent& extent, const Clock& clock, Learner& evaluator, R
 void Journal::on_step(const StepReport& step) {
   const Iteration iteration = step.iteration;
   Reports& reports = open_[iteration];
+  ++steps_;
   if (step.loss) {
     reports.loss = reports.loss.value_or(0) + *step.loss;
   }
@@ -33,19 +34,16 @@ void Journal::on_step(const StepReport& step) {
   if (loss_) {
     *loss_ /= static_cast<double>(extent_.workers);
   }
-  full_time_ = trained_at(reports.last);
+  ends_.push_back(trained_at(reports.last));
   open_.erase(iteration);
   samples_ += extent_.samples_of(iteration);
-  if (++done_ == extent_.steady_from()) {
-    half_time_ = full_time_;
-  }
   const ProgressState state{.epoch = extent_.epoch_of(iteration),
                             .epochs = extent_.epoch_of(extent_.iterations - 1),
                             .step = iteration + 1,
                             .steps = extent_.iterations,
                             .loss = loss_,
                             .samples = samples_,
-                            .now = full_time_};
+                            .now = ends_.back()};
   nlohmann::ordered_json row{{"step", state.step}, {"epoch", state.epoch}};
   if (state.loss) {
     row["loss"] = json_number(*state.loss);
@@ -71,8 +69,19 @@ void Journal::on_boundary(Iteration iterations) {
   }
 }
 
+void Journal::on_stop(const std::string& why) {
+  evaluation_.reset();  // it was of earlier parameters
+  progress_.finish();
+  spdlog::warn("stopped by {}", why);
+}
+
 Duration Journal::steady_iteration() const {
-  return (full_time_ - half_time_) / (extent_.iterations - extent_.steady_from());
+  if (ends_.empty()) {
+    return Duration(0);
+  }
+  const std::size_t half = ends_.size() / 2;
+  const Duration half_time = half == 0 ? Duration(0) : ends_[half - 1];
+  return (ends_.back() - half_time) / static_cast<std::int64_t>(ends_.size() - half);
 }
 
 void Journal::append(const nlohmann::ordered_json& row) {

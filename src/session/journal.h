@@ -4,6 +4,8 @@
 #include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "data/sharding.h"
 #include "drivers/realtime/clock.h"
@@ -46,6 +48,14 @@ class Journal {
   void on_step(const StepReport& step);
   // The judge's parameters are complete after so many iterations: evaluate them.
   void on_boundary(Iteration iterations);
+  // The run has stopped before its end, for this reason.
+  void on_stop(const std::string& why);
+
+  Iteration done() const { return static_cast<Iteration>(ends_.size()); }  // by all workers
+  // By a worker in the mean: not more than done() unless they were stopped at their own pace.
+  Iteration mean_done() const {
+    return std::llround(static_cast<double>(steps_) / static_cast<double>(extent_.workers));
+  }
 
   // Of the last step, mean over the workers; none if nothing is learnt.
   std::optional<double> loss() const { return loss_; }
@@ -76,10 +86,9 @@ class Journal {
   std::map<Iteration, Reports> open_;  // iterations that not all workers have finished
   std::optional<double> loss_;
   std::optional<Evaluation> evaluation_;
-  Iteration done_ = 0;        // by all workers
-  std::int64_t samples_ = 0;  // in them
-  Duration half_time_{0};     // when half of the iterations were done
-  Duration full_time_{0};     // when the last of them was
+  std::int64_t steps_ = 0;      // of all workers
+  std::int64_t samples_ = 0;    // in the iterations that all workers have done
+  std::vector<Duration> ends_;  // of these iterations
   // Of evaluations: how long all have taken, when the last one began, and how long those before it.
   Duration evaluated_{0};
   Time evaluated_from_{0};

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/hash.h"
 #include "report/json_number.h"
 
@@ -12,9 +14,10 @@ std::string parameters_hash(std::span<const float> parameters) {
 }
 
 nlohmann::ordered_json training_summary(const TrainingRun& run) {
-  const auto& [settings, work, kernels, trained, parameters, record, journal] = run;
+  const auto& [settings, work, kernels, trained, parameters, record, journal, stopped] = run;
   const Extent& extent = work.extent;
   const double iteration = to_seconds(journal.steady_iteration());
+  const Iteration iterations = std::max<Iteration>(1, journal.mean_done());
   nlohmann::ordered_json workers = nlohmann::ordered_json::array();
   for (std::size_t w = 0; w < extent.workers; ++w) {
     const WorkerTally of_worker = record.tally().worker(w);
@@ -26,10 +29,13 @@ nlohmann::ordered_json training_summary(const TrainingRun& run) {
                                  {"parameters", total_params(trained.assembly.job.layers)},
                                  {"workers", extent.workers},
                                  {"batch", extent.batch},
-                                 {"iterations", extent.iterations},
+                                 {"iterations", journal.done()},
                                  {"train_s", to_seconds(journal.trained())},
                                  {"samples_per_s", extent.samples_per_iteration() / iteration},
                                  {"iteration_us", iteration * 1e6}};
+  if (!stopped.empty()) {
+    summary["stopped"] = stopped;
+  }
   if (work.task) {
     summary["data"] = settings.text("data");
     summary["device"] = work.task->device;
@@ -47,10 +53,12 @@ nlohmann::ordered_json training_summary(const TrainingRun& run) {
   summary["parameters_hash"] = parameters_hash(parameters);
   const Topology& topology = trained.assembly.job.topology;
   const RunTotals totals = record.totals(topology, trained.counters);
-  summary["breakdown"] = breakdown_of(totals, topology, extent.iterations - extent.steady_from());
+  if (const Iteration steady = iterations - extent.steady_from(); steady > 0) {
+    summary["breakdown"] = breakdown_of(totals, topology, steady);
+  }
   summary["mechanism"] = mechanism_of(trained.assembly, totals);
   if (work.task && work.task->device != "cpu") {
-    summary["device_copies"] = device_copies_of(record, topology, extent.iterations);
+    summary["device_copies"] = device_copies_of(record, topology, iterations);
   }
   summary["by_worker"] = workers;
   if (trained.merging) {

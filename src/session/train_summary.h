@@ -22,6 +22,7 @@ struct TrainingRun {
   std::span<const float> parameters;
   const Record& record;
   const Journal& journal;
+  const std::string& stopped;  // by what and when; empty if it has come to its end
 };
 
 nlohmann::ordered_json training_summary(const TrainingRun& run);

@@ -43,8 +43,8 @@ class Run {
 
  private:
   MergeOutcome train_merged();
-  // Goes on from the job's first iteration up to `last`.
-  void train(Assembly assembly, Iteration last, Observer* also);
+  // Goes on from the job's first iteration up to `last`; false if it was stopped before.
+  bool train(Assembly assembly, Iteration last, Observer* also);
   Merging merging_of(const MergeOutcome& outcome) const;
 
   const Job& job_;
@@ -54,16 +54,12 @@ class Run {
 };
 
 Trained Run::run() {
-  const Iteration iterations = training_.extent.iterations;
   if (job_.strategy.partition != Partition::kMerged) {
-    train(assemble(job_), iterations, nullptr);
+    train(assemble(job_), training_.extent.iterations, nullptr);
   } else if (const MergeOutcome outcome = train_merged(); !outcome.policy.plan().groups.empty()) {
     trained_.merging = merging_of(outcome);
   } else if (training_.group.is_leader()) {
     spdlog::warn("the run was too short to measure the layers, and nothing was merged");
-  }
-  if (training_.journal != nullptr) {
-    training_.journal->on_boundary(iterations);
   }
   return std::move(trained_);
 }
@@ -73,7 +69,7 @@ MergeOutcome Run::train_merged() {
       {.job = job_,
        .iterations = training_.extent.iterations,
        .train = [this](Assembly assembly, Iteration last,
-                       Observer& times) { train(std::move(assembly), last, &times); },
+                       Observer& times) { return train(std::move(assembly), last, &times); },
        .train_aside =
            [this](const Assembly& assembly, Iteration last, Observer& times) {
              train_idle({.group = training_.group,
@@ -88,7 +84,7 @@ MergeOutcome Run::train_merged() {
            }});
 }
 
-void Run::train(Assembly assembly, Iteration last, Observer* also) {
+bool Run::train(Assembly assembly, Iteration last, Observer* also) {
   const Job& job = assembly.job;
   if (!state_) {
     state_.emplace(
@@ -111,14 +107,17 @@ void Run::train(Assembly assembly, Iteration last, Observer* also) {
               .observer = &tee,
               .on_step = {},
               .on_boundary = {},
-              .boundary_every = training_.extent.per_epoch};
+              .boundary_every = training_.extent.per_epoch,
+              .on_nonfinite = training_.on_nonfinite,
+              .interrupted = training_.interrupted};
   if (Journal* journal = training_.journal) {
     phase.on_step = [=](const StepReport& step) { journal->on_step(step); };
     phase.on_boundary = [=](Iteration t) { journal->on_boundary(t); };
   }
-  drive(world_of(training_.group), phase, training_.group.warn());
+  trained_.stopped = drive(world_of(training_.group), phase, training_.group.warn());
   trained_.counters += assembly.counters();
   trained_.assembly = std::move(assembly);
+  return !trained_.stopped;
 }
 
 Merging Run::merging_of(const MergeOutcome& outcome) const {

@@ -121,6 +121,7 @@ TEST(MergedTrainingThreads, APlanChangesWhenAndNotWhat) {
                           }
                           chunks.push_back(assembly.chunks->size());
                           testing::run_phase(assembly, *state, last, &observer);
+                          return true;
                         },
                     .train_aside =
                         [&](const Assembly& assembly, Iteration last, Observer& observer) {
@@ -143,14 +144,34 @@ TEST(MergedTrainingThreads, AShortRunIsNotPlanned) {
   const auto learners = testing::whole_numbers(kLayers, 2);
   const Job job = testing::job_for(learners, Topology(2, 1, 0), find_preset("mg-wfbp")->strategy);
   std::vector<Iteration> ends;
-  const MergeOutcome outcome = train_merged(
-      {.job = job,
-       .iterations = 5,
-       .train = [&](const Assembly&, Iteration last, Observer&) { ends.push_back(last); },
-       .train_aside = [](const auto&...) { FAIL() << "nothing is to be measured"; },
-       .agree = {}});
+  const MergeOutcome outcome =
+      train_merged({.job = job,
+                    .iterations = 5,
+                    .train =
+                        [&](const Assembly&, Iteration last, Observer&) {
+                          ends.push_back(last);
+                          return true;
+                        },
+                    .train_aside = [](const auto&...) { FAIL() << "nothing is to be measured"; },
+                    .agree = {}});
   EXPECT_EQ(ends, std::vector<Iteration>{5});
   EXPECT_TRUE(outcome.policy.plan().groups.empty());
+}
+
+TEST(MergedTrainingThreads, ARunThatIsStoppedIsNotPlannedEither) {
+  const auto learners = testing::whole_numbers(kLayers, 2);
+  const Job job = testing::job_for(learners, Topology(2, 1, 0), find_preset("mg-wfbp")->strategy);
+  int phases = 0;
+  train_merged({.job = job,
+                .iterations = 500,
+                .train =
+                    [&](const Assembly&, Iteration, Observer&) {
+                      ++phases;
+                      return false;
+                    },
+                .train_aside = [](const auto&...) { FAIL() << "nothing is to be measured"; },
+                .agree = {}});
+  EXPECT_EQ(phases, 1);
 }
 
 }  // namespace

@@ -50,7 +50,7 @@ Interrupt::~Interrupt() {
   interrupt_stands = false;
 }
 
-int Interrupt::signal() { return first_signal; }
+int Interrupt::signal() const { return first_signal; }
 
 std::string signal_name(int signal) {
   switch (signal) {

@@ -19,7 +19,7 @@ class Interrupt {
   Interrupt& operator=(const Interrupt&) = delete;
 
   // The signal that came first; 0 if there was none. From any thread.
-  static int signal();
+  int signal() const;
 
  private:
   std::optional<SignalHandlers> handlers_;

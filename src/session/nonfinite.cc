@@ -1,0 +1,45 @@
+#include "session/nonfinite.h"
+
+#include <fmt/format.h>
+
+#include <memory>
+#include <mutex>
+#include <set>
+#include <stdexcept>
+#include <utility>
+
+namespace sluice {
+
+std::string describe(const NonFinite& found, const std::vector<Layer>& layers) {
+  return fmt::format(
+      "rank {}: {} is not finite in iteration {}", found.rank,
+      found.layer ? fmt::format("the gradient of layer {}", layers[found.layer->index()].name)
+                  : "the loss",
+      found.iteration + 1);
+}
+
+OnNonFinite stop_on_nonfinite(std::vector<Layer> layers) {
+  return [layers = std::move(layers)](const NonFinite& found) {
+    throw std::runtime_error(
+        describe(found, layers) +
+        ": training diverges, or the data are not finite; try a lower --lr or a longer "
+        "--warmup-epochs, or go on all the same with --on-nonfinite warn");
+  };
+}
+
+OnNonFinite warn_of_nonfinite(std::vector<Layer> layers,
+                              std::function<void(const std::string&)> warn) {
+  struct Said {
+    std::mutex mutex;
+    std::set<std::size_t> ranks;
+  };
+  return [layers = std::move(layers), warn = std::move(warn),
+          said = std::make_shared<Said>()](const NonFinite& found) {
+    const std::lock_guard lock(said->mutex);
+    if (said->ranks.insert(found.rank).second) {
+      warn(describe(found, layers) + "; the run goes on, and no more is said of this rank");
+    }
+  };
+}
+
+}  // namespace sluice

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "drivers/realtime/phase.h"
+#include "model/layer.h"
+
+namespace sluice {
+
+// What was found, where, and what to try. Iterations count from 1, as steps do in the metrics.
+std::string describe(const NonFinite& found, const std::vector<Layer>& layers);
+
+using OnNonFinite = std::function<void(const NonFinite& found)>;
+
+// Ends the run.
+OnNonFinite stop_on_nonfinite(std::vector<Layer> layers);
+// Says so once for each rank, and lets the run go on. For workers of any threads.
+OnNonFinite warn_of_nonfinite(std::vector<Layer> layers,
+                              std::function<void(const std::string&)> warn);
+
+}  // namespace sluice
