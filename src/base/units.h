@@ -15,8 +15,19 @@ using Bytes = std::int64_t;
 
 inline constexpr Bytes kFloatBytes = 4;
 
-inline Duration from_us(double us) { return Duration(std::llround(us * 1e6)); }
-inline Duration from_ns(double ns) { return Duration(std::llround(ns * 1e3)); }
+// The longest time that is told apart: 26 days. A few such times can be added without harm.
+inline constexpr Duration kForever = Duration::max() / 4;
+
+// What is longer becomes kForever, and no number at all does too.
+inline Duration from_ps(double ps) {
+  constexpr auto kMax = static_cast<double>(kForever.count());
+  if (!(ps < kMax)) {
+    return kForever;
+  }
+  return ps > -kMax ? Duration(std::llround(ps)) : -kForever;
+}
+inline Duration from_us(double us) { return from_ps(us * 1e6); }
+inline Duration from_ns(double ns) { return from_ps(ns * 1e3); }
 inline double to_us(Duration d) { return static_cast<double>(d.count()) * 1e-6; }
 inline double to_seconds(Duration d) { return static_cast<double>(d.count()) * 1e-12; }
 

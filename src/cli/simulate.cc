@@ -9,6 +9,7 @@
 #include "cli/console.h"
 #include "drivers/mpi/launch.h"
 #include "drivers/virtual/bound.h"
+#include "drivers/virtual/limits.h"
 #include "drivers/virtual/simulator.h"
 #include "formats/cluster.h"
 #include "nodes/presets.h"
@@ -233,6 +234,9 @@ int simulate(const Settings& settings) {
   const auto cluster = read_cluster(settings.path("cluster"));
   if (!cluster) {
     return bad_input(cluster.error());
+  }
+  if (const auto fits = check_times(*profile, *cluster); !fits) {
+    return bad_input(fits.error().within(settings.text("cluster")));
   }
   auto valid = job_of(settings, *profile, *cluster);
   if (!valid) {

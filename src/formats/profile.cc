@@ -11,13 +11,12 @@
 namespace sluice {
 namespace {
 
-// Far above any use, and low enough that sums over layers and iterations fit their types.
+// Far above any use, and low enough that sums over layers fit their types.
 constexpr std::int64_t kMostParams = 1'000'000'000'000;
 constexpr std::int64_t kMostBatch = 1'000'000'000;
-constexpr double kLongestLayerUs = 86'400e6;
 
 LayerProfile read_layer(Fields& fields) {
-  const Form time = Form::number(0, kLongestLayerUs);
+  const Form time = Form::number(0, kLongestPassUs);
   LayerProfile layer;
   layer.name = fields.get<std::string>("name", Form::text());
   layer.params = fields.get<std::int64_t>("params", Form::integer(0, kMostParams));
@@ -54,10 +53,10 @@ std::vector<LayerProfile> read_layers(Fields& fields) {
       part.complain("params", fmt::format("brings the sum of all layers to {}, expected at most {}",
                                           params, kMostParams));
     }
-    if (time > from_us(kLongestLayerUs)) {
+    if (time > from_us(kLongestPassUs)) {
       part.complain("forward_us, backward_us",
                     fmt::format("bring the sum of all layers to {} us, expected at most {} us",
-                                to_us(time), kLongestLayerUs));
+                                to_us(time), kLongestPassUs));
     }
     if (const auto done = part.done(); !done) {
       fields.merge(done);

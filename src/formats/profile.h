@@ -37,6 +37,10 @@ struct Profile {
   std::vector<Layer> layout() const;
 };
 
+// The longest that a pass forward and backward may take: a day, so that sums over iterations fit
+// their type.
+inline constexpr double kLongestPassUs = 86'400e6;
+
 // The same net with every layer's time and number of parameters multiplied. A layer that has
 // parameters keeps at least one.
 Profile scaled(Profile profile, double time_scale, double param_scale);

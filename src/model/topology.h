@@ -39,20 +39,25 @@ class Topology {
     if (is_worker(node)) {
       return HostId(node.index() / per_host_);
     }
-    return HostId(server_index(node) + (servers_apart_ == 0 ? 0 : worker_hosts_));
+    return HostId(server_index(node) + first_server_host());
   }
   // Workers first.
   std::vector<NodeId> nodes_on(HostId host) const {
     std::vector<NodeId> here;
-    for (std::size_t n = 0; n < nodes(); ++n) {
-      if (host_of(NodeId(n)) == host) {
-        here.emplace_back(n);
-      }
+    const std::size_t h = host.index();
+    for (std::size_t w = 0; h < worker_hosts_ && w < per_host_; ++w) {
+      here.push_back(worker(h * per_host_ + w));
+    }
+    const std::size_t first = first_server_host();
+    if (h >= first && h - first < servers()) {
+      here.push_back(server(h - first));
     }
     return here;
   }
 
  private:
+  std::size_t first_server_host() const { return servers_apart_ == 0 ? 0 : worker_hosts_; }
+
   std::size_t worker_hosts_;
   std::size_t per_host_;
   std::size_t servers_apart_;

@@ -102,14 +102,13 @@ class Host::Scheduled final : public Effects {
 Host::Host(const Job& job, std::shared_ptr<const ChunkMap> chunks, HostId self)
     : topology_(job.topology),
       self_(self),
-      nodes_(job.topology.nodes()),
       egress_(job.strategy, job.topology),
       workbench_(job.strategy.order, job.server_threads) {
   for (const NodeId id : topology_.nodes_on(self)) {
     if (topology_.is_worker(id)) {
-      nodes_[id.index()] = make_worker(job, chunks, id);
+      nodes_.push_back(make_worker(job, chunks, id));
     } else if (job.strategy.uses_servers()) {
-      nodes_[id.index()] = make_server(job, chunks, id);
+      nodes_.push_back(make_server(job, chunks, id));
     }
   }
 }
@@ -148,9 +147,13 @@ Counters Host::counters() const {
 }
 
 Protocol& Host::node(NodeId id) const {
-  check(id.index() < nodes_.size() && nodes_[id.index()] != nullptr,
-        "an event goes to the host of its node");
-  return *nodes_[id.index()];
+  check(topology_.host_of(id) == self_, "an event goes to the host of its node");
+  const std::size_t workers =
+      self_.index() < topology_.worker_hosts() ? topology_.workers_per_host() : 0;
+  const std::size_t place =
+      topology_.is_worker(id) ? id.index() - self_.index() * workers : workers;
+  check(place < nodes_.size(), "an event goes to a node that this job has");
+  return *nodes_[place];
 }
 
 }  // namespace sluice

@@ -32,7 +32,8 @@ class Host final : public Protocol {
 
   Topology topology_;
   HostId self_;
-  std::vector<std::unique_ptr<Protocol>> nodes_;  // by node id; null for nodes of other hosts
+  std::vector<std::unique_ptr<Protocol>>
+      nodes_;  // workers by rank, then the server if there is one
   Egress egress_;
   Workbench workbench_;
   Counters counters_;

@@ -5,10 +5,10 @@
 #include <limits>
 #include <optional>
 #include <utility>
-#include <vector>
 
 #include "base/check.h"
 #include "base/heap.h"
+#include "base/on_demand.h"
 #include "base/slots.h"
 #include "model/strategy.h"
 
@@ -104,7 +104,7 @@ class AdmissionQueue {
 
   // Lets the head of a lane compete. What competes in vain, or twice, is dropped in take().
   void stand_for(std::size_t lane) {
-    const Lane& its = lanes_[lane];
+    Lane& its = lanes_[lane];
     if (!its.queue.empty() && its.budget.admits(its.queue.value().cost)) {
       heads_.push(its.queue.key(), static_cast<std::uint32_t>(lane));
     }
@@ -124,7 +124,7 @@ class AdmissionQueue {
 
   Order order_;
   Budget common_;
-  std::vector<Lane> lanes_;
+  OnDemand<Lane> lanes_;
   Heap<Key, std::uint32_t> heads_;  // the lanes that may have their turn, by their first items
   Slots<T> items_;
   std::uint64_t next_sequence_ = 0;

@@ -327,7 +327,14 @@ Result<Profile> scaled_profile(const std::string& path, const cli::Settings& set
   if (!profile) {
     return profile;
   }
-  return scaled(*std::move(profile), settings.number("time-scale"), settings.number("param-scale"));
+  const double scale = settings.number("time-scale");
+  if (const double us = to_us(profile->forward() + profile->backward()) * scale;
+      us > kLongestPassUs) {
+    return Error(fmt::format(
+        "--time-scale: brings the sum of all layers of {} to {:.3g} us, expected at most {:.3g} us",
+        path, us, kLongestPassUs));
+  }
+  return scaled(*std::move(profile), scale, settings.number("param-scale"));
 }
 
 }  // namespace sluice

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <map>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -15,7 +16,9 @@ namespace sluice {
 // Remembers when each parameter last changed, so that every reader can be told what it has missed.
 class ChangeLog {
  public:
-  explicit ChangeLog(std::size_t parameters) : changed_(parameters) {}
+  // Counts on from so many updates.
+  explicit ChangeLog(std::size_t parameters, std::uint64_t updates = 0)
+      : now_(updates), changed_(parameters) {}
 
   void note(const Range& range, const SparseView& entries) {
     ++now_;
@@ -28,7 +31,7 @@ class ChangeLog {
   // Positions in the range, ascending, that have changed since this reader last asked for it.
   std::vector<std::uint32_t> news(NodeId reader, const Range& range) {
     const auto changed = part(range);
-    std::uint32_t& seen = seen_[{reader, range.begin}];
+    std::uint64_t& seen = seen_[{reader, range.begin}];
     std::vector<std::uint32_t> positions;
     for (std::size_t i = 0; i < changed.size(); ++i) {
       if (changed[i] > seen) {
@@ -40,14 +43,14 @@ class ChangeLog {
   }
 
  private:
-  std::span<std::uint32_t> part(const Range& range) const {
+  std::span<std::uint64_t> part(const Range& range) const {
     return changed_.values().subspan(static_cast<std::size_t>(range.begin),
                                      static_cast<std::size_t>(range.size()));
   }
 
-  std::uint32_t now_ = 0;
-  ZeroedArray<std::uint32_t> changed_;                             // by parameter
-  std::map<std::pair<NodeId, std::int64_t>, std::uint32_t> seen_;  // by reader and range
+  std::uint64_t now_;  // updates of all ranges: more than fit 32 bits in a long run
+  ZeroedArray<std::uint64_t> changed_;                             // by parameter
+  std::map<std::pair<NodeId, std::int64_t>, std::uint64_t> seen_;  // by reader and range
 };
 
 }  // namespace sluice

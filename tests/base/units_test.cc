@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <limits>
+
 namespace sluice {
 namespace {
 
@@ -15,6 +18,17 @@ TEST(UnitsTest, ConvertBothWays) {
 TEST(UnitsTest, RoundToTheNearestPicosecond) {
   EXPECT_EQ(from_us(1e-6 * 1.6), Duration(2));
   EXPECT_EQ(from_us(1e-6 * 1.4), Duration(1));
+}
+
+TEST(UnitsTest, WhatIsTooLongBecomesForever) {
+  EXPECT_EQ(from_us(1e30), kForever);
+  EXPECT_EQ(from_ns(1e19), kForever);
+  EXPECT_EQ(from_ns(-1e30), -kForever);
+  EXPECT_EQ(from_us(std::numeric_limits<double>::infinity()), kForever);
+  EXPECT_EQ(from_us(std::numeric_limits<double>::quiet_NaN()), kForever);
+  EXPECT_GT(kForever + kForever + kForever, kForever) << "a few can be added";
+  const Duration longest_exact = from_us(86'400e6);
+  EXPECT_EQ(longest_exact, std::chrono::hours(24));
 }
 
 }  // namespace

@@ -166,6 +166,18 @@ TEST(CliTest, TheSimulatorTakesTheScalesToo) {
             2 * plain.at("mechanism").at("bytes").get<int>());
 }
 
+TEST(CliTest, TimesBeyondCountingAreRefused) {
+  const TemporaryFolder folder;
+  folder.write("big.json", R"({"name":"big","batch":1,"layers":[
+      {"name":"a","params":1000000000,"forward_us":1e9,"backward_us":1e9}]})");
+  folder.write("slow.toml", "hosts = 2\nbandwidth_gbps = 1e-9\n");
+  const auto simulate = [&](const std::string& more) {
+    return sluice("simulate --profile big.json --cluster slow.toml " + more, folder);
+  };
+  expect_refused(simulate("--time-scale 1e6"), "--time-scale: brings the sum of all layers");
+  expect_refused(simulate(""), "slow.toml: 2 workers exchange 1e+09 parameters each");
+}
+
 // The net of MG-WFBP's Figure 4: layer by layer the channel falls behind, and with the last two
 // layers in one message only the first layer's is exposed.
 TEST(CliTest, SimulateMergesWhatFallsBehind) {

@@ -40,6 +40,13 @@ RC_GTEST_PROP(TopologyProperty, EveryHostGetsItsShareOfNodes, ()) {
     ++(topology.is_worker(node) ? workers : servers).at(topology.host_of(node).index());
   }
   for (std::size_t host = 0; host < topology.hosts(); ++host) {
+    std::vector<NodeId> there;
+    for (std::size_t i = 0; i < topology.nodes(); ++i) {
+      if (topology.host_of(NodeId(i)) == HostId(host)) {
+        there.emplace_back(i);
+      }
+    }
+    RC_ASSERT(topology.nodes_on(HostId(host)) == there);
     const bool has_workers = host < worker_hosts;
     RC_ASSERT(workers[host] == (has_workers ? per_host : 0));
     RC_ASSERT(servers[host] == (has_workers && apart > 0 ? 0U : 1U));

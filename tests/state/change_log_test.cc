@@ -12,9 +12,13 @@ using testing::IsEmpty;
 class ChangeLogTest : public ::testing::Test {
  protected:
   void change(const Range& range, const std::vector<std::uint32_t>& positions) {
+    change(log_, range, positions);
+  }
+  static void change(ChangeLog& log, const Range& range,
+                     const std::vector<std::uint32_t>& positions) {
     const std::vector<float> values(static_cast<std::size_t>(range.size()), 1.0F);
     const auto bytes = encode_sparse(values, positions);
-    log_.note(range, *SparseView::parse(bytes, range.size()));
+    log.note(range, *SparseView::parse(bytes, range.size()));
   }
 
   ChangeLog log_{20};
@@ -36,6 +40,17 @@ TEST_F(ChangeLogTest, KeepsRangesApart) {
   change({10, 20}, {3});
   EXPECT_THAT(log_.news(NodeId(0), {0, 10}), ElementsAre(1));
   EXPECT_THAT(log_.news(NodeId(0), {10, 20}), ElementsAre(3));
+}
+
+TEST_F(ChangeLogTest, CountsBeyond32Bits) {
+  ChangeLog log(20, 0xffff'fffe);
+  const Range range{0, 10};
+  change(log, range, {1});
+  EXPECT_THAT(log.news(NodeId(0), range), ElementsAre(1));
+  for (const std::uint32_t position : {2, 3, 4}) {
+    change(log, range, {position});
+    EXPECT_THAT(log.news(NodeId(0), range), ElementsAre(position));
+  }
 }
 
 }  // namespace

@@ -1,8 +1,11 @@
 #include "drivers/virtual/simulator.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <deque>
 #include <optional>
+#include <stdexcept>
 #include <utility>
 
 #include "base/check.h"
@@ -16,6 +19,15 @@
 
 namespace sluice {
 namespace {
+
+void check_in_range(Time now) {
+  if (now >= kForever) [[unlikely]] {
+    throw std::runtime_error(
+        fmt::format("the simulation passes {:.0f} days of virtual time, which is all it can count; "
+                    "simulate fewer iterations, or smaller times",
+                    to_seconds(kForever) / 86'400));
+  }
+}
 
 class Simulator final : public Effects {
  public:
@@ -113,6 +125,7 @@ SimulationResult Simulator::run() {
   }
   while (!due_.empty()) {
     now_ = due_.next_time();
+    check_in_range(now_);
     ++result_.events;
     dispatch(due_.pop());
   }
