@@ -3,11 +3,13 @@
 #include <sluice/loop.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <thread>
 
 #include "api/loop_learner.h"
 #include "drivers/mpi/launch.h"
+#include "model/alike.h"
 #include "nodes/presets.h"
 #include "session/drive.h"
 
@@ -40,6 +42,22 @@ std::string outline_of(const Learner& learner) {
     outline += fmt::format("{}{} {}", outline.empty() ? "" : ", ", layer.name, layer.range.size());
   }
   return outline;
+}
+
+// All processes go on only if their options are alike; the number of threads is not read then.
+void agree_on(const LoopOptions& options, MpiWorld& world) {
+  const Json own{{"preset", options.preset},
+                 {"iterations", options.iterations},
+                 {"learning_rate", options.learning_rate},
+                 {"momentum", options.momentum},
+                 {"weight_decay", options.weight_decay},
+                 {"seed", options.seed}};
+  const std::vector<std::string> all = world.gather(own.dump(), "its options");
+  for (std::size_t rank = 1; rank < all.size(); ++rank) {
+    if (const std::string fault = difference(Json::parse(all[rank]), own); !fault.empty()) {
+      throw std::invalid_argument(fmt::format("rank {} {}", rank, fault));
+    }
+  }
 }
 
 class LoopRun {
@@ -148,7 +166,8 @@ void LoopRun::check_alike(const std::string& outline, const std::string& other,
 void LoopRun::train() {
   Job job;
   job.layers = learners_[0]->layers();
-  job.topology = Topology(workers_, 1, 0, world_ != nullptr ? processes_per_machine(*world_) : 1);
+  job.topology =
+      Topology(workers_, 1, 0, world_ != nullptr ? processes_per_machine(world_->machines()) : 1);
   job.strategy = strategy_;
   tune_for_world(world_, job, {});
   const Assembly assembly = assemble(std::move(job));
@@ -161,6 +180,7 @@ void LoopRun::train() {
         {.topology = assembly.job.topology,
          .chunks = *assembly.chunks,
          .strategy = assembly.job.strategy,
+         .rules = *assembly.rules,
          .hosts = assembly.protocols,
          .state = state,
          .last = options_.iterations,
@@ -183,6 +203,7 @@ void run_loops(const LoopOptions& options, const std::function<void(LoopWorker&)
   }
   try {
     (*world)->meet();
+    agree_on(options, **world);
     LoopRun(options, world->get()).run(loop);
   } catch (const std::exception& e) {
     say(rank_on_host((*world)->rank()) + ": " + e.what());

@@ -4,6 +4,7 @@
 
 #include "base/check.h"
 #include "codecs/size.h"
+#include "collectives/segments.h"
 #include "partition/about.h"
 
 namespace sluice {
@@ -14,18 +15,6 @@ bool overlap(const Range& a, const Range& b) { return a.begin < b.end && b.begin
 // A reduction into what is being sent in the same round would change it under the peer's eyes.
 bool adds_to_what_it_sends(const Round& round) {
   return round.receive.has_value() && overlap(round.send->range, round.receive->range);
-}
-
-// Into how many parts of equal length a segment falls so that the longest hop carries one.
-std::int64_t parts_of_segment(Collective collective, std::size_t ranks) {
-  switch (collective) {
-    case Collective::kRing:
-      return static_cast<std::int64_t>(ranks);
-    case Collective::kHalvingDoubling:
-      return 2;
-    default:
-      return 1;
-  }
 }
 
 // What a rank passes on only once it may correct in the next iteration; a second correction, or
@@ -57,15 +46,12 @@ CollectiveRunner::CollectiveRunner(const Strategy& strategy, std::vector<Collect
 }
 
 std::size_t CollectiveRunner::segments_of(ChunkId chunk) const {
-  const std::int64_t params = (*chunks_)[chunk].range.size();
-  const std::int64_t parts = parts_of_segment(collectives_[chunk.index()], groups_.size());
-  const std::int64_t max = strategy_.sparse() ? params : strategy_.segment_params * parts;
-  return static_cast<std::size_t>((params + max - 1) / max);
+  return sluice::segments_of(strategy_, collectives_[chunk.index()], groups_.size(),
+                             (*chunks_)[chunk].range.size());
 }
 
 Range CollectiveRunner::range_of(ChunkId chunk, std::size_t segment) const {
-  return part_of((*chunks_)[chunk].range, static_cast<std::int64_t>(segments_of(chunk)),
-                 static_cast<std::int64_t>(segment));
+  return range_of_segment((*chunks_)[chunk].range, segments_of(chunk), segment);
 }
 
 CollectiveRunner::Run& CollectiveRunner::run_of(ChunkId chunk, Iteration iteration,
@@ -129,7 +115,8 @@ BufferRange CollectiveRunner::landing(const Message& message) const {
   }
   const Plan plan = make_plan(collectives_[message.chunk.index()], groups_.index_of(self_),
                               groups_.size(), range_of(message.chunk, message.segment));
-  check(message.round < plan.size(), "a gathered part belongs to a round of the plan");
+  check(message.round < plan.size() && plan[message.round].receive.has_value(),
+        "a gathered part belongs to a round of the plan");
   return {Buffer::kGradients, plan[message.round].receive->range,
           strategy_.gradient_slot(message.iteration)};
 }

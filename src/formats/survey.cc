@@ -4,8 +4,27 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <cmath>
 
 namespace sluice {
+namespace {
+
+// What is wrong with it; empty if nothing is.
+std::string fault_of(const Interface& interface) {
+  in_addr parsed{};
+  if (inet_pton(AF_INET, interface.address.c_str(), &parsed) != 1) {
+    return fmt::format("{} is no IPv4 address", Json(interface.address).dump());
+  }
+  if (interface.prefix < 0 || interface.prefix > 32) {
+    return fmt::format("prefix {} of {}, expected 0 ... 32", interface.prefix, interface.address);
+  }
+  if (interface.gbps && !(*interface.gbps > 0 && std::isfinite(*interface.gbps))) {
+    return fmt::format("{} Gb/s of {}", *interface.gbps, interface.address);
+  }
+  return "";
+}
+
+}  // namespace
 
 std::string Interface::network() const {
   in_addr parsed{};
@@ -26,18 +45,25 @@ Json to_json(const Member& member) {
                           {"prefix", interface.prefix},
                           {"gbps", interface.gbps ? Json(*interface.gbps) : Json()}});
   }
-  return {{"host", member.host}, {"interfaces", interfaces}};
+  return {{"host", member.host}, {"boot_id", member.boot_id}, {"interfaces", interfaces}};
 }
 
-Member member_of(const Json& json) {
-  Member member{json.at("host"), {}};
-  for (const Json& interface : json.at("interfaces")) {
-    const Json& gbps = interface.at("gbps");
-    member.interfaces.push_back({interface.at("name"), interface.at("address"),
-                                 interface.at("prefix"),
-                                 gbps.is_null() ? std::nullopt : std::optional<double>(gbps)});
+Result<Member> member_of(const Json& json) {
+  try {
+    Member member{json.at("host"), {}, json.at("boot_id")};
+    for (const Json& interface : json.at("interfaces")) {
+      const Json& gbps = interface.at("gbps");
+      member.interfaces.push_back({interface.at("name"), interface.at("address"),
+                                   interface.at("prefix"),
+                                   gbps.is_null() ? std::nullopt : std::optional<double>(gbps)});
+      if (const std::string fault = fault_of(member.interfaces.back()); !fault.empty()) {
+        return Error(fault);
+      }
+    }
+    return member;
+  } catch (const Json::exception& e) {
+    return Error(e.what());
   }
-  return member;
 }
 
 std::string Survey::name(std::size_t rank) const {
@@ -46,7 +72,7 @@ std::string Survey::name(std::size_t rank) const {
 }
 
 bool Survey::same_machine(std::size_t a, std::size_t b) const {
-  return a == b || (members[a] && members[b] && members[a]->host == members[b]->host);
+  return a == b || (members[a] && members[b] && members[a]->same_machine(*members[b]));
 }
 
 }  // namespace sluice

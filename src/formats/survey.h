@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/result.h"
 #include "formats/document.h"
 #include "model/timing.h"
 
@@ -29,13 +30,18 @@ struct Interface {
 struct Member {
   std::string host;
   std::vector<Interface> interfaces;
+  std::string boot_id = {};  // of the machine's kernel, which two hosts of one name do not share
+
+  bool same_machine(const Member& other) const {
+    return host == other.host && boot_id == other.boot_id;
+  }
 
   bool operator==(const Member&) const = default;
 };
 
 Json to_json(const Member& member);
-// The inverse.
-Member member_of(const Json& json);
+// The inverse. The text may come from anyone.
+Result<Member> member_of(const Json& json);
 
 // Messages of several sizes from one rank to another, each with the empty answer that it got. The
 // smallest is empty too, so that its time is a round trip.

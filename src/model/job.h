@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "model/layer.h"
@@ -33,6 +34,7 @@ struct Job {
   Strategy strategy;
   std::vector<LayerGroup> groups = {};  // partition merged: see make_chunks
   Iteration first = 0;                  // where this job takes over, with the parameters in place
+  std::optional<HostId> here = {};      // the one host that this process runs; none: all of them
   LinkCost link = kSharedMemoryLink;    // what the choice of collectives goes by
   int server_threads = 1;               // pieces of arithmetic that a host does at a time
 };

@@ -1,6 +1,7 @@
 #include "nodes/assembly.h"
 
 #include "base/check.h"
+#include "nodes/job_rules.h"
 
 namespace sluice {
 
@@ -11,9 +12,13 @@ Assembly assemble(Job job) {
   const std::size_t servers = job.strategy.uses_servers() ? job.topology.servers() : 1;
   assembly.chunks =
       std::make_shared<ChunkMap>(make_chunks(job.layers, servers, job.strategy, job.groups));
+  assembly.rules = std::make_shared<JobRules>(job, assembly.chunks);
+  assembly.protocols.resize(job.topology.hosts());
   for (std::size_t h = 0; h < job.topology.hosts(); ++h) {
-    assembly.hosts.push_back(std::make_unique<Host>(job, assembly.chunks, HostId(h)));
-    assembly.protocols.push_back(assembly.hosts.back().get());
+    if (job.here.value_or(HostId(h)) == HostId(h)) {
+      assembly.hosts.push_back(std::make_unique<Host>(job, assembly.chunks, HostId(h)));
+      assembly.protocols[h] = assembly.hosts.back().get();
+    }
   }
   assembly.job = std::move(job);
   return assembly;

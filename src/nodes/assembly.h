@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "nodes/host.h"
+#include "protocol/message_rules.h"
 
 namespace sluice {
 
@@ -11,14 +12,14 @@ namespace sluice {
 struct Assembly {
   Job job;
   std::shared_ptr<const ChunkMap> chunks;
+  std::shared_ptr<const MessageRules> rules;
   std::vector<std::unique_ptr<Host>> hosts;
-  std::vector<Protocol*> protocols;  // the same hosts, as drivers see them
+  std::vector<Protocol*> protocols;  // by host, as drivers see them; null: not of this process
 
-  Counters counters() const;  // of all hosts
+  Counters counters() const;  // of all that are here
 };
 
-// Hops and credits that are at their defaults, which suit a network, become longer if all hosts are
-// processes of one machine.
+// All hosts, or only the one that the job says is here.
 Assembly assemble(Job job);
 
 }  // namespace sluice

@@ -1,5 +1,7 @@
 #include "nodes/shard.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <limits>
 #include <utility>
@@ -7,6 +9,7 @@
 #include "base/check.h"
 #include "codecs/size.h"
 #include "partition/about.h"
+#include "wire/bad_message.h"
 
 namespace sluice {
 namespace {
@@ -75,13 +78,24 @@ void Shard::on_push(const Received& event) {
     waiting.updates.push_back(update_with(push, {event.payload}));
     return;
   }
-  check(push.iteration == waiting.clocks[groups_.index_of(push.from)] + 1,
-        "a gradient goes into the next update of its chunk");
   waiting.gradients.resize(groups_.size());
+  check_turn(push, waiting);
   waiting.gradients[groups_.index_of(push.from)] = event.payload;
   if (++waiting.arrived == groups_.size()) {
     waiting.arrived = 0;
     waiting.updates.push_back(update_with(push, std::exchange(waiting.gradients, {})));
+  }
+}
+
+// A gradient goes into the next update of its chunk, once.
+void Shard::check_turn(const Message& push, const Slot& waiting) const {
+  const std::size_t from = groups_.index_of(push.from);
+  const Iteration next = waiting.clocks[from] + 1;
+  const bool again = waiting.gradients[from].size() > 0;
+  if (push.iteration != next || again) {
+    throw BadMessage(topology_.host_of(push.from).index(),
+                     fmt::format("the gradient of chunk {} for iteration {}, expected that for {}",
+                                 push.chunk.index(), push.iteration, again ? next + 1 : next));
   }
 }
 
@@ -160,6 +174,12 @@ bool Shard::may_have(const Message& pull) const {
   const Slot& of = slots_[pull.chunk.index()];
   return of.clocks[groups_.index_of(pull.from)] >= pull.iteration &&
          slowest(pull.chunk) >= pull.iteration - staleness_;
+}
+
+Shard::Slot& Shard::slot(ChunkId chunk) {
+  Slot& of = slots_.at(chunk.index());
+  check(!of.clocks.empty(), "a server is asked for its own chunks");
+  return of;
 }
 
 Iteration Shard::slowest(ChunkId chunk) const {

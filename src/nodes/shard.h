@@ -40,6 +40,7 @@ class Shard final : public Protocol {
   };
 
   void on_push(const Received& event);
+  void check_turn(const Message& push, const Slot& waiting) const;
   void on_updated(const Finished& event, Effects& effects);
   Work update_with(const Message& push, std::vector<Payload> gradients) const;
   void start(Work work, Effects& effects);
@@ -53,7 +54,7 @@ class Shard final : public Protocol {
   void tell(MessageKind kind, ChunkId chunk, NodeId worker, Iteration iteration, Payload payload,
             Effects& effects) const;
   Work work_on(ChunkId chunk, WorkKind kind, NodeId origin, Iteration iteration) const;
-  Slot& slot(ChunkId chunk) { return slots_[chunk.index()]; }
+  Slot& slot(ChunkId chunk);
   Iteration slowest(ChunkId chunk) const;
 
   Strategy strategy_;

@@ -1,10 +1,9 @@
 #pragma once
 
+#include <memory>
 #include <optional>
-#include <string>
-#include <vector>
+#include <span>
 
-#include "drivers/mpi/launch.h"
 #include "drivers/mpi/mpi_training.h"
 #include "drivers/threads/thread_training.h"
 #include "nodes/assembly.h"
@@ -13,26 +12,20 @@
 // Training on threads or on MPI, whichever it is.
 namespace sluice {
 
-// Measures the links of the world, if there is one, and has the job suit them.
+// In a world this process runs one host of the job. Measures the links, and has the job suit them.
 inline void tune_for_world(MpiWorld* world, Job& job, const ChosenSizes& chosen) {
   if (world == nullptr) {
     return;
   }
+  job.here = HostId(world->rank());
   const bool together = job.topology.on_one_machine();
   if (!together) {
     job.link = world->measure_link();
   }
   tune_for_link(job, chosen);
-  if (together && world->shares_memory()) {
+  if (together) {
     tune_sums_for_machine(job);
   }
-}
-
-// How many processes of the world each machine has.
-inline std::size_t processes_per_machine(MpiWorld& world) {
-  const std::vector<std::string> hosts = world.gather(host_name(), "the name of its host");
-  const std::size_t own = world.rank() == 0 ? processes_per_machine(hosts) : 0;
-  return std::stoul(world.broadcast(std::to_string(own), "who shares a machine"));
 }
 
 // The numbers of the workers in this process and of the servers beside them. Without a world all

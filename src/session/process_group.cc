@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "drivers/mpi/launch.h"
+#include "model/alike.h"
 
 namespace sluice {
 namespace {
@@ -26,13 +27,7 @@ std::string fault_of(const Json& member, const Json& first) {
                        member.at("version").get<std::string>(),
                        first.at("version").get<std::string>());
   }
-  for (const auto& [key, value] : first.at("settings").items()) {
-    if (const Json other = member.at("settings").value(key, Json()); other != value) {
-      return fmt::format("has {} = {}, but rank 0 has {}; start all with the same settings", key,
-                         other.dump(), value.dump());
-    }
-  }
-  return "";
+  return difference(member.at("settings"), first.at("settings"));
 }
 
 // One sentence for all; empty if nothing keeps them from going on.
@@ -100,8 +95,7 @@ Result<std::size_t> ProcessGroup::check_in(const cli::Settings& settings,
   }
   Json answer;
   if (is_leader()) {
-    answer = {{"verdict", verdict_on(members)},
-              {"per_machine", processes_per_machine(hosts_of(members))}};
+    answer = {{"verdict", verdict_on(members)}};
   }
   answer = Json::parse(from_first(answer.dump(), "leave to begin"));
   if (const std::string verdict = answer.at("verdict"); !verdict.empty()) {
@@ -113,7 +107,7 @@ Result<std::size_t> ProcessGroup::check_in(const cli::Settings& settings,
                  fmt::join(std::set<std::string>(hosts.begin(), hosts.end()), ", "));
   }
   world_->meet();
-  return answer.at("per_machine").get<std::size_t>();
+  return processes_per_machine(world_->machines());
 }
 
 std::string ProcessGroup::from_first(const std::string& text, const std::string& what) const {

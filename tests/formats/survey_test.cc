@@ -1,9 +1,12 @@
 #include "formats/survey.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 namespace sluice {
 namespace {
+
+using testing::HasSubstr;
 
 TEST(Interface, HasTheNetworkOfItsPrefix) {
   const auto network = [](const char* address, int prefix) {
@@ -17,8 +20,40 @@ TEST(Interface, HasTheNetworkOfItsPrefix) {
 }
 
 TEST(Member, ComesBackFromJson) {
-  const Member member{"h\"1", {{"eth0", "10.0.0.1", 8, 2.5}, {"docker0", "172.17.0.1", 16, {}}}};
-  EXPECT_EQ(member_of(Json::parse(to_json(member).dump())), member);
+  const Member member{
+      "h\"1", {{"eth0", "10.0.0.1", 8, 2.5}, {"docker0", "172.17.0.1", 16, {}}}, "b7"};
+  const auto read = member_of(Json::parse(to_json(member).dump()));
+  ASSERT_TRUE(read);
+  EXPECT_EQ(*read, member);
+}
+
+TEST(Member, WhatCannotBeIsRefused) {
+  const auto refusal = [](const std::string& interfaces) {
+    const auto member =
+        member_of(Json::parse(R"({"host": "a", "boot_id": "", "interfaces": )" + interfaces + "}"));
+    return member ? "" : member.error().message();
+  };
+  const auto with = [&](const std::string& address, int prefix, const std::string& gbps) {
+    return refusal(R"([{"name": "eth0", "address": ")" + address + R"(", "prefix": )" +
+                   std::to_string(prefix) + R"(, "gbps": )" + gbps + "}]");
+  };
+  EXPECT_EQ(with("10.0.0.1", 8, "null"), "");
+  EXPECT_THAT(with("10.0.0.1", 40, "null"), HasSubstr("prefix 40"));
+  EXPECT_THAT(with("10.0.0.1", -1, "null"), HasSubstr("prefix -1"));
+  EXPECT_THAT(with("10.0.0", 8, "null"), HasSubstr("no IPv4 address"));
+  EXPECT_THAT(with("10.0.0.1", 8, "-1"), HasSubstr("-1 Gb/s"));
+  EXPECT_NE(with("10.0.0.1", 8, "\"x\""), "");
+  EXPECT_NE(refusal("[3]"), "");
+  EXPECT_NE(refusal("3"), "");
+  EXPECT_FALSE(member_of(Json(3)));
+}
+
+TEST(Survey, HostsOfOneNameMayBeTwoMachines) {
+  Survey survey;
+  survey.members = {Member{"localhost", {}, "b1"}, Member{"localhost", {}, "b2"},
+                    Member{"localhost", {}, "b1"}};
+  EXPECT_FALSE(survey.same_machine(0, 1));
+  EXPECT_TRUE(survey.same_machine(0, 2));
 }
 
 TEST(Survey, RanksOfUnknownHostsAreOnMachinesOfTheirOwn) {

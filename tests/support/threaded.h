@@ -31,6 +31,7 @@ inline void run_phase(const Assembly& assembly, TrainingState& state, Iteration 
   train_on_threads({.topology = assembly.job.topology,
                     .chunks = *assembly.chunks,
                     .strategy = assembly.job.strategy,
+                    .rules = *assembly.rules,
                     .hosts = assembly.protocols,
                     .state = state,
                     .first = assembly.job.first,

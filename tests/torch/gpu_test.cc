@@ -136,6 +136,7 @@ std::vector<float> train(const std::string& preset) {
   train_on_threads({.topology = job.topology,
                     .chunks = *assembly.chunks,
                     .strategy = job.strategy,
+                    .rules = *assembly.rules,
                     .hosts = assembly.protocols,
                     .state = state,
                     .last = 5,

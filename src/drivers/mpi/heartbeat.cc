@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
+#include <stdexcept>
 #include <tuple>
 
 namespace sluice {
@@ -20,8 +21,11 @@ std::optional<InFlight> to_in_flight(const Json& json) {
   if (json.is_null()) {
     return std::nullopt;
   }
-  return InFlight{static_cast<MessageKind>(json.at(0).get<int>()), LayerId(json.at(1)), json.at(2),
-                  json.at(3)};
+  const int kind = json.at(0);
+  if (kind < 0 || kind >= kMessageKinds) {
+    throw std::out_of_range(fmt::format("a message of kind {}", kind));
+  }
+  return InFlight{static_cast<MessageKind>(kind), LayerId(json.at(1)), json.at(2), json.at(3)};
 }
 
 const char* content_of(MessageKind kind) {
@@ -125,13 +129,18 @@ std::string encode(const Heartbeat& heartbeat) {
       .dump();
 }
 
-Heartbeat decode_heartbeat(const std::string& text) {
-  const Json json = Json::parse(text);
-  return {.host = json.at("host"),
-          .worker = {LayerId(json.at("layer")), json.at("iteration"), json.at("waiting")},
-          .still_seconds = json.at("still"),
-          .outgoing = to_in_flight(json.at("out")),
-          .incoming = to_in_flight(json.at("in"))};
+Result<Heartbeat> decode_heartbeat(const std::string& text) {
+  try {
+    const Json json = Json::parse(text);
+    return Heartbeat{
+        .host = json.at("host"),
+        .worker = {LayerId(json.at("layer")), json.at("iteration"), json.at("waiting")},
+        .still_seconds = json.at("still"),
+        .outgoing = to_in_flight(json.at("out")),
+        .incoming = to_in_flight(json.at("in"))};
+  } catch (const std::exception& e) {
+    return Error(fmt::format("it does not tell how its process is: {}", e.what()));
+  }
 }
 
 std::optional<std::string> diagnose(std::span<const Heartbeat> heartbeats,

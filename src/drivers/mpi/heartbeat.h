@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "base/result.h"
 #include "base/units.h"
 #include "drivers/realtime/gate.h"
 #include "model/layer.h"
@@ -30,7 +31,8 @@ struct Heartbeat {
 };
 
 std::string encode(const Heartbeat& heartbeat);
-Heartbeat decode_heartbeat(const std::string& text);
+// The text may come from anyone.
+Result<Heartbeat> decode_heartbeat(const std::string& text);
 
 // What the worker that holds up all others waits for, in a sentence with its rank and layer; none
 // if no worker has waited for as long as `patience_seconds`. The vitals are by rank.

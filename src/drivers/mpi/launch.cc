@@ -6,6 +6,7 @@
 #include <array>
 #include <charconv>
 #include <cstdlib>
+#include <fstream>
 #include <set>
 #include <string_view>
 #include <thread>
@@ -57,7 +58,11 @@ std::optional<Launch> find_launch(const Environment& environment) {
     if (std::string_view(launcher.rank) == "SLURM_PROCID" && size.value_or(1) == 1) {
       continue;
     }
-    return Launch{launcher.rank, *rank, size, number(environment(launcher.size_here))};
+    return Launch{.by = launcher.rank,
+                  .rank = *rank,
+                  .size = size,
+                  .size_by = launcher.size,
+                  .size_here = number(environment(launcher.size_here))};
   }
   return std::nullopt;
 }
@@ -78,24 +83,46 @@ std::int64_t fragment_bytes(std::optional<double> gbps) {
   return gbps && *gbps > kFastGbps ? 1 << 20 : 256 << 10;
 }
 
-std::size_t processes_per_machine(const std::vector<std::string>& hosts) {
+std::size_t processes_per_machine(const std::vector<std::size_t>& machines) {
   std::size_t group = 1;
-  while (group < hosts.size() && hosts[group] == hosts[0]) {
+  while (group < machines.size() && machines[group] == machines[0]) {
     ++group;
   }
-  std::set<std::string> machines;
-  for (std::size_t r = 0; r < hosts.size(); ++r) {
+  std::set<std::size_t> seen;
+  for (std::size_t r = 0; r < machines.size(); ++r) {
     const bool leads = r % group == 0;
-    if (leads ? !machines.insert(hosts[r]).second : hosts[r] != hosts[r - 1]) {
+    if (leads ? !seen.insert(machines[r]).second : machines[r] != machines[r - 1]) {
       return 1;
     }
   }
-  return hosts.size() % group == 0 ? group : 1;
+  return machines.size() % group == 0 ? group : 1;
+}
+
+std::string strangers(const Launch& launch, std::size_t known, const std::string& library) {
+  // Slurm's plugin must be the one that the library was built for.
+  std::string advice = "the launcher of the same MPI";
+  if (library.starts_with("Open MPI")) {
+    advice = "the mpirun of the same Open MPI, or srun --mpi=pmix";
+  } else if (library.find("MPICH") != std::string::npos || library.find("Intel") == 0) {
+    advice = "the mpiexec of the same MPI, or srun --mpi=pmi2";
+  }
+  return fmt::format(
+      "{} processes were started ({} says so), but MPI knows of {}: the launcher is not one for "
+      "{}, "
+      "which sluice was built with; start with {}",
+      launch.size.value_or(0), launch.size_by, known, library, advice);
 }
 
 std::string host_name() {
   std::array<char, 256> name{};
   return gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "an unknown host";
+}
+
+std::string boot_id() {
+  std::ifstream file("/proc/sys/kernel/random/boot_id");
+  std::string id;
+  std::getline(file, id);
+  return id;
 }
 
 std::string rank_on_host(std::size_t rank) {

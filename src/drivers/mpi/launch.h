@@ -14,6 +14,7 @@ struct Launch {
   std::string by;  // the variable that told
   std::size_t rank = 0;
   std::optional<std::size_t> size;       // where the launcher says so
+  std::string size_by;                   // the variable that told the size
   std::optional<std::size_t> size_here;  // likewise, of those on this machine
 };
 
@@ -34,10 +35,16 @@ bool has_idle_cores(std::size_t processes);
 std::int64_t fragment_bytes(std::optional<double> gbps);
 
 // So many processes at a time share a machine, in the order of their ranks; 1 if they are not
-// spread like that. `hosts` has the name of each one's host.
-std::size_t processes_per_machine(const std::vector<std::string>& hosts);
+// spread like that. `machines` has a number for each rank, the same for those of one machine.
+std::size_t processes_per_machine(const std::vector<std::size_t>& machines);
+
+// What to say when the launcher started other processes than MPI knows of: the two do not speak the
+// same language. `library` is the MPI that was built in.
+std::string strangers(const Launch& launch, std::size_t known, const std::string& library);
 
 std::string host_name();
+// Of this start of this machine's kernel; empty where there is none.
+std::string boot_id();
 // "rank 2 on HOST": how this process calls itself.
 std::string rank_on_host(std::size_t rank);
 

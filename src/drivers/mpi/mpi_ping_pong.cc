@@ -4,19 +4,19 @@
 
 #include "drivers/mpi/mpi_tags.h"
 #include "drivers/mpi/overdue.h"
+#include "wire/bad_message.h"
 
 namespace sluice {
 namespace {
 
 constexpr Bytes kSmallest = 4 << 10;
-constexpr Bytes kLargest = 64 << 20;
 constexpr int kRoundTrips = 50;  // they are short, and vary most
 constexpr std::chrono::microseconds kNoNap{0};
 
 }  // namespace
 
 MpiPingPong::MpiPingPong(const SurveySpec& spec)
-    : spec_(spec), payload_(static_cast<std::size_t>(kLargest)) {}
+    : spec_(spec), payload_(static_cast<std::size_t>(kLongestStroke)) {}
 
 std::optional<std::vector<LinkTimings>> MpiPingPong::measure(std::size_t self, std::size_t peer) {
   deadline_ = clock_.now() + limit();
@@ -26,7 +26,7 @@ std::optional<std::vector<LinkTimings>> MpiPingPong::measure(std::size_t self, s
   if (!back) {
     return std::nullopt;
   }
-  command_ = {-1, 0};
+  command_ = {.out = -1};
   std::array<MPI_Request, 1> request{};
   MPI_Isend(&command_, sizeof command_, MPI_BYTE, other, kCommandTag, MPI_COMM_WORLD,
             request.data());
@@ -38,7 +38,7 @@ std::optional<std::vector<LinkTimings>> MpiPingPong::measure(std::size_t self, s
 
 std::optional<std::vector<Timing>> MpiPingPong::measure_way(int peer, bool outwards) {
   std::vector<Timing> timings;
-  for (Bytes bytes = 0; bytes <= kLargest; bytes = bytes == 0 ? kSmallest : bytes * 4) {
+  for (Bytes bytes = 0; bytes <= kLongestStroke; bytes = bytes == 0 ? kSmallest : bytes * 4) {
     const auto timing = time_size(peer, bytes, outwards);
     if (!timing) {
       return std::nullopt;
@@ -53,7 +53,7 @@ std::optional<std::vector<Timing>> MpiPingPong::measure_way(int peer, bool outwa
 
 std::optional<Timing> MpiPingPong::time_size(int peer, Bytes bytes, bool outwards) {
   const int count = bytes == 0 ? kRoundTrips : spec_.repetitions;
-  const Command command{outwards ? bytes : 0, outwards ? 0 : bytes};
+  const StrokeCommand command{.out = outwards ? bytes : 0, .back = outwards ? 0 : bytes};
   if (!exchange(peer, command)) {  // the first one warms up
     return std::nullopt;
   }
@@ -68,7 +68,7 @@ std::optional<Timing> MpiPingPong::time_size(int peer, Bytes bytes, bool outward
   return timing_of(bytes, std::move(times));
 }
 
-std::optional<Duration> MpiPingPong::exchange(int peer, const Command& command) {
+std::optional<Duration> MpiPingPong::exchange(int peer, const StrokeCommand& command) {
   command_ = command;
   std::array<MPI_Request, 3> requests{MPI_REQUEST_NULL, MPI_REQUEST_NULL, MPI_REQUEST_NULL};
   const Time begin = clock_.now();
@@ -102,7 +102,13 @@ void MpiPingPong::serve(std::size_t peer) {
   for (const Time end = clock_.now() + limit(); clock_.now() < end;) {
     MPI_Irecv(&command_, sizeof command_, MPI_BYTE, other, kCommandTag, MPI_COMM_WORLD,
               request.data());
-    if (!complete(request) || command_.out < 0) {
+    if (!complete(request)) {
+      return;
+    }
+    if (const auto legal = check_command(command_); !legal) {
+      throw BadMessage(peer, legal.error().message());
+    }
+    if (command_.out < 0) {
       return;
     }
     if (command_.out > 0) {

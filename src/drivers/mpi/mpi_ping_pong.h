@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "drivers/mpi/mpi_survey.h"
+#include "drivers/mpi/survey_letters.h"
 #include "drivers/realtime/clock.h"
 
 namespace sluice {
@@ -34,21 +35,16 @@ class MpiPingPong {
   bool lost() const { return lost_; }
 
  private:
-  struct Command {
-    Bytes out = 0;  // negative: this was all
-    Bytes back = 0;
-  };
-
   std::optional<std::vector<Timing>> measure_way(int peer, bool outwards);
   std::optional<Timing> time_size(int peer, Bytes bytes, bool outwards);
-  std::optional<Duration> exchange(int peer, const Command& command);
+  std::optional<Duration> exchange(int peer, const StrokeCommand& command);
   bool complete(std::span<MPI_Request> requests);
 
   SurveySpec spec_;
   Clock clock_;
   Time deadline_{0};  // of the link under test
   bool lost_ = false;
-  Command command_;
+  StrokeCommand command_;
   std::vector<std::byte> payload_;
 };
 

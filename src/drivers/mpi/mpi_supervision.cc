@@ -4,14 +4,16 @@
 
 #include <algorithm>
 #include <bit>
+#include <charconv>
 #include <iterator>
 #include <memory>
 #include <sstream>
 #include <stdexcept>
+#include <string_view>
 #include <tuple>
 
-#include "base/check.h"
 #include "drivers/mpi/launch.h"
+#include "wire/bad_message.h"
 
 namespace sluice {
 namespace {
@@ -40,19 +42,51 @@ std::string encode(const std::vector<StepReport>& steps, Time now) {
   return text;
 }
 
-std::vector<StepReport> decode_steps(const std::string& text, Time now) {
+// As encode() writes it; nothing if the word is no loss.
+std::optional<std::optional<double>> loss_of(std::string_view word) {
+  if (word == kNoLoss) {
+    return std::optional<double>();
+  }
+  std::uint64_t bits = 0;
+  const auto [end, fault] = std::from_chars(word.data(), word.data() + word.size(), bits);
+  if (fault != std::errc{} || end != word.data() + word.size()) {
+    return std::nullopt;
+  }
+  return std::bit_cast<double>(bits);
+}
+
+// A number in a letter of this rank.
+std::int64_t number_of(std::size_t rank, std::string_view word) {
+  std::int64_t number = 0;
+  const auto [end, fault] = std::from_chars(word.data(), word.data() + word.size(), number);
+  if (fault != std::errc{} || end != word.data() + word.size()) {
+    throw BadMessage(rank, fmt::format("\"{}\" where a number belongs", word));
+  }
+  return number;
+}
+
+Result<std::vector<StepReport>> decode_steps(const std::string& text, std::size_t workers,
+                                             Time now) {
   std::vector<StepReport> steps;
   std::istringstream words(text);
   StepReport step;
   while (words >> step.rank) {
     std::string loss;
     Duration::rep ago = 0;
-    check(static_cast<bool>(words >> step.iteration >> loss >> ago),
-          "a report of a step is four words");
-    step.loss = loss == kNoLoss ? std::optional<double>()
-                                : std::bit_cast<double>(std::uint64_t{std::stoull(loss)});
+    words >> step.iteration >> loss >> ago;
+    if (!words || step.rank >= workers || step.iteration < 0 || ago < 0 || ago > kForever.count()) {
+      break;
+    }
+    const auto value = loss_of(loss);
+    if (!value) {
+      break;
+    }
+    step.loss = *value;
     step.at = now - Duration(ago);
     steps.push_back(step);
+  }
+  if (!words.eof()) {
+    return Error("a report of a step is not four numbers of this run");
   }
   return steps;
 }
@@ -157,33 +191,47 @@ void MpiSupervision::listen() {
     MPI_Get_count(&status, MPI_CHAR, &size);
     std::string letter(static_cast<std::size_t>(size), '\0');
     MPI_Mrecv(letter.data(), size, MPI_CHAR, &message, MPI_STATUS_IGNORE);
-    hear(status.MPI_SOURCE, static_cast<Topic>(letter.at(0)), letter.substr(1));
+    hear(static_cast<std::size_t>(status.MPI_SOURCE), letter);
   }
 }
 
-void MpiSupervision::hear(int from, Topic topic, const std::string& text) {
-  const auto rank = static_cast<std::size_t>(from);
+void MpiSupervision::hear(std::size_t rank, const std::string& letter) {
+  if (letter.empty()) {
+    throw BadMessage(rank, "an empty letter");
+  }
   heard_[rank] = now();
-  switch (topic) {
+  const std::string text = letter.substr(1);
+  switch (static_cast<Topic>(letter[0])) {
     case Topic::kSteps: {
+      auto steps = decode_steps(text, world_.workers, heard_[rank]);
+      if (!steps) {
+        throw BadMessage(rank, steps.error().message());
+      }
       const std::lock_guard lock(mutex_);
-      std::ranges::move(decode_steps(text, heard_[rank]), std::back_inserter(reports_));
+      std::ranges::move(*std::move(steps), std::back_inserter(reports_));
       return;
     }
-    case Topic::kHeartbeat:
-      heartbeats_[rank] = decode_heartbeat(text);
+    case Topic::kHeartbeat: {
+      auto heartbeat = decode_heartbeat(text);
+      if (!heartbeat) {
+        throw BadMessage(rank, heartbeat.error().message());
+      }
+      heartbeats_[rank] = *std::move(heartbeat);
       return;
+    }
     case Topic::kAlive:
       return;
     case Topic::kInterrupted:
-      return hold_all(std::stoi(text));
+      return hold_all(static_cast<int>(number_of(rank, text)));
     case Topic::kHold:
       return tell(0, Topic::kHeld, std::to_string(world_.line.hold()));
     case Topic::kHeld:
-      return process_held(std::stoll(text));
+      return process_held(number_of(rank, text));
     case Topic::kStop: {
       const std::size_t space = text.find(' ');
-      return stop(std::stoll(text.substr(0, space)), std::stoi(text.substr(space)));
+      const Iteration at = number_of(rank, text.substr(0, space));
+      const std::string signal = space == std::string::npos ? "" : text.substr(space + 1);
+      return stop(at, static_cast<int>(number_of(rank, signal)));
     }
     case Topic::kDone:
       return process_done();
@@ -197,7 +245,7 @@ void MpiSupervision::hear(int from, Topic topic, const std::string& text) {
       heard_last_ = true;
       return;
   }
-  fail_check("a letter has a known topic");
+  throw BadMessage(rank, fmt::format("a letter of topic {}", static_cast<int>(letter[0])));
 }
 
 void MpiSupervision::look_for_interrupt() {

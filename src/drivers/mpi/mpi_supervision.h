@@ -36,6 +36,7 @@ class MpiSupervision final : public Transport {
     std::function<int()> interrupted;  // as in a phase
     const ChunkMap& chunks;
     const std::vector<Layer>& layers;
+    std::size_t workers;  // of all processes
     const Clock& clock;
     Mailbox& mailbox;
     Warn warn;
@@ -84,7 +85,7 @@ class MpiSupervision final : public Transport {
   void look_around();
   bool is_due(Time& next, Duration interval) const;
   void listen();
-  void hear(int from, Topic topic, const std::string& text);
+  void hear(std::size_t rank, const std::string& letter);
   void pass_on_workers();
   void look_for_interrupt();
   void hold_all(int signal);

@@ -3,49 +3,30 @@
 #include <mpi.h>
 
 #include <algorithm>
-#include <cstdint>
 #include <deque>
 #include <memory>
-#include <span>
 #include <string>
+#include <utility>
 
 #include "drivers/mpi/interfaces.h"
 #include "drivers/mpi/launch.h"
 #include "drivers/mpi/mpi_ping_pong.h"
 #include "drivers/mpi/mpi_tags.h"
 #include "drivers/mpi/overdue.h"
+#include "drivers/mpi/survey_letters.h"
 #include "drivers/mpi/survey_rounds.h"
+#include "wire/bad_message.h"
 
 namespace sluice {
 namespace {
 
-using Numbers = std::vector<std::int64_t>;
-
-// What a rank measured with a peer, for the way to rank 0; nothing but the peer if no answer came.
-Numbers to_numbers(std::size_t peer, const std::optional<std::vector<LinkTimings>>& links) {
-  Numbers numbers{static_cast<std::int64_t>(peer)};
-  for (const LinkTimings& link : links.value_or(std::vector<LinkTimings>{})) {
-    for (const Timing& t : link.timings) {
-      numbers.insert(numbers.end(),
-                     {static_cast<std::int64_t>(link.from), static_cast<std::int64_t>(link.to),
-                      t.bytes, t.median.count(), t.min.count(), t.max.count()});
-    }
+// What a letter of this rank says, if it is right.
+template <class T>
+T trusted(Result<T> letter, std::size_t rank) {
+  if (!letter) {
+    throw BadMessage(rank, letter.error().message());
   }
-  return numbers;
-}
-
-std::vector<LinkTimings> links_of(const Numbers& numbers) {
-  std::vector<LinkTimings> links;
-  for (std::size_t i = 1; i + 5 < numbers.size(); i += 6) {
-    const auto from = static_cast<std::size_t>(numbers[i]);
-    const auto to = static_cast<std::size_t>(numbers[i + 1]);
-    if (links.empty() || links.back().from != from) {
-      links.push_back({from, to, {}});
-    }
-    links.back().timings.push_back({numbers[i + 2], Duration(numbers[i + 3]),
-                                    Duration(numbers[i + 4]), Duration(numbers[i + 5])});
-  }
-  return links;
+  return *std::move(letter);
 }
 
 // 1. Everybody hails everybody, so that all know whom they hear and who hears them.
@@ -66,27 +47,20 @@ class Surveyor {
   bool settle();
 
  private:
-  struct Order {
-    int peer = -1;  // -1: the survey is over
-    int measures = 0;
-  };
-
   void hail();
   bool reaches(std::size_t peer) const {
     return peer == rank_ || (members_[peer].has_value() && hears_us_[peer]);
   }
-  std::string reach() const;
+  std::vector<bool> reach() const;
   void obey();
   Survey conduct();
-  std::vector<std::string> collect_reach();
+  std::vector<std::vector<bool>> collect_reach();
   void conduct_round(const std::vector<RankPair>& pairs, Survey& survey);
-  void take_part(const Order& order);
+  void take_part(const SurveyOrder& order);
 
-  template <class T>
-  void post(const T& letter, std::size_t to, MpiTag tag);
+  void post(std::string letter, std::size_t to, MpiTag tag);
   // What has come with this tag, and from whom, if anything has.
-  template <class T>
-  std::optional<std::pair<std::size_t, T>> take(MpiTag tag) const;
+  static std::optional<std::pair<std::size_t, std::string>> take(MpiTag tag);
 
   std::size_t rank_;
   std::size_t size_;
@@ -98,16 +72,13 @@ class Surveyor {
   std::vector<MPI_Request> posts_;  // of the same
 };
 
-template <class T>
-void Surveyor::post(const T& letter, std::size_t to, MpiTag tag) {
-  const auto bytes = std::as_bytes(std::span(letter));
-  posted_.emplace_back(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  MPI_Isend(posted_.back().data(), static_cast<int>(posted_.back().size()), MPI_BYTE,
-            static_cast<int>(to), tag, MPI_COMM_WORLD, &posts_.emplace_back(MPI_REQUEST_NULL));
+void Surveyor::post(std::string letter, std::size_t to, MpiTag tag) {
+  const std::string& posted = posted_.emplace_back(std::move(letter));
+  MPI_Isend(posted.data(), static_cast<int>(posted.size()), MPI_BYTE, static_cast<int>(to), tag,
+            MPI_COMM_WORLD, &posts_.emplace_back(MPI_REQUEST_NULL));
 }
 
-template <class T>
-std::optional<std::pair<std::size_t, T>> Surveyor::take(MpiTag tag) const {
+std::optional<std::pair<std::size_t, std::string>> Surveyor::take(MpiTag tag) {
   int here = 0;
   MPI_Message message = MPI_MESSAGE_NULL;
   MPI_Status status{};
@@ -117,8 +88,7 @@ std::optional<std::pair<std::size_t, T>> Surveyor::take(MpiTag tag) const {
   }
   int bytes = 0;
   MPI_Get_count(&status, MPI_BYTE, &bytes);
-  T letter(static_cast<std::size_t>(bytes) / sizeof(typename T::value_type),
-           typename T::value_type{});
+  std::string letter(static_cast<std::size_t>(bytes), '\0');
   MPI_Mrecv(letter.data(), bytes, MPI_BYTE, &message, MPI_STATUS_IGNORE);
   return std::pair{static_cast<std::size_t>(status.MPI_SOURCE), std::move(letter)};
 }
@@ -129,77 +99,79 @@ std::optional<Survey> Surveyor::run() {
     return conduct();
   }
   if (reaches(0)) {
-    post(reach(), 0, kReachTag);
+    post(write_reach(reach()), 0, kReachTag);
     obey();
   }
   return std::nullopt;
 }
 
 void Surveyor::hail() {
-  members_[rank_] = Member{host_name(), interfaces()};
-  const std::string hello = to_json(*members_[rank_]).dump();
+  members_[rank_] = Member{host_name(), interfaces(), boot_id()};
+  const std::string hello = write_hello(*members_[rank_]);
   for (std::size_t r = 0; r < size_; ++r) {
     if (r != rank_) {
       post(hello, r, kHelloTag);
     }
   }
   poll_within(spec_.patience, kNap, [&] {
-    while (const auto letter = take<std::string>(kHelloTag)) {
-      members_[letter->first] = member_of(Json::parse(letter->second));
+    while (const auto letter = take(kHelloTag)) {
+      members_[letter->first] = trusted(read_hello(letter->second), letter->first);
       post(std::string(), letter->first, kHeardTag);
     }
-    while (const auto letter = take<std::string>(kHeardTag)) {
+    while (const auto letter = take(kHeardTag)) {
       hears_us_[letter->first] = true;
     }
-    return reach() == std::string(size_, '+');
+    return reach() == std::vector<bool>(size_, true);
   });
 }
 
-// By rank: '+' if this one reaches it, else '-'.
-std::string Surveyor::reach() const {
-  std::string reach;
+// By rank: whether this one reaches it.
+std::vector<bool> Surveyor::reach() const {
+  std::vector<bool> reach(size_);
   for (std::size_t r = 0; r < size_; ++r) {
-    reach += reaches(r) ? '+' : '-';
+    reach[r] = reaches(r);
   }
   return reach;
 }
 
 // Rank 0 can be waited for: it comes to an end, or ends this process.
 void Surveyor::obey() {
-  for (Order order{.peer = 0}; order.peer >= 0;) {
+  for (SurveyOrder order{.peer = 0}; order.peer;) {
     poll_until(
         [&] {
-          const auto letter = take<std::vector<Order>>(kOrderTag);
-          order = letter ? letter->second.front() : order;
+          const auto letter = take(kOrderTag);
+          if (letter) {
+            order = trusted(read_order(letter->second, size_), letter->first);
+          }
           return letter.has_value();
         },
         [] {});
-    if (order.peer >= 0) {
+    if (order.peer) {
       take_part(order);
     }
   }
 }
 
-void Surveyor::take_part(const Order& order) {
-  const auto peer = static_cast<std::size_t>(order.peer);
-  if (order.measures != 0) {
-    post(to_numbers(peer, ping_pong_.measure(rank_, peer)), 0, kResultTag);
+void Surveyor::take_part(const SurveyOrder& order) {
+  if (order.measures) {
+    auto links = ping_pong_.measure(rank_, *order.peer).value_or(std::vector<LinkTimings>{});
+    post(write_result({*order.peer, std::move(links)}), 0, kResultTag);
   } else {
-    ping_pong_.serve(peer);
+    ping_pong_.serve(*order.peer);
   }
 }
 
 Survey Surveyor::conduct() {
-  const std::vector<std::string> reach = collect_reach();
+  const std::vector<std::vector<bool>> reach = collect_reach();
   const auto denies = [&](std::size_t a, std::size_t b) {
-    return !reach[a].empty() && reach[a][b] != '+';
+    return !reach[a].empty() && !reach[a][b];
   };
   Survey survey;
   std::vector<std::string> machines;
   for (std::size_t r = 0; r < size_; ++r) {
     const bool known = !reach[r].empty();
     survey.members.push_back(known ? members_[r] : std::nullopt);
-    machines.push_back(known ? members_[r]->host : "");
+    machines.push_back(known ? members_[r]->host + " " + members_[r]->boot_id : "");
   }
   std::vector<RankPair> pairs;
   for (std::size_t a = 0; a < size_; ++a) {
@@ -216,19 +188,19 @@ Survey Surveyor::conduct() {
   }
   for (std::size_t r = 1; r < size_; ++r) {
     if (!reach[r].empty()) {
-      post(std::vector{Order{}}, r, kOrderTag);
+      post(write_order({}), r, kOrderTag);
     }
   }
   return survey;
 }
 
 // Of each rank; empty if rank 0 and it do not hear each other.
-std::vector<std::string> Surveyor::collect_reach() {
-  std::vector<std::string> all(size_);
+std::vector<std::vector<bool>> Surveyor::collect_reach() {
+  std::vector<std::vector<bool>> all(size_);
   all[0] = reach();
   poll_within(2 * spec_.patience, kNap, [&] {
-    while (auto letter = take<std::string>(kReachTag)) {
-      all[letter->first] = std::move(letter->second);
+    while (const auto letter = take(kReachTag)) {
+      all[letter->first] = trusted(read_reach(letter->second, size_), letter->first);
     }
     for (std::size_t r = 0; r < size_; ++r) {
       if (reaches(r) && all[r].empty()) {
@@ -240,20 +212,20 @@ std::vector<std::string> Surveyor::collect_reach() {
   for (std::size_t r = 0; r < size_; ++r) {
     if (!reaches(r) || all[r].empty()) {
       all[r].clear();
-      all[0][r] = '-';
+      all[0][r] = false;
     }
   }
   return all;
 }
 
 void Surveyor::conduct_round(const std::vector<RankPair>& pairs, Survey& survey) {
-  std::optional<Order> own;
+  std::optional<SurveyOrder> own;
   const auto order = [&](std::size_t rank, std::size_t peer, bool measures) {
-    const Order letter{static_cast<int>(peer), measures ? 1 : 0};
+    const SurveyOrder what{.peer = peer, .measures = measures};
     if (rank == 0) {
-      own = letter;
+      own = what;
     } else {
-      post(std::vector{letter}, rank, kOrderTag);
+      post(write_order(what), rank, kOrderTag);
     }
   };
   for (const auto& [measures, serves] : pairs) {
@@ -265,13 +237,14 @@ void Surveyor::conduct_round(const std::vector<RankPair>& pairs, Survey& survey)
   }
   std::vector<RankPair> open = pairs;
   poll_within(ping_pong_.limit() + 2 * spec_.patience, kNap, [&] {
-    while (const auto letter = take<Numbers>(kResultTag)) {
-      const RankPair pair{letter->first, static_cast<std::size_t>(letter->second.front())};
-      const auto links = links_of(letter->second);
-      if (std::erase(open, pair) > 0 && links.empty()) {
+    while (const auto letter = take(kResultTag)) {
+      const SurveyResult result =
+          trusted(read_result(letter->second, letter->first, size_), letter->first);
+      const RankPair pair{letter->first, result.peer};
+      if (std::erase(open, pair) > 0 && result.links.empty()) {
         survey.silent.push_back(pair);
       }
-      survey.links.insert(survey.links.end(), links.begin(), links.end());
+      survey.links.insert(survey.links.end(), result.links.begin(), result.links.end());
     }
     return open.empty();
   });

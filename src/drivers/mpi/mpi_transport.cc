@@ -9,6 +9,7 @@
 
 #include "base/check.h"
 #include "drivers/realtime/loan.h"
+#include "wire/bad_message.h"
 
 namespace sluice {
 namespace {
@@ -55,7 +56,9 @@ MpiTransport::MpiTransport(World world)
 }
 
 void MpiTransport::open_window() {
-  if (!share_memory(comm_)) {
+  int first = first_sharing_memory(comm_);
+  MPI_Allreduce(MPI_IN_PLACE, &first, 1, MPI_INT, MPI_MAX, comm_);
+  if (first != 0) {
     throw std::runtime_error(
         "MPI knows of no memory that all processes share; take another --collective than memory");
   }
@@ -246,9 +249,8 @@ Payload MpiTransport::take_payload(const Message& message, std::span<const std::
 std::span<float> MpiTransport::place_for(const Message& message, Landing& landing) const {
   const std::span<float> place = landing.place(message);
   if (!place.empty() && static_cast<Bytes>(place.size_bytes()) != message.payload_bytes) {
-    throw std::runtime_error(fmt::format("rank {} sent {} bytes where {} belong",
-                                         rank_of(message.from), message.payload_bytes,
-                                         place.size_bytes()));
+    throw BadMessage(rank_of(message.from), fmt::format("it has {} bytes where {} belong",
+                                                        message.payload_bytes, place.size_bytes()));
   }
   return place;
 }
@@ -273,30 +275,29 @@ void MpiTransport::receive_payload(const Message& message, int source, Landing& 
   });
 }
 
+// Nothing of the frame is used before it is known to be right.
 Message MpiTransport::decode(std::span<const std::byte> frame, int source) const {
-  const auto refuse = [&](const std::string& why) {
-    throw std::runtime_error(fmt::format("a message of rank {} is not right: {}", source, why));
-  };
+  const auto rank = static_cast<std::size_t>(source);
   const auto decoded = decode_header(frame.first(std::min(frame.size(), kHeaderBytes)));
   if (!decoded) {
-    refuse(decoded.error().message());
+    throw BadMessage(rank, decoded.error().message());
   }
   const Message message = *decoded;
-  const std::size_t nodes = world_.topology.nodes();
-  if (message.from.index() >= nodes || rank_of(message.from) != static_cast<std::size_t>(source)) {
-    refuse(fmt::format("it says that it comes from node {}", message.from.index()));
+  if (const auto legal = world_.rules.check(message); !legal) {
+    throw BadMessage(rank, legal.error().message());
   }
-  if (message.to.index() >= nodes || !is_here(message.to)) {
-    refuse(fmt::format("it is for node {}, which is not here", message.to.index()));
+  if (rank_of(message.from) != rank) {
+    throw BadMessage(rank, fmt::format("it says that it comes from node {}", message.from.index()));
   }
-  if (message.chunk.index() >= world_.chunks.size()) {
-    refuse(fmt::format("it is about piece {} of {}", message.chunk.index(), world_.chunks.size()));
+  if (!is_here(message.to)) {
+    throw BadMessage(rank, fmt::format("it is for node {}, which is not here", message.to.index()));
   }
   const auto inlined = static_cast<Bytes>(frame.size() - kHeaderBytes);
   const bool follows = message.payload_bytes > inline_bytes_;
   if (inlined != (follows ? 0 : message.payload_bytes) ||
       message.payload_bytes > std::numeric_limits<int>::max()) {
-    refuse(fmt::format("it announces {} bytes and brings {}", message.payload_bytes, inlined));
+    throw BadMessage(
+        rank, fmt::format("it announces {} bytes and brings {}", message.payload_bytes, inlined));
   }
   return message;
 }

@@ -20,6 +20,7 @@
 #include "drivers/realtime/transport.h"
 #include "model/topology.h"
 #include "partition/chunk_map.h"
+#include "protocol/message_rules.h"
 #include "wire/header.h"
 
 namespace sluice {
@@ -43,6 +44,7 @@ class MpiTransport final : public Transport {
   struct World {
     const Topology& topology;
     const ChunkMap& chunks;
+    const MessageRules& rules;
     bool sums_in_memory = false;  // rather than by MPI: all processes are on one machine
     Iteration first = 0;          // that runs
     const Clock& clock;

@@ -8,16 +8,16 @@
 
 namespace sluice {
 
-// Whether the processes of a communicator can share memory. Returns when all have called it.
-inline bool share_memory(MPI_Comm comm) {
+// The first rank of a communicator with which this process can share memory. Returns when all have
+// called it.
+inline int first_sharing_memory(MPI_Comm comm) {
   MPI_Comm here = MPI_COMM_NULL;
   MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &here);
-  int all = 0;
-  int sharing = 0;
-  MPI_Comm_size(comm, &all);
-  MPI_Comm_size(here, &sharing);
+  int first = 0;
+  MPI_Comm_rank(comm, &first);
+  MPI_Bcast(&first, 1, MPI_INT, 0, here);
   MPI_Comm_free(&here);
-  return sharing == all;
+  return first;
 }
 
 // Memory that all processes of a communicator see: an area of the same size for each, aligned as

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <cstdlib>
 #include <string_view>
 #include <utility>
@@ -19,6 +20,7 @@
 #include "drivers/mpi/mpi_window.h"
 #include "drivers/mpi/overdue.h"
 #include "drivers/realtime/clock.h"
+#include "wire/bad_message.h"
 
 namespace sluice {
 namespace {
@@ -29,10 +31,11 @@ constexpr const char* kReceivingThread = "OMPI_MCA_btl_tcp_progress_thread";
 
 class JoinedWorld final : public MpiWorld {
  public:
-  JoinedWorld(Warn warn, MpiStart start, MpiLife life)
+  JoinedWorld(Warn warn, MpiStart start, MpiLife life, std::size_t block_bytes)
       : warn_(std::move(warn)),
         shared_(start == MpiStart::kBefore),
-        finalises_(start == MpiStart::kHere && life == MpiLife::kWorld) {
+        finalises_(start == MpiStart::kHere && life == MpiLife::kWorld),
+        block_bytes_(block_bytes) {
     MPI_Comm_rank(comm_, &rank_);
     MPI_Comm_size(comm_, &size_);
     if (shared_) {
@@ -143,7 +146,12 @@ class JoinedWorld final : public MpiWorld {
             .reduce_ns_per_byte = kSharedMemoryLink.reduce_ns_per_byte};
   }
 
-  bool shares_memory() override { return share_memory(comm_); }
+  std::vector<std::size_t> machines() override {
+    std::vector<int> first(size());
+    const int own = first_sharing_memory(comm_);
+    MPI_Allgather(&own, 1, MPI_INT, first.data(), 1, MPI_INT, comm_);
+    return {first.begin(), first.end()};
+  }
 
   // As the environment has it, where the user's wish may stand.
   LongMessages long_messages() const override {
@@ -197,22 +205,26 @@ class JoinedWorld final : public MpiWorld {
     return own;
   }
 
-  // Returns when all have begun to receive it.
+  // A text goes as its length and then in blocks, since MPI counts in 32 bits. Returns when all
+  // have begun to receive the last.
   void send(const std::vector<int>& to, const std::string& text, const std::string& what) {
-    std::vector<MPI_Request> requests(to.size());
+    const std::uint64_t length = text.size();
+    std::vector<std::vector<MPI_Request>> requests(to.size());
     for (std::size_t i = 0; i < to.size(); ++i) {
-      MPI_Issend(text.data(), static_cast<int>(text.size()), MPI_CHAR, to[i], kTextTag, comm_,
-                 &requests[i]);
+      MPI_Issend(&length, 1, MPI_UINT64_T, to[i], kTextTag, comm_,
+                 &requests[i].emplace_back(MPI_REQUEST_NULL));
+      for (std::size_t at = 0; at < text.size(); at += block_bytes_) {
+        MPI_Issend(text.data() + at, length_of_block(length, at), MPI_CHAR, to[i], kTextTag, comm_,
+                   &requests[i].emplace_back(MPI_REQUEST_NULL));
+      }
     }
     const auto done = [&] {
-      int all = 0;
-      MPI_Testall(static_cast<int>(requests.size()), requests.data(), &all, MPI_STATUSES_IGNORE);
-      return all != 0;
+      return std::ranges::all_of(requests, [](auto& of) { return all_complete(of); });
     };
     poll_until(done, [&] {
       std::vector<int> silent;
       for (std::size_t i = 0; i < to.size(); ++i) {
-        if (requests[i] != MPI_REQUEST_NULL) {
+        if (!all_complete(requests[i])) {
           silent.push_back(to[i]);
         }
       }
@@ -234,16 +246,47 @@ class JoinedWorld final : public MpiWorld {
       });
     };
     poll_until(here, overdue);
-    int size = 0;
-    MPI_Get_count(&status, MPI_CHAR, &size);
-    std::string text(static_cast<std::size_t>(size), '\0');
-    MPI_Mrecv(text.data(), size, MPI_CHAR, &message, MPI_STATUS_IGNORE);
-    return {static_cast<std::size_t>(status.MPI_SOURCE), std::move(text)};
+    const auto source = static_cast<std::size_t>(status.MPI_SOURCE);
+    std::uint64_t length = 0;
+    int bytes = 0;
+    MPI_Get_count(&status, MPI_BYTE, &bytes);
+    if (bytes != sizeof length) {
+      throw BadMessage(source, fmt::format("{} bytes where the length of a text belongs", bytes));
+    }
+    MPI_Mrecv(&length, 1, MPI_UINT64_T, &message, MPI_STATUS_IGNORE);
+    return {source, receive_blocks(status.MPI_SOURCE, length, overdue)};
+  }
+
+  std::string receive_blocks(int source, std::uint64_t length,
+                             const std::function<void()>& overdue) {
+    constexpr std::uint64_t kMaxText = std::uint64_t{1} << 42U;
+    if (length > kMaxText) {
+      throw BadMessage(static_cast<std::size_t>(source), fmt::format("a text of {} bytes", length));
+    }
+    std::string text(static_cast<std::size_t>(length), '\0');
+    std::vector<MPI_Request> requests;
+    for (std::size_t at = 0; at < text.size(); at += block_bytes_) {
+      MPI_Irecv(text.data() + at, length_of_block(length, at), MPI_CHAR, source, kTextTag, comm_,
+                &requests.emplace_back(MPI_REQUEST_NULL));
+    }
+    poll_until([&] { return all_complete(requests); }, overdue);
+    return text;
+  }
+
+  int length_of_block(std::uint64_t length, std::size_t at) const {
+    return static_cast<int>(std::min<std::uint64_t>(block_bytes_, length - at));
+  }
+
+  static bool all_complete(std::vector<MPI_Request>& requests) {
+    int all = 0;
+    MPI_Testall(static_cast<int>(requests.size()), requests.data(), &all, MPI_STATUSES_IGNORE);
+    return all != 0;
   }
 
   Warn warn_;
   const bool shared_;  // the program uses MPI too
   const bool finalises_;
+  const std::size_t block_bytes_;
   // A copy only if it is shared: making one waits in silence where two ranks do not reach each
   // other.
   MPI_Comm comm_ = MPI_COMM_WORLD;
@@ -278,7 +321,7 @@ void tune_large_messages(const Launch& launch) {
 
 }  // namespace
 
-Result<std::unique_ptr<MpiWorld>> join_mpi(Warn warn, MpiLife life) {
+Result<std::unique_ptr<MpiWorld>> join_mpi(Warn warn, MpiLife life, std::size_t block_bytes) {
   const auto launch = find_launch();
   const auto tune = [&] {
     if (launch) {
@@ -297,12 +340,9 @@ Result<std::unique_ptr<MpiWorld>> join_mpi(Warn warn, MpiLife life) {
   if (!start) {
     return start.error();
   }
-  auto world = std::make_unique<JoinedWorld>(std::move(warn), *start, life);
+  auto world = std::make_unique<JoinedWorld>(std::move(warn), *start, life, block_bytes);
   if (launch && launch->size.value_or(world->size()) != world->size()) {
-    return Error(fmt::format(
-        "{} processes were started (by {}), but MPI knows of {}: start with the mpirun of the MPI "
-        "that sluice was built with ({}), or with srun --mpi=pmix",
-        *launch->size, launch->by, world->size(), mpi_info().library));
+    return Error(strangers(*launch, world->size(), mpi_info().library));
   }
   return std::unique_ptr<MpiWorld>(std::move(world));
 }

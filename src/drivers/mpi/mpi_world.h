@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -41,8 +42,9 @@ class MpiWorld {
   // slowest of them; the same for all. Adding is not measured. Only after meet().
   virtual LinkCost measure_link() = 0;
 
-  // Whether all processes can share memory, the same for all. Only after meet().
-  virtual bool shares_memory() = 0;
+  // By rank: the first rank on the same machine, which is one where processes can share memory. The
+  // same for all. Only after meet().
+  virtual std::vector<std::size_t> machines() = 0;
 
   virtual LongMessages long_messages() const = 0;
 
@@ -59,10 +61,15 @@ enum class MpiLife {
   kProcess,  // until the process exits; it may join again. Not finalised by an exit with a failure
 };
 
+// What MPI moves at once.
+inline constexpr std::size_t kTextBlockBytes = std::size_t{1} << 30U;
+
 // Only if find_launch() or program_runs_mpi() says that there is a job to join; one world at a
 // time. Fails in a build without MPI, if MPI sees other processes than the launcher started, and if
-// the program's own use of MPI stands in the way.
-Result<std::unique_ptr<MpiWorld>> join_mpi(Warn warn, MpiLife life = MpiLife::kWorld);
+// the program's own use of MPI stands in the way. Texts travel in blocks of so many bytes, as many
+// for all processes.
+Result<std::unique_ptr<MpiWorld>> join_mpi(Warn warn, MpiLife life = MpiLife::kWorld,
+                                           std::size_t block_bytes = kTextBlockBytes);
 
 // Whether MPI has been initialised in this process already, for several processes.
 bool program_runs_mpi();

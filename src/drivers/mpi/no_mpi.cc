@@ -12,7 +12,8 @@ constexpr const char* kHowToGet =
 
 }  // namespace
 
-Result<std::unique_ptr<MpiWorld>> join_mpi(Warn /*warn*/, MpiLife /*life*/) {
+Result<std::unique_ptr<MpiWorld>> join_mpi(Warn /*warn*/, MpiLife /*life*/,
+                                           std::size_t /*block_bytes*/) {
   return Error(kHowToGet);
 }
 

@@ -9,6 +9,7 @@
 #include "model/strategy.h"
 #include "model/topology.h"
 #include "partition/chunk_map.h"
+#include "protocol/message_rules.h"
 #include "protocol/observer.h"
 #include "protocol/protocol.h"
 #include "state/training_state.h"
@@ -36,10 +37,11 @@ struct Phase {
   const Topology& topology;
   const ChunkMap& chunks;
   const Strategy& strategy;
-  std::span<Protocol* const> hosts;
-  TrainingState& state;  // of the nodes that this process runs
-  Iteration first = 0;   // the job's
-  Iteration last = 0;    // the first that does not run any more
+  const MessageRules& rules;         // of messages between hosts
+  std::span<Protocol* const> hosts;  // those of other processes may be null
+  TrainingState& state;              // of the nodes that this process runs
+  Iteration first = 0;               // the job's
+  Iteration last = 0;                // the first that does not run any more
   const Clock& clock;
   Observer* observer = nullptr;
   // Called after each step of each worker, some time later, in the process of worker 0. Calls of

@@ -24,7 +24,9 @@ Heartbeat at(const std::string& host, std::size_t layer, Iteration iteration, bo
 TEST(HeartbeatTest, SurvivesTheWay) {
   Heartbeat heartbeat = at("a", 1, 7, true, 3.5);
   heartbeat.outgoing = InFlight{MessageKind::kPush, LayerId(1), 2, 0.25};
-  const Heartbeat copy = decode_heartbeat(encode(heartbeat));
+  const auto decoded = decode_heartbeat(encode(heartbeat));
+  ASSERT_TRUE(decoded);
+  const Heartbeat& copy = *decoded;
   EXPECT_EQ(copy.host, "a");
   EXPECT_EQ(copy.worker, heartbeat.worker);
   EXPECT_EQ(copy.still_seconds, 3.5);
@@ -38,6 +40,18 @@ TEST(HeartbeatTest, SurvivesTheWay) {
   const Heartbeat other = decode_heartbeat(encode(heartbeat));
   EXPECT_FALSE(other.outgoing);
   EXPECT_TRUE(other.incoming);
+}
+
+TEST(HeartbeatTest, ATextThatIsNoneIsRefused) {
+  Heartbeat heartbeat = at("a", 1, 7, true, 3.5);
+  heartbeat.outgoing = InFlight{MessageKind::kPush, LayerId(1), 2, 0.25};
+  const std::string text = encode(heartbeat);
+  for (std::size_t length = 0; length < text.size(); ++length) {
+    EXPECT_FALSE(decode_heartbeat(text.substr(0, length))) << length;
+  }
+  heartbeat.outgoing->kind = static_cast<MessageKind>(kMessageKinds);
+  EXPECT_FALSE(decode_heartbeat(encode(heartbeat)));
+  EXPECT_FALSE(decode_heartbeat("[]"));
 }
 
 TEST(HeartbeatTest, NobodyWaitsLongEnough) {

@@ -1,5 +1,6 @@
 #include "drivers/mpi/launch.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <map>
@@ -7,6 +8,9 @@
 
 namespace sluice {
 namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 std::optional<Launch> launch_in(const std::map<std::string, std::string>& variables) {
   return find_launch([&](const char* name) {
@@ -38,11 +42,30 @@ TEST(LaunchTest, KnowsTheLaunchers) {
 }
 
 TEST(LaunchTest, CountsTheProcessesOfAMachine) {
-  EXPECT_EQ(processes_per_machine({"a"}), 1U);
-  EXPECT_EQ(processes_per_machine({"a", "a", "a"}), 3U);
-  EXPECT_EQ(processes_per_machine({"a", "a", "b", "b"}), 2U);
-  EXPECT_EQ(processes_per_machine({"a", "a", "b"}), 1U) << "not as many on each";
-  EXPECT_EQ(processes_per_machine({"a", "b", "a", "b"}), 1U) << "in another order";
+  EXPECT_EQ(processes_per_machine({0}), 1U);
+  EXPECT_EQ(processes_per_machine({0, 0, 0}), 3U);
+  EXPECT_EQ(processes_per_machine({0, 0, 2, 2}), 2U);
+  EXPECT_EQ(processes_per_machine({0, 0, 2}), 1U) << "not as many on each";
+  EXPECT_EQ(processes_per_machine({0, 1, 0, 1}), 1U) << "in another order";
+}
+
+// The advice must not be the very flag that was given.
+TEST(LaunchTest, AdvisesALauncherThatTheLibraryUnderstands) {
+  const auto pmix =
+      launch_in({{"PMIX_RANK", "0"}, {"SLURM_PROCID", "0"}, {"SLURM_STEP_NUM_TASKS", "8"}});
+  ASSERT_TRUE(pmix);
+  const std::string mpich = strangers(*pmix, 1, "MPICH Version:\t4.0.2");
+  EXPECT_THAT(mpich, HasSubstr("8 processes were started (SLURM_STEP_NUM_TASKS says so)"));
+  EXPECT_THAT(mpich, HasSubstr("MPI knows of 1"));
+  EXPECT_THAT(mpich, HasSubstr("srun --mpi=pmi2"));
+  EXPECT_THAT(mpich, HasSubstr("mpiexec"));
+  EXPECT_THAT(mpich, Not(HasSubstr("--mpi=pmix")));
+  const auto pmi2 = launch_in({{"PMI_RANK", "0"}, {"PMI_SIZE", "8"}});
+  ASSERT_TRUE(pmi2);
+  const std::string open_mpi = strangers(*pmi2, 1, "Open MPI v4.1.4");
+  EXPECT_THAT(open_mpi, HasSubstr("srun --mpi=pmix"));
+  EXPECT_THAT(open_mpi, Not(HasSubstr("pmi2")));
+  EXPECT_THAT(strangers(*pmi2, 1, "Some MPI"), Not(HasSubstr("srun")));
 }
 
 TEST(LaunchTest, CountsTheProcessesOfThisMachine) {

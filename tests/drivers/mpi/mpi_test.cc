@@ -204,9 +204,11 @@ TEST_F(MpiTest, AStallIsNamed) {
 }
 
 TEST_F(MpiTest, ABadMessageEndsAllAndNamesItsSender) {
-  const Outcome outcome = toys("p3 1000000 2 babble");
-  EXPECT_NE(outcome.code, 0);
-  EXPECT_THAT(outcome.err, HasSubstr("a message of rank 2 is not right"));
+  for (const std::string fault : {"babble", "misdeal"}) {
+    const Outcome outcome = toys("p3 1000000 2 " + fault);
+    EXPECT_NE(outcome.code, 0) << fault;
+    EXPECT_THAT(outcome.err, HasSubstr("a message of rank 2 is not right")) << fault;
+  }
 }
 
 TEST_F(MpiTest, WhatTheUserGotWrongIsSaidOnce) {

@@ -2,7 +2,7 @@
 //
 //   toy_program STRATEGY ITERATIONS [RANK FAULT]     STRATEGY as for toy_strategy(); FAULT of that
 //                                                    rank: throw, kill, stop, sleep, babble,
-//                                                    late (stops when it is done)
+//                                                    misdeal, late (stops when it is done)
 //
 // With sums that are the driver's, whose order is its own, gradients are whole numbers.
 // Rank 0 prints the hash of every rank's parameters, a line each.
@@ -17,12 +17,16 @@
 
 #include "base/check.h"
 #include "base/hash.h"
+#include "drivers/mpi/launch.h"
 #include "drivers/mpi/mpi_training.h"
 #include "nodes/assembly.h"
 #include "support/toy_job.h"
 #include "support/whole_numbers.h"
 
 namespace sluice::testing {
+
+constexpr std::size_t kBlockBytes = 1000;
+
 namespace {
 
 // Stops the process soon, but not at once.
@@ -73,10 +77,12 @@ class Faulty final : public Learner {
   Iteration last_;
 };
 
-// Sends its third push that leaves the host about a chunk that does not exist.
+// Sends its third push that leaves the host about a chunk that does not exist, or to a server that
+// does not keep it.
 class Babbling final : public Protocol, private Effects {
  public:
-  Babbling(Protocol& host, const Topology& topology) : host_(host), topology_(topology) {}
+  Babbling(Protocol& host, const Topology& topology, const std::string& fault)
+      : host_(host), topology_(topology), misdeals_(fault == "misdeal") {}
 
   void handle(const Event& event, Effects& effects) override {
     effects_ = &effects;
@@ -89,7 +95,7 @@ class Babbling final : public Protocol, private Effects {
     Message babble = message;
     const bool leaves = topology_.host_of(message.from) != topology_.host_of(message.to);
     if (message.kind == MessageKind::kPush && leaves && ++pushes_ == 3) {
-      babble.chunk = ChunkId(1'000'000);
+      babble.chunk = ChunkId(misdeals_ ? message.chunk.index() + 1 : 1'000'000);
     }
     effects_->send(babble, std::move(payload));
   }
@@ -104,6 +110,7 @@ class Babbling final : public Protocol, private Effects {
 
   Protocol& host_;
   Topology topology_;
+  bool misdeals_;
   Effects* effects_ = nullptr;
   int pushes_ = 0;
 };
@@ -127,6 +134,24 @@ void check_gatherings(MpiWorld& world) {
   }
 }
 
+// Longer than a block, and not by whole blocks.
+void check_long_texts(MpiWorld& world) {
+  const auto text_of = [](std::size_t rank) {
+    std::string text(10 * kBlockBytes + 7 + rank, 'a');
+    for (std::size_t i = 0; i < text.size(); ++i) {
+      text[i] = static_cast<char>('a' + (i * i + rank) % 26);
+    }
+    return text;
+  };
+  const std::vector<std::string> texts = world.gather(text_of(world.rank()), "a long text");
+  for (std::size_t rank = 0; rank < texts.size(); ++rank) {
+    check(texts[rank] == text_of(rank), "a long text arrives whole");
+  }
+  const std::string own = world.rank() == 0 ? text_of(0) : "";
+  check(world.broadcast(own, "a long text") == text_of(0), "a long text arrives whole at all");
+  check(world.broadcast("", "nothing").empty(), "an empty text arrives too");
+}
+
 void run(MpiWorld& world, const Strategy& strategy, Iteration iterations,
          const std::string& fault) {
   std::vector<std::unique_ptr<Learner>> learners;
@@ -138,14 +163,15 @@ void run(MpiWorld& world, const Strategy& strategy, Iteration iterations,
   const bool in_memory = strategy.collective == Collective::kSharedMemory;
   job.topology = Topology(world.size(), 1, 0, in_memory ? world.size() : 1);
   job.strategy = strategy;
+  job.here = HostId(world.rank());
   const Clock clock;
   std::optional<TrainingState> state;
   std::size_t steps = 0;
   for (const auto& [part, last] : toy_phases(job, iterations)) {
     Assembly assembly = assemble(part);
     Protocol*& host = assembly.protocols[world.rank()];
-    Babbling babbling(*host, part.topology);
-    host = fault == "babble" ? &babbling : host;
+    Babbling babbling(*host, part.topology, fault);
+    host = fault == "babble" || fault == "misdeal" ? &babbling : host;
     if (!state) {
       state.emplace(part.topology, learners, *assembly.chunks, part.strategy, kToyRule,
                     HostId(world.rank()));
@@ -154,6 +180,7 @@ void run(MpiWorld& world, const Strategy& strategy, Iteration iterations,
                  {.topology = part.topology,
                   .chunks = *assembly.chunks,
                   .strategy = part.strategy,
+                  .rules = *assembly.rules,
                   .hosts = assembly.protocols,
                   .state = *state,
                   .first = part.first,
@@ -167,6 +194,8 @@ void run(MpiWorld& world, const Strategy& strategy, Iteration iterations,
     check(steps == static_cast<std::size_t>(iterations) * world.size(), "every step is reported");
   }
   check_gatherings(world);
+  check_long_texts(world);
+  check(processes_per_machine(world.machines()) == world.size(), "all are on this machine");
   const auto hash = hash_of(std::as_bytes(learner.parameters()));
   for (const std::string& line : world.gather(fmt::format("{:016x}", hash), "the hash")) {
     std::cout << line << "\n";
@@ -177,7 +206,8 @@ void run(MpiWorld& world, const Strategy& strategy, Iteration iterations,
 }  // namespace sluice::testing
 
 int main(int argc, char** argv) {
-  auto world = sluice::join_mpi([](const std::string& text) { std::cerr << text << std::endl; });
+  auto world = sluice::join_mpi([](const std::string& text) { std::cerr << text << std::endl; },
+                                sluice::MpiLife::kWorld, sluice::testing::kBlockBytes);
   if (!world) {
     std::cerr << world.error().message() << "\n";
     return 1;

@@ -121,6 +121,7 @@ TEST(Threads, BoundariesAreMetOnceHoweverTheRunIsSplit) {
     train_on_threads({.topology = job.topology,
                       .chunks = *assembly.chunks,
                       .strategy = job.strategy,
+                      .rules = *assembly.rules,
                       .hosts = assembly.protocols,
                       .state = state,
                       .first = job.first,

@@ -1,0 +1,35 @@
+#include "collectives/segments.h"
+
+namespace sluice {
+namespace {
+
+// Into how many parts of equal length a segment falls so that the longest hop carries one.
+std::int64_t parts_of_segment(Collective collective, std::size_t ranks) {
+  switch (collective) {
+    case Collective::kRing:
+      return static_cast<std::int64_t>(ranks);
+    case Collective::kHalvingDoubling:
+      return 2;
+    case Collective::kRecursiveDoubling:
+    case Collective::kBinaryTree:
+    case Collective::kNative:
+    case Collective::kSharedMemory:
+      break;
+  }
+  return 1;
+}
+
+}  // namespace
+
+std::size_t segments_of(const Strategy& strategy, Collective collective, std::size_t ranks,
+                        std::int64_t params) {
+  const std::int64_t max =
+      strategy.sparse() ? params : strategy.segment_params * parts_of_segment(collective, ranks);
+  return static_cast<std::size_t>((params + max - 1) / max);
+}
+
+Range range_of_segment(const Range& chunk, std::size_t segments, std::size_t segment) {
+  return part_of(chunk, static_cast<std::int64_t>(segments), static_cast<std::int64_t>(segment));
+}
+
+}  // namespace sluice

@@ -1,0 +1,19 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "base/range.h"
+#include "model/strategy.h"
+
+namespace sluice {
+
+// A long chunk is summed in segments of nearly equal length, each with a plan of its own, so that
+// no hop carries more than the strategy allows. A sparse sum travels whole.
+std::size_t segments_of(const Strategy& strategy, Collective collective, std::size_t ranks,
+                        std::int64_t params);
+
+// The range of one of so many segments of a chunk.
+Range range_of_segment(const Range& chunk, std::size_t segments, std::size_t segment);
+
+}  // namespace sluice

@@ -1,0 +1,174 @@
+#include "drivers/mpi/survey_letters.h"
+
+#include <fmt/format.h>
+
+#include <functional>
+#include <utility>
+
+namespace sluice {
+namespace {
+
+constexpr int kSurveyVersion = 1;
+
+std::string letter_of(const std::string& what, Json content) {
+  return Json{{"survey", kSurveyVersion}, {"what", what}, {"content", std::move(content)}}.dump();
+}
+
+// Reads the content of a letter; a content that does not fit is an error too.
+template <class T>
+Result<T> read_letter(const std::string& text, const std::string& what,
+                      const std::function<Result<T>(const Json&)>& read) {
+  const Json letter = Json::parse(text, nullptr, false);
+  if (!letter.is_object() || !letter.contains("survey")) {
+    return Error("it is no letter of a survey");
+  }
+  if (letter["survey"] != kSurveyVersion) {
+    return Error(
+        fmt::format("it is of version {} of surveys, expected {}; run the same sluice on "
+                    "all hosts",
+                    letter["survey"].dump(), kSurveyVersion));
+  }
+  if (letter.value("what", Json()) != what || !letter.contains("content")) {
+    return Error(fmt::format("it is {}, expected {}", letter.value("what", Json()).dump(), what));
+  }
+  try {
+    const Result<T> content = read(letter["content"]);
+    return content ? content : content.error().within(what);
+  } catch (const Json::exception& e) {
+    return Error(what + ": " + e.what());
+  }
+}
+
+// A number from 0 up to, and without, a limit; none for what is no such number.
+std::optional<std::int64_t> number_below(const Json& json, std::int64_t limit) {
+  if (!json.is_number_integer()) {
+    return std::nullopt;
+  }
+  const auto number = json.get<std::int64_t>();
+  return number >= 0 && number < limit ? std::optional(number) : std::nullopt;
+}
+
+Json json_of(const Timing& t) { return {t.bytes, t.median.count(), t.min.count(), t.max.count()}; }
+
+Result<Timing> timing_of_json(const Json& json) {
+  constexpr std::int64_t kLongest = kForever.count();
+  const auto bytes = number_below(json.at(0), kLongestStroke + 1);
+  const auto median = number_below(json.at(1), kLongest);
+  const auto min = number_below(json.at(2), kLongest);
+  const auto max = number_below(json.at(3), kLongest);
+  if (!bytes || !median || !min || !max) {
+    return Error(fmt::format("{} is no timing", json.dump()));
+  }
+  return Timing{*bytes, Duration(*median), Duration(*min), Duration(*max)};
+}
+
+Result<LinkTimings> link_of_json(const Json& json, std::size_t from, std::size_t to) {
+  LinkTimings link{from, to, {}};
+  for (const Json& entry : json) {
+    const auto timing = timing_of_json(entry);
+    if (!timing) {
+      return timing.error();
+    }
+    if (!link.timings.empty() && timing->bytes <= link.timings.back().bytes) {
+      return Error("the sizes of timings do not rise");
+    }
+    link.timings.push_back(*timing);
+  }
+  if (link.timings.size() < 2 || link.timings.front().bytes != 0) {
+    return Error("a link has the time of a round trip and of some longer messages");
+  }
+  return link;
+}
+
+}  // namespace
+
+std::string write_hello(const Member& member) { return letter_of("hello", to_json(member)); }
+
+Result<Member> read_hello(const std::string& text) {
+  return read_letter<Member>(text, "hello", [](const Json& content) { return member_of(content); });
+}
+
+std::string write_reach(const std::vector<bool>& reach) { return letter_of("reach", reach); }
+
+Result<std::vector<bool>> read_reach(const std::string& text, std::size_t ranks) {
+  return read_letter<std::vector<bool>>(
+      text, "reach", [&](const Json& content) -> Result<std::vector<bool>> {
+        auto reach = content.get<std::vector<bool>>();
+        if (reach.size() != ranks) {
+          return Error(fmt::format("{} ranks, expected {}", reach.size(), ranks));
+        }
+        return reach;
+      });
+}
+
+std::string write_order(const SurveyOrder& order) {
+  return letter_of(
+      "order", {{"peer", order.peer ? Json(*order.peer) : Json()}, {"measures", order.measures}});
+}
+
+Result<SurveyOrder> read_order(const std::string& text, std::size_t ranks) {
+  return read_letter<SurveyOrder>(text, "order", [&](const Json& content) -> Result<SurveyOrder> {
+    const Json& peer = content.at("peer");
+    const auto rank = number_below(peer, static_cast<std::int64_t>(ranks));
+    if (!peer.is_null() && !rank) {
+      return Error(fmt::format("peer {} of {} ranks", peer.dump(), ranks));
+    }
+    SurveyOrder order{.peer = std::nullopt, .measures = content.at("measures").get<bool>()};
+    if (rank) {
+      order.peer = static_cast<std::size_t>(*rank);
+    }
+    return order;
+  });
+}
+
+std::string write_result(const SurveyResult& result) {
+  Json links = Json::array();
+  for (const LinkTimings& link : result.links) {
+    Json timings = Json::array();
+    for (const Timing& timing : link.timings) {
+      timings.push_back(json_of(timing));
+    }
+    links.push_back(std::move(timings));
+  }
+  return letter_of("result", {{"peer", result.peer}, {"links", std::move(links)}});
+}
+
+Result<SurveyResult> read_result(const std::string& text, std::size_t from, std::size_t ranks) {
+  return read_letter<SurveyResult>(
+      text, "result", [&](const Json& content) -> Result<SurveyResult> {
+        const auto peer = number_below(content.at("peer"), static_cast<std::int64_t>(ranks));
+        const Json& links = content.at("links");
+        if (!peer || static_cast<std::size_t>(*peer) == from) {
+          return Error(fmt::format("peer {} of {} ranks", content.at("peer").dump(), ranks));
+        }
+        if (!links.is_array() || (!links.empty() && links.size() != 2)) {
+          return Error("expected the way there and the way back, or nothing");
+        }
+        SurveyResult result{static_cast<std::size_t>(*peer), {}};
+        for (const bool back : {false, true}) {
+          if (links.empty()) {
+            break;
+          }
+          const auto link = link_of_json(links.at(back ? 1 : 0), back ? result.peer : from,
+                                         back ? from : result.peer);
+          if (!link) {
+            return link.error();
+          }
+          result.links.push_back(*link);
+        }
+        return result;
+      });
+}
+
+Result<void> check_command(const StrokeCommand& command) {
+  if (command.version != StrokeCommand::kVersion) {
+    return Error("it is no command of this version of surveys; run the same sluice on all hosts");
+  }
+  if (command.out > kLongestStroke || command.back < 0 || command.back > kLongestStroke) {
+    return Error(fmt::format("a stroke of {} bytes there and {} back, expected at most {}",
+                             command.out, command.back, kLongestStroke));
+  }
+  return {};
+}
+
+}  // namespace sluice

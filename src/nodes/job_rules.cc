@@ -1,0 +1,236 @@
+#include "nodes/job_rules.h"
+
+#include <fmt/format.h>
+
+#include <limits>
+#include <utility>
+
+#include "base/check.h"
+#include "codecs/size.h"
+#include "codecs/sparse.h"
+#include "collectives/plan.h"
+#include "collectives/segments.h"
+#include "nodes/allreduce_worker.h"
+
+namespace sluice {
+namespace {
+
+// Of an urgency, so many bits are the iteration.
+constexpr Iteration kMaxIteration = std::numeric_limits<std::uint32_t>::max();
+
+bool is_hop(MessageKind kind) {
+  return kind == MessageKind::kReduce || kind == MessageKind::kGather;
+}
+
+}  // namespace
+
+JobRules::JobRules(const Job& job, std::shared_ptr<const ChunkMap> chunks)
+    : strategy_(job.strategy),
+      topology_(job.topology),
+      groups_(job),
+      first_(job.first),
+      chunks_(std::move(chunks)) {
+  if (has_kind(MessageKind::kReduce)) {
+    collectives_ = collectives_for(job, *chunks_);
+  }
+}
+
+Result<void> JobRules::check(const Message& message) const {
+  std::string fault = fault_of(message);
+  return fault.empty() ? Result<void>() : Error(std::move(fault));
+}
+
+std::string JobRules::fault_of(const Message& message) const {
+  if (std::string fault = fault_of_fields(message); !fault.empty()) {
+    return fault;
+  }
+  const auto kind = static_cast<int>(message.kind);
+  if (!has_kind(message.kind)) {
+    return fmt::format("this job has no messages of kind {} between processes", kind);
+  }
+  if (is_hop(message.kind)) {
+    return fault_of_hop(message);
+  }
+  if (message.round != 0 || message.segment != 0) {
+    return fmt::format("a message of kind {} has no round {} and no segment {}", kind,
+                       message.round, message.segment);
+  }
+  if (!has_route(message)) {
+    return fmt::format("a message of kind {} about chunk {} does not go from node {} to node {}",
+                       kind, message.chunk.index(), message.from.index(), message.to.index());
+  }
+  return fault_of_size(message, sizes_of(message));
+}
+
+std::string JobRules::fault_of_fields(const Message& message) const {
+  const std::size_t nodes = topology_.nodes();
+  if (message.from.index() >= nodes || message.to.index() >= nodes) {
+    return fmt::format("it goes from node {} to node {}, and there are {} nodes",
+                       message.from.index(), message.to.index(), nodes);
+  }
+  if (message.chunk.index() >= chunks_->size()) {
+    return fmt::format("it is about chunk {}, and there are {} chunks", message.chunk.index(),
+                       chunks_->size());
+  }
+  if (const auto priority = (*chunks_)[message.chunk].priority; message.priority != priority) {
+    return fmt::format("it says that layer {} waits for chunk {}, and layer {} does",
+                       message.priority, message.chunk.index(), priority);
+  }
+  if (message.iteration <= first_ || message.iteration > kMaxIteration) {
+    return fmt::format("it is about iteration {}, expected {} ... {}", message.iteration,
+                       first_ + 1, kMaxIteration);
+  }
+  if (message.slowest > message.iteration) {
+    return fmt::format("it says that all workers are at iteration {}, and is itself about {}",
+                       message.slowest, message.iteration);
+  }
+  if (message.kind != MessageKind::kShare && message.weight != 0) {
+    return fmt::format("a message of kind {} has no weight {}", static_cast<int>(message.kind),
+                       message.weight);
+  }
+  return "";
+}
+
+// A hop is what the receiver's own plan awaits in that round.
+std::string JobRules::fault_of_hop(const Message& message) const {
+  if (!leads(message.from) || !leads(message.to)) {
+    return fmt::format("a sum has no hop from node {} to node {}", message.from.index(),
+                       message.to.index());
+  }
+  const Collective collective = collectives_[message.chunk.index()];
+  const Range chunk = (*chunks_)[message.chunk].range;
+  const std::size_t segments = segments_of(strategy_, collective, groups_.size(), chunk.size());
+  if (message.segment >= segments) {
+    return fmt::format("it is about segment {} of chunk {}, which has {}", message.segment,
+                       message.chunk.index(), segments);
+  }
+  const Plan plan = make_plan(collective, groups_.index_of(message.to), groups_.size(),
+                              range_of_segment(chunk, segments, message.segment));
+  const bool reduces = message.kind == MessageKind::kReduce;
+  const bool awaited = message.round < plan.size() && plan[message.round].receive.has_value() &&
+                       plan[message.round].reduce == reduces &&
+                       plan[message.round].receive->peer == groups_.index_of(message.from);
+  if (!awaited) {
+    return fmt::format("node {} awaits nothing from node {} in round {} of {}, to be {}",
+                       message.to.index(), message.from.index(), message.round, plan.size(),
+                       reduces ? "added" : "copied");
+  }
+  return fault_of_size(
+      message, gradient_sizes(plan[message.round].receive->range.size(), message.iteration));
+}
+
+std::string JobRules::fault_of_size(const Message& message, const Sizes& sizes) {
+  if (message.payload_bytes >= sizes.min && message.payload_bytes <= sizes.max) {
+    return "";
+  }
+  return fmt::format("it has {} bytes, expected {}", message.payload_bytes,
+                     sizes.min == sizes.max ? fmt::format("{}", sizes.min)
+                                            : fmt::format("{} ... {}", sizes.min, sizes.max));
+}
+
+bool JobRules::has_kind(MessageKind kind) const {
+  const Algorithm algorithm = strategy_.algorithm;
+  const bool serves = strategy_.uses_servers() && algorithm != Algorithm::kEasgd;
+  switch (kind) {
+    case MessageKind::kPush:
+      return serves;
+    case MessageKind::kNotify:
+      return algorithm == Algorithm::kBsp && strategy_.exchange == Exchange::kPullAfterNotify;
+    case MessageKind::kPull:
+      return serves && (algorithm == Algorithm::kSsp || strategy_.exchange != Exchange::kBroadcast);
+    case MessageKind::kParameters:
+      return strategy_.uses_servers() || groups_.group() > 1;
+    case MessageKind::kReduce:
+    case MessageKind::kGather:
+      return strategy_.exchange == Exchange::kAllReduce && !strategy_.driver_sums();
+    case MessageKind::kAllReduce:
+      return false;  // a worker asks its own driver
+    case MessageKind::kElastic:
+      return algorithm == Algorithm::kEasgd;
+    case MessageKind::kShare:
+      return algorithm == Algorithm::kGossip;
+    case MessageKind::kSwap:
+    case MessageKind::kSwapped:
+      return algorithm == Algorithm::kAdPsgd;
+    case MessageKind::kGradient:
+      return groups_.group() > 1;
+  }
+  return false;
+}
+
+bool JobRules::has_route(const Message& message) const {
+  const auto& [from, to] = std::pair{message.from, message.to};
+  switch (message.kind) {
+    case MessageKind::kPush:
+    case MessageKind::kPull:
+    case MessageKind::kElastic:
+      return leads(from) && to == server_of(message.chunk);
+    case MessageKind::kNotify:
+      return from == server_of(message.chunk) && leads(to);
+    case MessageKind::kParameters:
+      return follows(to, from) ||
+             (strategy_.uses_servers() && from == server_of(message.chunk) && leads(to));
+    case MessageKind::kShare:
+      return are_workers(from, to);
+    case MessageKind::kSwap:
+      return are_workers(from, to) && from.index() % 2 == 0 && to.index() % 2 == 1;
+    case MessageKind::kSwapped:
+      return are_workers(from, to) && from.index() % 2 == 1 && to.index() % 2 == 0;
+    case MessageKind::kGradient:
+      return follows(from, to);
+    case MessageKind::kReduce:
+    case MessageKind::kGather:
+    case MessageKind::kAllReduce:
+      break;
+  }
+  fail_check("hops have rules of their own");
+}
+
+JobRules::Sizes JobRules::sizes_of(const Message& message) const {
+  const std::int64_t params = (*chunks_)[message.chunk].range.size();
+  const Sizes whole{params * kFloatBytes, params * kFloatBytes};
+  switch (message.kind) {
+    case MessageKind::kPush:
+      return gradient_sizes(params, message.iteration);
+    case MessageKind::kNotify:
+    case MessageKind::kPull:
+      return {};
+    case MessageKind::kParameters: {
+      const bool patches = strategy_.sparse() && !topology_.is_worker(message.from);
+      return patches ? gradient_sizes(params, message.iteration) : whole;
+    }
+    case MessageKind::kElastic:
+    case MessageKind::kShare:
+    case MessageKind::kSwap:
+    case MessageKind::kSwapped:
+    case MessageKind::kGradient:
+      return whole;
+    case MessageKind::kReduce:
+    case MessageKind::kGather:
+    case MessageKind::kAllReduce:
+      break;
+  }
+  fail_check("hops have rules of their own");
+}
+
+JobRules::Sizes JobRules::gradient_sizes(std::int64_t params, Iteration iteration) const {
+  if (strategy_.sparse()) {
+    return {sparse_size(0), sparse_size(params)};
+  }
+  const Bytes bytes = coded_size(strategy_, params, iteration);
+  return {bytes, bytes};
+}
+
+bool JobRules::leads(NodeId node) const {
+  return topology_.is_worker(node) && groups_.leader_of(node) == node;
+}
+
+bool JobRules::follows(NodeId node, NodeId leader) const {
+  return topology_.is_worker(node) && node != leader && groups_.leader_of(node) == leader;
+}
+
+bool JobRules::are_workers(NodeId a, NodeId b) const {
+  return topology_.is_worker(a) && topology_.is_worker(b) && a != b;
+}
+
+}  // namespace sluice

@@ -1,0 +1,19 @@
+#pragma once
+
+#include <fmt/format.h>
+
+#include <cstddef>
+#include <stdexcept>
+#include <string>
+
+namespace sluice {
+
+// A peer has sent what cannot be right: it is of another version, defective, or was corrupt on its
+// way.
+class BadMessage : public std::runtime_error {
+ public:
+  BadMessage(std::size_t rank, const std::string& why)
+      : std::runtime_error(fmt::format("a message of rank {} is not right: {}", rank, why)) {}
+};
+
+}  // namespace sluice
