@@ -37,7 +37,7 @@ class QuadraticLearner final : public Learner {
   std::span<float> parameters() override { return parameters_; }
   std::span<float> gradients() override { return gradients_; }
   void gradients_into(std::span<float> buffer) override { target_ = buffer; }
-  double step(Iteration /*iteration*/, StepHooks& /*hooks*/) override {
+  std::optional<double> step(Iteration /*iteration*/, StepHooks& /*hooks*/) override {
     for (std::size_t i = 0; i < parameters_.size(); ++i) {
       target_[i] = kCurvature * (parameters_[i] - centre_[i]);
     }

@@ -46,7 +46,7 @@ struct OneNode {
     workspace.emplace(
         parameters, std::vector<std::span<float>>{gradients[0], gradients[1]},
         UpdateRule{.rate = {.base = 0.5F}, .momentum = momentum, .weight_decay = decay}, strategy,
-        2);
+        Topology(2, 1, 0));
   }
 
   static Work work(WorkKind kind, std::vector<Payload> sources) {

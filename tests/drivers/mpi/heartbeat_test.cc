@@ -37,9 +37,10 @@ TEST(HeartbeatTest, SurvivesTheWay) {
   EXPECT_EQ(copy.outgoing->seconds, 0.25);
   EXPECT_FALSE(copy.incoming);
   heartbeat.incoming = std::exchange(heartbeat.outgoing, std::nullopt);
-  const Heartbeat other = decode_heartbeat(encode(heartbeat));
-  EXPECT_FALSE(other.outgoing);
-  EXPECT_TRUE(other.incoming);
+  const auto other = decode_heartbeat(encode(heartbeat));
+  ASSERT_TRUE(other);
+  EXPECT_FALSE(other->outgoing);
+  EXPECT_TRUE(other->incoming);
 }
 
 TEST(HeartbeatTest, ATextThatIsNoneIsRefused) {

@@ -65,6 +65,7 @@ class LoopOfOne {
     const Phase phase{.topology = job_.topology,
                       .chunks = *assembly_.chunks,
                       .strategy = job_.strategy,
+                      .rules = *assembly_.rules,
                       .hosts = hosts,
                       .state = state_,
                       .last = 1,

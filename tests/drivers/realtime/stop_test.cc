@@ -40,6 +40,7 @@ std::optional<int> train(const Learners& learners, const Strategy& strategy, Ite
   return train_on_threads({.topology = assembly.job.topology,
                            .chunks = *assembly.chunks,
                            .strategy = assembly.job.strategy,
+                           .rules = *assembly.rules,
                            .hosts = assembly.protocols,
                            .state = state,
                            .last = iterations,
