@@ -32,12 +32,12 @@ Strategy with_codec(std::string_view preset, Codec codec) {
 }
 
 // The parameters of every worker after a run in a shuffled world.
-std::vector<std::vector<float>> run_shuffled(const Strategy& strategy, std::size_t workers,
+std::vector<std::vector<float>> run_shuffled(const Strategy& strategy, const Topology& topology,
                                              const UpdateRule& rule, std::uint64_t seed) {
-  auto learners = toy_learners(kLayers, workers);
+  auto learners = toy_learners(kLayers, topology.workers());
   Job job;
   job.layers = learners.front()->layers();
-  job.topology = Topology(workers, 1, 0);
+  job.topology = topology;
   job.strategy = strategy;
   const Assembly assembly = assemble(job);
   const VirtualNumbers numbers{
@@ -50,6 +50,11 @@ std::vector<std::vector<float>> run_shuffled(const Strategy& strategy, std::size
     parameters.emplace_back(values.begin(), values.end());
   }
   return parameters;
+}
+
+std::vector<std::vector<float>> run_shuffled(const Strategy& strategy, std::size_t workers,
+                                             const UpdateRule& rule, std::uint64_t seed) {
+  return run_shuffled(strategy, Topology(workers, 1, 0), rule, seed);
 }
 
 RC_GTEST_PROP(CodecRuns, PackedSumsAreTheSameOnEveryRank, ()) {
@@ -100,6 +105,18 @@ RC_GTEST_PROP(CodecRuns, SparseReplicasAgree, ()) {
   for (std::size_t w = 0; w < workers; ++w) {
     RC_ASSERT(one[w] == other[0]);
   }
+}
+
+// Also where the workers of a machine sum first, chunk by chunk and in any order.
+RC_GTEST_PROP(CodecRuns, DgcClipsALayerAsAWholeHoweverItIsCut, ()) {
+  Strategy strategy = with_codec(*rc::gen::element("bsp", "ar-sgd"), Codec::kDgc);
+  strategy.dgc.sparsity = 0;
+  strategy.dgc.clip_norm = 0.1;
+  strategy.local_aggregation = *rc::gen::arbitrary<bool>();
+  const Topology topology(*rc::gen::inRange<std::size_t>(1, 4), 2, 0);
+  const auto whole = run_shuffled(strategy, topology, kDecaying, any_seed());
+  strategy.partition = Partition::kSlice;
+  RC_ASSERT(run_shuffled(strategy, topology, kDecaying, any_seed()) == whole);
 }
 
 // A learner whose gradient is the same in every iteration: what is lost shows as a drift.

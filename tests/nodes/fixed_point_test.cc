@@ -5,6 +5,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
 
 #include "base/random.h"
 #include "nodes/presets.h"

@@ -4,6 +4,9 @@
 #include <rapidcheck/gtest.h>
 
 #include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "base/check.h"
 #include "nodes/assembly.h"

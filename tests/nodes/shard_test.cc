@@ -2,6 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
 #include "base/check.h"
 #include "nodes/presets.h"
 #include "partition/about.h"

@@ -6,7 +6,11 @@
 
 #include <algorithm>
 #include <functional>
+#include <memory>
+#include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "base/check.h"
 #include "drivers/threads/thread_transport.h"
