@@ -27,8 +27,7 @@ constexpr const char* kShortNet = R"({"name":"net","batch":8,"layers":[
 
 // Far more iterations than a test has time for.
 std::string endless(const std::string& preset) {
-  return "train --model replay:net.json --iterations 1000000 --json --run run --trace --preset " +
-         preset;
+  return "train --model replay:net.json --iterations 1000000 --json --run run --preset " + preset;
 }
 
 // In a shell: wait until a step has been written down.
@@ -63,8 +62,8 @@ TEST(StopCliThreadsTest, ASignalEndsAnyPresetWithItsRecord) {
     const TemporaryFolder folder;
     folder.write("net.json", kShortNet);
     const Outcome outcome =
-        run_command(in_background(endless(std::string(preset.name)) + " --workers 3") + kAwaitStep +
-                        "; kill -INT $pid; wait $pid",
+        run_command(in_background(endless(std::string(preset.name)) + " --workers 3 --trace") +
+                        kAwaitStep + "; kill -INT $pid; wait $pid",
                     folder);
     expect_stopped(outcome, folder, 130, "SIGINT");
   }
@@ -74,7 +73,7 @@ TEST(StopCliThreadsTest, SigtermHasItsOwnCode) {
   const TemporaryFolder folder;
   folder.write("net.json", kShortNet);
   const Outcome outcome = run_command(
-      in_background(endless("p3")) + kAwaitStep + "; kill -TERM $pid; wait $pid", folder);
+      in_background(endless("p3 --trace")) + kAwaitStep + "; kill -TERM $pid; wait $pid", folder);
   expect_stopped(outcome, folder, 143, "SIGTERM");
 }
 
@@ -130,21 +129,21 @@ TEST_F(StopMpiTest, ASignalToOneRankEndsAll) {
   for (const std::string preset : {"p3", "wfbp", "mg-wfbp", "ssp", "asp", "pipe-sgd", "ad-psgd"}) {
     SCOPED_TRACE(preset);
     std::filesystem::remove_all(folder_.path() / "run");
-    const Outcome outcome = interrupted(preset, "kill -TERM $(cat pid.2)");
+    const Outcome outcome = interrupted(preset + " --trace", "kill -TERM $(cat pid.2)");
     expect_stopped(outcome, folder_, 143, "SIGTERM");
   }
 }
 
 TEST_F(StopMpiTest, ASignalToAllRanksIsOneWish) {
-  const Outcome outcome = interrupted("p3", "kill -TERM $(cat pid.*)");
+  const Outcome outcome = interrupted("p3 --trace", "kill -TERM $(cat pid.*)");
   expect_stopped(outcome, folder_, 143, "SIGTERM");
 }
 
-// After a signal mpirun itself leaves its processes a second, unless it is told otherwise, and then
-// waits for all of that time.
+// Open MPI's mpirun waits before it sends SIGTERM and again before SIGKILL: a second each, unless
+// it is told otherwise.
 TEST_F(StopMpiTest, ASignalToMpirunIsPassedOn) {
-  setenv("OMPI_MCA_odls_base_sigkill_timeout", "10", 1);
-  setenv("PRTE_MCA_odls_base_sigkill_timeout", "10", 1);
+  setenv("OMPI_MCA_odls_base_sigkill_timeout", "5", 1);
+  setenv("PRTE_MCA_odls_base_sigkill_timeout", "5", 1);
   const Outcome outcome = interrupted("p3", "kill -INT $(cat mpirun.pid)");
   unsetenv("OMPI_MCA_odls_base_sigkill_timeout");
   unsetenv("PRTE_MCA_odls_base_sigkill_timeout");

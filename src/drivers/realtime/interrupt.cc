@@ -43,6 +43,7 @@ Interrupt::Interrupt() {
   first_ms = 0;
   first_signal = 0;
   handlers_.emplace(std::initializer_list<int>{SIGINT, SIGTERM}, note_interrupt);
+  deaf_.emplace(std::initializer_list<int>{SIGPIPE}, SIG_IGN);
 }
 
 Interrupt::~Interrupt() {
