@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <filesystem>
+#include <sstream>
 #include <string_view>
 #include <vector>
 
@@ -21,18 +22,20 @@ struct Format {
   std::vector<std::string> test;
   std::int64_t classes;
   std::size_t labels;
+  std::string class_names;  // a file, which may be missing
 };
 
 Format format_of(Cifar kind) {
   if (kind == Cifar::k100) {
-    return {"CIFAR-100", {"train.bin"}, {"test.bin"}, 100, 2};
+    return {"CIFAR-100", {"train.bin"}, {"test.bin"}, 100, 2, "fine_label_names.txt"};
   }
   return {"CIFAR-10",
           {"data_batch_1.bin", "data_batch_2.bin", "data_batch_3.bin", "data_batch_4.bin",
            "data_batch_5.bin"},
           {"test_batch.bin"},
           10,
-          1};
+          1,
+          "batches.meta.txt"};
 }
 
 Result<void> append_records(const std::string& path, std::string_view bytes, const Format& format,
@@ -83,6 +86,22 @@ Result<DataSet> read_set(const std::string& folder, const std::vector<std::strin
   return set;
 }
 
+// A name a line; none if there is no such file, or not as many as there are classes.
+std::vector<std::string> class_names_in(const std::string& folder, const Format& format) {
+  const auto text = read_file((std::filesystem::path(folder) / format.class_names).string());
+  std::vector<std::string> names;
+  if (text) {
+    std::istringstream lines(*text);
+    for (std::string line; std::getline(lines, line);) {
+      if (const auto end = line.find_last_not_of(" \r"); end != std::string::npos) {
+        names.push_back(line.substr(0, end + 1));
+      }
+    }
+  }
+  return names.size() == static_cast<std::size_t>(format.classes) ? names
+                                                                  : std::vector<std::string>();
+}
+
 }  // namespace
 
 Result<DataSplit> read_cifar_folder(const std::string& folder, Cifar kind) {
@@ -97,6 +116,8 @@ Result<DataSplit> read_cifar_folder(const std::string& folder, Cifar kind) {
   }
   DataSplit split{*std::move(train), *std::move(test)};
   standardise(split);
+  split.train.prepared.classes = class_names_in(folder, format);
+  split.test.prepared.classes = split.train.prepared.classes;
   return split;
 }
 

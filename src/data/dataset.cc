@@ -42,6 +42,8 @@ void standardise(DataSplit& split) {
   const double variance = squares / count - mean * mean;
   const double scale = variance > 0 ? 1 / std::sqrt(variance) : 1;
   for (DataSet* set : {&split.train, &split.test}) {
+    set->prepared.mean = {mean};
+    set->prepared.deviation = {1 / scale};
     for (float& value : set->features) {
       value = static_cast<float>((value - mean) * scale);
     }

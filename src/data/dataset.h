@@ -5,6 +5,8 @@
 #include <stdexcept>
 #include <vector>
 
+#include "data/preparation.h"
+
 namespace sluice {
 
 // What samples look like, as far as a model must know.
@@ -42,6 +44,7 @@ class Samples {
   // Samples of one bucket stand next to each other and go best into one batch: where each bucket
   // ends, the last at size(). Empty: all are alike.
   virtual std::vector<std::int64_t> bucket_ends() const { return {}; }
+  virtual Preparation preparation() const { return {}; }
   // Replaces what is in `batch` by these samples. A sample that is varied at random is a function
   // of its index and the chance. Throws DataError.
   virtual void load(std::span<const std::int64_t> indices, std::uint64_t augmentation_seed,
@@ -54,8 +57,10 @@ struct DataSet final : Samples {
   std::int64_t classes = 0;
   std::vector<float> features;       // sample after sample, each in row-major order
   std::vector<std::int64_t> labels;  // one a sample, 0 ... classes-1
+  Preparation prepared;
 
   SampleForm form() const override { return {sample_shape, classes}; }
+  Preparation preparation() const override { return prepared; }
   std::int64_t size() const override { return static_cast<std::int64_t>(labels.size()); }
   void load(std::span<const std::int64_t> indices, std::uint64_t augmentation_seed,
             Batch& batch) const override;

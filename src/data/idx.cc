@@ -206,6 +206,12 @@ Result<DataSplit> read_idx_folder(const std::string& folder) {
   DataSplit split{*std::move(train), *std::move(test)};
   split.test.classes = split.train.classes;
   standardise(split);
+  if (folder == kFashionMnistFolder) {
+    for (DataSet* set : {&split.train, &split.test}) {
+      set->prepared.classes = {"T-shirt/top", "Trouser", "Pullover", "Dress", "Coat",
+                               "Sandal",      "Shirt",   "Sneaker",  "Bag",   "Ankle boot"};
+    }
+  }
   return split;
 }
 

@@ -24,7 +24,7 @@ struct IdxArray {
 Result<IdxArray> read_idx(const std::string& path, std::size_t dimensions);
 
 // Reads the four files of MNIST and its likes, plain or with the suffix .gz, as grey images of
-// shape 1 x rows x columns with standardised pixels.
+// shape 1 x rows x columns with standardised pixels. The classes of Debian's package have names.
 Result<DataSplit> read_idx_folder(const std::string& folder);
 
 }  // namespace sluice

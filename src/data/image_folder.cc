@@ -135,6 +135,12 @@ SampleForm ImageSet::form() const {
           classes};
 }
 
+Preparation ImageSet::preparation() const {
+  Preparation preparation = standardisation_of(raster);
+  preparation.classes = class_names;
+  return preparation;
+}
+
 void ImageSet::load(std::span<const std::int64_t> indices, std::uint64_t augmentation_seed,
                     Batch& batch) const {
   batch.shape = form().shape;
@@ -164,6 +170,9 @@ Result<ImageSplit> find_images(const ImageFolderSpec& spec) {
   ImageSet common;
   common.raster = spec.raster;
   common.classes = static_cast<std::int64_t>(labels->size());
+  for (const auto& [name, label] : *labels) {
+    common.class_names.push_back(name);
+  }
   ImageSplit split{common, common};
   split.train.varied = spec.varied;
   if (auto added = add_images(folder / "train", *labels, split.train); !added) {

@@ -13,11 +13,13 @@ namespace sluice {
 struct ImageSet final : Samples {
   Raster raster;
   std::int64_t classes = 0;
+  std::vector<std::string> class_names;
   bool varied = false;  // seen through another view every time; else through the middle
   std::vector<std::string> paths;
   std::vector<std::int64_t> labels;  // as many
 
   SampleForm form() const override;
+  Preparation preparation() const override;
   std::int64_t size() const override { return static_cast<std::int64_t>(paths.size()); }
   void load(std::span<const std::int64_t> indices, std::uint64_t augmentation_seed,
             Batch& batch) const override;

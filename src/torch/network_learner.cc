@@ -143,7 +143,7 @@ class NetworkLearner final : public Learner {
     if (copies_) {
       copies_->bring_all();
     }
-    return save_network(*network_, folder);
+    return save_network(*network_, task(), folder);
   }
 
  private:

@@ -55,8 +55,14 @@ Result<void> save_weights(const Network& network, const std::filesystem::path& p
 
 }  // namespace
 
-Result<void> save_network(const Network& network, const std::filesystem::path& folder) {
+Result<void> save_network(const Network& network, const TorchTask& task,
+                          const std::filesystem::path& folder) {
   if (const auto saved = save_weights(network, folder / "model.safetensors"); !saved) {
+    return saved.error();
+  }
+  const std::string description =
+      to_json_text(task.model, task.test->form().shape, task.test->preparation());
+  if (const auto saved = write_file(folder / "model.json", description); !saved) {
     return saved.error();
   }
   const auto script = network.script();

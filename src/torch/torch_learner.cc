@@ -136,6 +136,9 @@ Result<NetworkFactory> network_of_task(const TorchTask& task) {
 }
 
 Error refusal(const TorchTask& task, const std::exception& why) {
+  if (dynamic_cast<const DataError*>(&why) != nullptr) {
+    return Error(why.what());
+  }
   return refusal(task.model, task.batch, task.train->form(), why);
 }
 

@@ -88,6 +88,34 @@ TEST_F(CliImagesThreadsTest, AnyNetTakesImagesInItsOwnSize) {
   EXPECT_THAT(wrong.err, HasSubstr("sluice: --data: model sockeye does not take images"));
 }
 
+// The first image is read before there is a learner, which is no fault of the model.
+TEST_F(CliImagesThreadsTest, ACorruptFirstImageIsNotBlamedOnTheModel) {
+  const std::string name = "data/train/bright/0.jpg";
+  folder_.write(name, folder_.read(name).substr(0, 300));
+  const Outcome outcome = train("--model cifar100-cnn");
+  if (lacks_models(outcome)) {
+    GTEST_SKIP() << outcome.err;
+  }
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("sluice: " + name + ": offset "));
+  EXPECT_THAT(outcome.err, HasSubstr("the image is corrupt: replace or remove it"));
+  EXPECT_THAT(outcome.err, testing::Not(HasSubstr("model")));
+}
+
+TEST_F(CliImagesThreadsTest, ASavedModelComesWithItsNormalisationAndClasses) {
+  const Outcome outcome = train("--model cifar100-cnn --iterations 1 --save trained");
+  if (lacks_models(outcome)) {
+    GTEST_SKIP() << outcome.err;
+  }
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const json saved = json::parse(folder_.read("trained/model.json"));
+  EXPECT_EQ(saved.at("model"), "cifar100-cnn");
+  EXPECT_EQ(saved.at("sample_shape"), (json{3, 32, 32}));
+  EXPECT_EQ(saved.at("classes"), (json{"bright", "dark"}));
+  EXPECT_EQ(saved.at("normalisation").at("mean").size(), 3U);
+  EXPECT_NEAR(saved.at("normalisation").at("deviation").at(0).get<double>(), 255 * 0.229, 1e-3);
+}
+
 TEST_F(CliImagesThreadsTest, ADamagedImageEndsTheRunWithCodeTwo) {
   const std::string name = "data/val/dark/1.png";
   folder_.write(name, folder_.read(name).substr(0, 1000));

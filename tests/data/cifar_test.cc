@@ -26,6 +26,26 @@ void write_cifar10(const TemporaryFolder& folder) {
   folder.write("test_batch.bin", record({9}, '\xff') + record({0}, 1));
 }
 
+TEST(CifarTest, TellsWhatItsSamplesWentThroughAndNamesTheClasses) {
+  const TemporaryFolder folder;
+  write_cifar10(folder);
+  auto split = read_cifar_folder(folder.path(), Cifar::k10);
+  ASSERT_TRUE(split) << split.error().message();
+  const Preparation plain = split->test.preparation();
+  EXPECT_TRUE(plain.classes.empty());
+  ASSERT_EQ(plain.mean.size(), 1U);
+  EXPECT_NEAR(plain.mean[0], (1 + 2 + 3 + 4 + 5) / (5.0 * kPixels), 1e-9);
+  EXPECT_NEAR(split->test.features[kPixels - 1], (255 - plain.mean[0]) / plain.deviation[0], 1e-3);
+  folder.write("batches.meta.txt", "a\nb\r\nc\nd\ne\nf\ng\nh\ni\nj k\n\n");
+  split = read_cifar_folder(folder.path(), Cifar::k10);
+  ASSERT_TRUE(split);
+  EXPECT_EQ(split->train.preparation().classes.size(), 10U);
+  EXPECT_EQ(split->train.preparation().classes[1], "b");
+  EXPECT_EQ(split->test.preparation().classes[9], "j k");
+  folder.write("batches.meta.txt", "too\nfew\n");
+  EXPECT_TRUE(read_cifar_folder(folder.path(), Cifar::k10)->train.prepared.classes.empty());
+}
+
 std::string message_of(const TemporaryFolder& folder, Cifar kind) {
   const auto split = read_cifar_folder(folder.path(), kind);
   return split ? "" : split.error().message();

@@ -202,6 +202,11 @@ TEST(FashionMnistTest, ReadsThePackage) {
     ++counts.at(static_cast<std::size_t>(label));
   }
   EXPECT_EQ(counts, std::vector<int>(10, 6000));
+  const Preparation preparation = split->test.preparation();
+  ASSERT_EQ(preparation.classes.size(), 10U);
+  EXPECT_EQ(preparation.classes[9], "Ankle boot");
+  EXPECT_NEAR(preparation.mean.at(0), 255 * 0.2860, 0.01);
+  EXPECT_NEAR(preparation.deviation.at(0), 255 * 0.3530, 0.01);
 }
 
 }  // namespace

@@ -86,6 +86,41 @@ TEST_F(ImageFolderTest, AVariationDependsOnTheSampleAndTheChanceAlone) {
   EXPECT_NE(other.features, alone.features);
 }
 
+// A pixel of the image that is standardised as the set says is what the set loads.
+TEST_F(ImageFolderTest, TellsWhatItsSamplesWentThrough) {
+  put_some();
+  for (const char* name : {"train/dog/b.PNG", "train/cat/a.jpg"}) {
+    std::filesystem::remove(folder_.path() / name);
+  }
+  put("train/cat/a.png", png_file(1, 1, {10, 20, 30}));
+  put("train/dog/a.png", png_file(1, 1, {1, 2, 3}));
+  for (const std::size_t channels : {1U, 3U}) {
+    const auto split =
+        find_images({.folder = folder_.path(), .raster = {channels, 1, 1}, .varied = false});
+    ASSERT_TRUE(split) << split.error().message();
+    const Preparation preparation = split->train.preparation();
+    EXPECT_THAT(preparation.classes, ElementsAre("cat", "dog"));
+    EXPECT_EQ(preparation, split->test.preparation());
+    const auto cat = std::ranges::find_if(
+        split->train.paths, [](const std::string& path) { return path.ends_with("cat/a.png"); });
+    Batch batch;
+    split->train.load(std::array{cat - split->train.paths.begin()}, 0, batch);
+    double grey = 0;
+    for (std::size_t c = 0; c < 3; ++c) {
+      const double value =
+          (10.0 * static_cast<double>(c + 1) - preparation.mean[c]) / preparation.deviation[c];
+      if (channels == 3) {
+        EXPECT_NEAR(batch.features[c], value, 1e-5);
+      } else {
+        grey += preparation.grey_weights.at(c) * value;
+      }
+    }
+    if (channels == 1) {
+      EXPECT_NEAR(batch.features[0], grey, 1e-5);
+    }
+  }
+}
+
 TEST_F(ImageFolderTest, WithoutVariationTheMiddleIsSeen) {
   put_some();
   const auto split = find(false);
@@ -106,6 +141,7 @@ TEST_F(ImageFolderTest, ADamagedImageIsNamed) {
     FAIL() << "it loads";
   } catch (const DataError& error) {
     EXPECT_THAT(error.what(), HasSubstr("/train/dog/b.PNG: offset 33: expected a chunk of"));
+    EXPECT_THAT(error.what(), HasSubstr("the image is corrupt"));
   }
   std::filesystem::remove(folder_.path() / "train/dog/b.PNG");
   EXPECT_THROW(split->train.load(std::array<std::int64_t, 1>{1}, 0, batch), DataError);

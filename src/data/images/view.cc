@@ -143,6 +143,18 @@ View random_view(const Image& image, const Raster& raster, Random& random) {
   return view;
 }
 
+Preparation standardisation_of(const Raster& raster) {
+  Preparation preparation;
+  for (std::size_t c = 0; c < 3; ++c) {
+    preparation.mean.push_back(255.0 * kMean[c]);
+    preparation.deviation.push_back(255.0 * kDeviation[c]);
+  }
+  if (raster.channels == 1) {
+    preparation.grey_weights.assign(kBrightness.begin(), kBrightness.end());
+  }
+  return preparation;
+}
+
 void append_view(const Image& image, const View& view, const Raster& raster,
                  std::vector<float>& values) {
   const Taps across = make_taps(view.left, view.width, raster.columns, image.width);

@@ -5,6 +5,7 @@
 
 #include "base/random.h"
 #include "data/images/image.h"
+#include "data/preparation.h"
 
 namespace sluice {
 
@@ -30,6 +31,9 @@ struct Raster {
 View centre_view(const Image& image, const Raster& raster);
 // For training: 8 to 100 % of the area, stretched by at most 4/3, anywhere, mirrored or not.
 View random_view(const Image& image, const Raster& raster, Random& random);
+
+// What append_view() makes of colours.
+Preparation standardisation_of(const Raster& raster);
 
 // Appends the view, resized with a filter that is as wide as the pixels it makes, and standardised
 // by the mean and the deviation of the images of ImageNet.
