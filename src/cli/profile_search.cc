@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <iterator>
 #include <sstream>
 #include <system_error>
 
@@ -59,6 +60,17 @@ std::vector<std::string> near_matches(const std::string& name,
   return matches;
 }
 
+std::vector<std::string> existing(const std::vector<std::filesystem::path>& folders) {
+  std::vector<std::string> found;
+  for (const std::filesystem::path& folder : folders) {
+    std::error_code ignored;
+    if (std::filesystem::is_directory(folder, ignored)) {
+      found.push_back(folder.string());
+    }
+  }
+  return found;
+}
+
 }  // namespace
 
 std::vector<std::filesystem::path> profile_folders() {
@@ -89,12 +101,13 @@ Result<std::string> find_profile(const std::string& name,
   if (has_ending) {
     return name;  // whoever reads it says what is wrong with it
   }
-  const std::vector<std::string> names = profile_names(folders);
-  const std::vector<std::string> matches = near_matches(name, names);
-  return Error(fmt::format("profile {}: there is neither a file nor a profile of that name; {} {}",
-                           name, matches.empty() ? "there are" : "did you mean",
-                           fmt::join(matches.empty() ? names : matches, ", ")) +
-               (matches.empty() ? "" : "?"));
+  const std::vector<std::string> matches = near_matches(name, profile_names(folders));
+  const std::string hint =
+      matches.empty()
+          ? fmt::format("; profiles with names are in {}", fmt::join(existing(folders), " and "))
+          : fmt::format("; did you mean {}?", fmt::join(matches, ", "));
+  return Error(
+      fmt::format("profile \"{}\": there is neither such a file nor such a name{}", name, hint));
 }
 
 }  // namespace sluice::cli

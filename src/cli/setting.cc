@@ -173,8 +173,8 @@ std::vector<Setting> all_settings() {
     }
   };
   add("Synchronisation", strategy_settings());
-  add("Cluster", cluster_settings());
   add("Model", model_settings());
+  add("Cluster", cluster_settings());
   add("Data", data_settings());
   add("Optimiser", optimiser_settings());
   add("Estimate", estimate_settings());

@@ -140,7 +140,7 @@ TEST(CliTest, AReplayThatCannotBeIsOneLineAndCodeTwo) {
     return sluice("train --model replay:net.json " + more, folder);
   };
   expect_refused(sluice("train --model replay:none.json"), "none.json: cannot be read");
-  expect_refused(sluice("train --model replay:"), ": cannot be read");
+  expect_refused(sluice("train --model replay:"), "profile \"\": there is neither such a file");
   expect_refused(replay("--param-scale 0"), "--param-scale: is 0, expected a number");
   expect_refused(replay("--time-scale -1"), "--time-scale: is -1, expected a number");
   expect_refused(replay("--epochs 2"), "--epochs: a replay has no data");

@@ -24,7 +24,7 @@ TEST(CliHelpTest, ShowsTheSettingsInGroups) {
   const std::string help = ask("train --help").out;
   std::size_t at = 0;
   for (const char* part : {"General:", "--config", "Synchronisation:", "--preset",
-                           "Cluster:", "--workers ", "Model:", "--device", "Data:", "--batch",
+                           "Model:", "--device", "Cluster:", "--workers ", "Data:", "--batch",
                            "Optimiser:", "--momentum", "Output:", "--save"}) {
     const std::size_t found = help.find(part, at);
     ASSERT_NE(found, std::string::npos) << part << " is not where it belongs in\n" << help;
