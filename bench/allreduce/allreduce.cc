@@ -21,12 +21,12 @@
 #include <utility>
 #include <vector>
 
-#include "api/drive.h"
 #include "base/median.h"
 #include "drivers/mpi/launch.h"
 #include "learners/idle_learner.h"
 #include "nodes/presets.h"
 #include "optimizers/update_rule.h"
+#include "session/process_group.h"
 
 namespace sluice {
 namespace {
@@ -66,39 +66,36 @@ class SumTimes final : public Observer {
   std::vector<Duration> updates_;  // by the loop's
 };
 
-Job summing_job(MpiWorld& world) {
+Job summing_job(ProcessGroup& group, const Roster& roster) {
   Job job;
-  job.topology = Topology(world.size(), 1, 0, processes_per_machine(world));
+  job.topology = Topology(group.size(), 1, 0, roster.per_machine);
   job.strategy = find_preset("wfbp")->strategy;
-  tune_for_world(&world, job, {});
+  group.tune(job, {});
   return job;
 }
 
-std::vector<Duration> sum_with_sluice(MpiWorld& world, Job job, Bytes bytes) {
+std::vector<Duration> sum_with_sluice(ProcessGroup& group, Job job, Bytes bytes) {
   job.layers = lay_out({"sum"}, {bytes / kFloatBytes});
   const Assembly assembly = assemble(std::move(job));
   std::vector<std::unique_ptr<Learner>> learners;
   learners.push_back(std::make_unique<IdleLearner>(assembly.job.layers));
-  TrainingState state(assembly.job.topology, learners, *assembly.chunks, assembly.job.strategy, {},
-                      HostId(world.rank()));
+  TrainingState state = state_of(group, assembly, learners, {});
   const Clock clock;
   SumTimes times;
-  train_on_mpi(world,
-               {.topology = assembly.job.topology,
-                .chunks = *assembly.chunks,
-                .strategy = assembly.job.strategy,
-                .hosts = assembly.protocols,
-                .state = state,
-                .last = kWarmUp + repetitions(bytes) + 1,
-                .clock = clock,
-                .observer = &times,
-                .on_step = {},
-                .on_boundary = {}},
-               [](const std::string&) {});
+  group.train({.topology = assembly.job.topology,
+               .chunks = *assembly.chunks,
+               .strategy = assembly.job.strategy,
+               .hosts = assembly.protocols,
+               .state = state,
+               .last = kWarmUp + repetitions(bytes) + 1,
+               .clock = clock,
+               .observer = &times,
+               .on_step = {},
+               .on_boundary = {}});
   return times.after_warm_up();
 }
 
-std::vector<Duration> sum_with_mpi(const MpiWorld& world, Bytes bytes) {
+std::vector<Duration> sum_with_mpi(const ProcessGroup& group, Bytes bytes) {
   const auto params = static_cast<std::size_t>(bytes / kFloatBytes);
   std::vector<float> gradients(params);
   std::vector<float> parameters(params);
@@ -114,15 +111,14 @@ std::vector<Duration> sum_with_mpi(const MpiWorld& world, Bytes bytes) {
     if (i > kWarmUp) {
       times.push_back(clock.now() - start);
     }
-    rule.apply(parameters, velocity, sources,
-               BatchShare::all(static_cast<std::size_t>(world.size())), i);
+    rule.apply(parameters, velocity, sources, BatchShare::all(group.size()), i);
   }
   return times;
 }
 
-void print(const MpiWorld& world, std::string_view name, Bytes bytes,
+void print(const ProcessGroup& group, std::string_view name, Bytes bytes,
            const std::vector<Duration>& times) {
-  if (world.rank() == 0) {
+  if (group.is_leader()) {
     fmt::print("{} {} {:.1f}\n", name, bytes, to_us(median_of(times)));
     std::fflush(stdout);
   }
@@ -148,18 +144,19 @@ Sums sums_of_sluice(const std::string& word) {
   return sums;
 }
 
-int measure(MpiWorld& world, const Sums& sums, const std::vector<Bytes>& sizes) {
-  const Job tuned = summing_job(world);
+int measure(ProcessGroup& group, const Roster& roster, const Sums& sums,
+            const std::vector<Bytes>& sizes) {
+  const Job tuned = summing_job(group, roster);
   for (const Bytes bytes : sizes) {
     for (const auto& [name, collective] : sums) {
       Job job = tuned;
       job.strategy.collective = collective ? collective : tuned.strategy.collective;
       if (check_driver_sums(job.strategy, job.topology)) {
-        print(world, name, bytes, sum_with_sluice(world, job, bytes));
+        print(group, name, bytes, sum_with_sluice(group, job, bytes));
       }
     }
     if (sums.empty()) {
-      print(world, "mpi", bytes, sum_with_mpi(world, bytes));
+      print(group, "mpi", bytes, sum_with_mpi(group, bytes));
     }
   }
   return 0;
@@ -188,10 +185,13 @@ int main(int argc, char** argv) {
   if (!sluice::find_launch()) {
     return sluice::fail("is to be started by mpirun");
   }
-  const auto world = sluice::join_mpi([](const std::string& text) { sluice::fail(text); });
-  if (!world) {
-    return sluice::fail(world.error().message());
+  const auto group = sluice::join_processes([](const std::string& text) { sluice::fail(text); });
+  if (!group) {
+    return sluice::fail(group.error().message());
   }
-  (*world)->meet();
-  return sluice::measure(**world, sums, sizes);
+  const auto roster = sluice::check_in(**group, {}, {});
+  if (!roster) {
+    return sluice::fail(roster.error().message());
+  }
+  return sluice::measure(**group, *roster, sums, sizes);
 }

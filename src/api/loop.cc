@@ -3,22 +3,23 @@
 #include <sluice/loop.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <thread>
 
 #include "api/loop_learner.h"
 #include "drivers/mpi/launch.h"
-#include "model/alike.h"
 #include "nodes/presets.h"
-#include "session/drive.h"
+#include "session/optimizer.h"
+#include "session/process_group.h"
+#include "session/specs.h"
+#include "session/training.h"
 
 namespace sluice {
 namespace {
 
 void say(const std::string& text) { fmt::print(stderr, "sluice: {}\n", text); }
 
-Strategy strategy_of(const LoopOptions& options) {
+StrategySpec strategy_spec(const LoopOptions& options) {
   const Preset* preset = find_preset(options.preset);
   if (preset == nullptr || preset->strategy.partition == Partition::kMerged) {
     std::vector<std::string_view> names;
@@ -30,9 +31,41 @@ Strategy strategy_of(const LoopOptions& options) {
     throw std::invalid_argument(fmt::format("there is no preset {} for loops; choose one of {}",
                                             options.preset, fmt::join(names, ", ")));
   }
-  Strategy strategy = preset->strategy;
-  strategy.seed = options.seed;
-  return strategy;
+  StrategySpec spec{.preset = options.preset, .strategy = preset->strategy, .chosen = {}};
+  spec.strategy.seed = options.seed;
+  return spec;
+}
+
+OptimizerSpec optimizer_spec(const LoopOptions& options) {
+  OptimizerSpec spec;
+  spec.learning_rate = options.learning_rate;
+  spec.momentum = options.momentum;
+  spec.weight_decay = options.weight_decay;
+  return spec;
+}
+
+// Options that all processes must have alike.
+Agreement agreement_of(const LoopOptions& options) {
+  return {{"preset", options.preset},
+          {"iterations", fmt::format("{}", options.iterations)},
+          {"learning_rate", fmt::format("{}", options.learning_rate)},
+          {"momentum", fmt::format("{}", options.momentum)},
+          {"weight_decay", fmt::format("{}", options.weight_decay)},
+          {"seed", fmt::format("{}", options.seed)}};
+}
+
+// Every process is one worker, or the workers are threads of this one alone.
+Topology topology_of(const LoopOptions& options, ProcessGroup& group) {
+  if (options.workers < 1 || options.iterations < 1) {
+    throw std::invalid_argument(
+        fmt::format("expected at least one worker and one iteration, found {} and {}",
+                    options.workers, options.iterations));
+  }
+  const auto roster = check_in(group, agreement_of(options), {});
+  if (!roster) {
+    throw std::invalid_argument(roster.error().message());
+  }
+  return {group.own_host() ? group.size() : options.workers, 1, 0, roster->per_machine};
 }
 
 // What all workers must have alike.
@@ -44,25 +77,9 @@ std::string outline_of(const Learner& learner) {
   return outline;
 }
 
-// All processes go on only if their options are alike; the number of threads is not read then.
-void agree_on(const LoopOptions& options, MpiWorld& world) {
-  const Json own{{"preset", options.preset},
-                 {"iterations", options.iterations},
-                 {"learning_rate", options.learning_rate},
-                 {"momentum", options.momentum},
-                 {"weight_decay", options.weight_decay},
-                 {"seed", options.seed}};
-  const std::vector<std::string> all = world.gather(own.dump(), "its options");
-  for (std::size_t rank = 1; rank < all.size(); ++rank) {
-    if (const std::string fault = difference(Json::parse(all[rank]), own); !fault.empty()) {
-      throw std::invalid_argument(fmt::format("rank {} {}", rank, fault));
-    }
-  }
-}
-
 class LoopRun {
  public:
-  LoopRun(const LoopOptions& options, MpiWorld* world);
+  LoopRun(const LoopOptions& options, ProcessGroup& group);
 
   void run(const std::function<void(LoopWorker&)>& loop);
 
@@ -77,26 +94,20 @@ class LoopRun {
   void train();
 
   const LoopOptions& options_;
-  const Strategy strategy_;
-  MpiWorld* world_;                                 // null: alone
-  std::size_t workers_;                             // of all processes
-  std::vector<std::unique_ptr<Learner>> learners_;  // of this one
+  const StrategySpec strategy_;
+  ProcessGroup& group_;
+  const Topology topology_;
+  std::vector<std::unique_ptr<Learner>> learners_;  // of this process's workers
 };
 
-LoopRun::LoopRun(const LoopOptions& options, MpiWorld* world)
+LoopRun::LoopRun(const LoopOptions& options, ProcessGroup& group)
     : options_(options),
-      strategy_(strategy_of(options)),
-      world_(world),
-      workers_(world != nullptr ? world->size() : options.workers) {
-  if (options.workers < 1 || options.iterations < 1) {
-    throw std::invalid_argument(
-        fmt::format("expected at least one worker and one iteration, found {} and {}",
-                    options.workers, options.iterations));
-  }
-  const std::size_t first = world != nullptr ? world->rank() : 0;
-  const std::size_t here = world != nullptr ? 1 : workers_;
-  for (std::size_t w = 0; w < here; ++w) {
-    learners_.push_back(std::make_unique<LoopLearner>(first + w, workers_, options.iterations));
+      strategy_(strategy_spec(options)),
+      group_(group),
+      topology_(topology_of(options, group)) {
+  for (const std::size_t rank : workers_here(group, topology_)) {
+    learners_.push_back(
+        std::make_unique<LoopLearner>(rank, topology_.workers(), options.iterations));
   }
 }
 
@@ -144,11 +155,8 @@ void LoopRun::begin_alike() {
   }
   std::string first(reinterpret_cast<const char*>(learners_[0]->parameters().data()),
                     learners_[0]->parameters().size_bytes());
-  if (world_ != nullptr) {
-    const std::string leading = world_->broadcast(outline, "the layers");
-    check_alike(leading, outline, world_->rank());
-    first = world_->broadcast(world_->rank() == 0 ? first : "", "the first parameters");
-  }
+  check_alike(group_.from_leader(outline, "the layers"), outline, group_.rank());
+  first = group_.from_leader(group_.is_leader() ? first : "", "the first parameters");
   for (const auto& learner : learners_) {
     std::ranges::copy(first, reinterpret_cast<char*>(learner->parameters().data()));
   }
@@ -166,48 +174,35 @@ void LoopRun::check_alike(const std::string& outline, const std::string& other,
 void LoopRun::train() {
   Job job;
   job.layers = learners_[0]->layers();
-  job.topology =
-      Topology(workers_, 1, 0, world_ != nullptr ? processes_per_machine(world_->machines()) : 1);
-  job.strategy = strategy_;
-  tune_for_world(world_, job, {});
-  const Assembly assembly = assemble(std::move(job));
-  const UpdateRule rule{.rate = {.base = options_.learning_rate},
-                        .momentum = options_.momentum,
-                        .weight_decay = options_.weight_decay};
-  TrainingState state = state_of(world_, assembly, learners_, rule);
+  job.topology = topology_;
+  job.strategy = strategy_.strategy;
+  group_.tune(job, strategy_.chosen);
+  const Extent extent{.workers = topology_.workers(),
+                      .iterations = options_.iterations,
+                      .per_epoch = options_.iterations};
+  const UpdateRule rule = rule_of(optimizer_spec(options_), extent);
   const Clock clock;
-  drive(world_,
-        {.topology = assembly.job.topology,
-         .chunks = *assembly.chunks,
-         .strategy = assembly.job.strategy,
-         .rules = *assembly.rules,
-         .hosts = assembly.protocols,
-         .state = state,
-         .last = options_.iterations,
-         .clock = clock,
-         .on_step = {},
-         .on_boundary = {}},
-        say);
+  run_training(
+      job,
+      {.group = group_, .learners = learners_, .rule = rule, .extent = extent, .clock = clock});
 }
 
 }  // namespace
 
 void run_loops(const LoopOptions& options, const std::function<void(LoopWorker&)>& loop) {
-  if (!find_launch() && !program_runs_mpi()) {
-    LoopRun(options, nullptr).run(loop);
-    return;
+  const auto joined = join_processes(say, MpiLife::kProcess);
+  if (!joined) {
+    throw std::runtime_error(joined.error().message());
   }
-  const auto world = join_mpi(say, MpiLife::kProcess);
-  if (!world) {
-    throw std::runtime_error(world.error().message());
-  }
+  ProcessGroup& group = **joined;
   try {
-    (*world)->meet();
-    agree_on(options, **world);
-    LoopRun(options, world->get()).run(loop);
+    LoopRun(options, group).run(loop);
   } catch (const std::exception& e) {
-    say(rank_on_host((*world)->rank()) + ": " + e.what());
-    (*world)->abort(1);
+    if (group.own_host()) {
+      say(rank_on_host(group.rank()) + ": " + e.what());
+    }
+    group.abort(1);
+    throw;
   }
 }
 

@@ -47,15 +47,12 @@ int failed(const std::exception& error) {
 
 void warn(const std::string& text) { complain(Error(text)); }
 
-int run_in(const ProcessGroup& group, const std::function<int()>& command) {
-  if (!group.is_launched()) {
-    return command();
-  }
+int run_in(ProcessGroup& group, const std::function<int()>& command) {
   try {
     return command();
   } catch (const std::exception& e) {
     const int code = failed(e);
-    group.world().abort(code);
+    group.abort(code);
     return code;
   }
 }

@@ -26,7 +26,7 @@ void warn(const std::string& text);
 
 // The exit code of a command that the processes of a group carry out together. If this one fails,
 // it says so and ends all of them.
-int run_in(const ProcessGroup& group, const std::function<int()>& command);
+int run_in(ProcessGroup& group, const std::function<int()>& command);
 
 // Results go to standard output, all else to standard error.
 void print(const std::string& text);

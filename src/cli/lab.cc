@@ -10,6 +10,7 @@
 
 #include "cli/commands.h"
 #include "cli/console.h"
+#include "cli/specs.h"
 #include "drivers/mpi/launch.h"
 #include "session/record.h"
 
@@ -55,7 +56,7 @@ int lab(const Settings& settings, const std::vector<std::string>& command) {
   if (!spec) {
     return bad_input(spec.error());
   }
-  const auto folder = open_run_folder(settings, "lab");
+  const auto folder = open_run_folder(run_folder_spec(settings), "lab");
   if (!folder) {
     return bad_input(folder.error());
   }
@@ -71,7 +72,7 @@ int lab(const Settings& settings, const std::vector<std::string>& command) {
     return failed(Error(path + ": cannot be written; is the disk full?"));
   }
   OrderedJson summary = summarise(*spec, *outcome);
-  summary["run"] = run_of(settings, started, {sluice::host_name()});
+  summary["run"] = run_of(settings.command_line(), started, {sluice::host_name()});
   if (const auto written = folder->write_summary(summary); !written) {
     return failed(written.error());
   }

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/console.h"
+#include "formats/survey.h"
 #include "report/table.h"
 
 namespace sluice::cli {
@@ -100,9 +101,9 @@ void report(const Survey& survey, bool as_json) {
   print(text);
 }
 
-int check_network(const ProcessGroup& group, const Settings& settings) {
-  spdlog::info("measuring the links between {} processes", group.world().size());
-  const auto survey = survey_links(group.world(), kQuickLook);
+int check_network(ProcessGroup& group, const Settings& settings) {
+  spdlog::info("measuring the links between {} processes", group.size());
+  const auto survey = group.survey(kQuickLook);
   if (!survey) {
     return kOk;
   }
@@ -115,9 +116,9 @@ int check_network(const ProcessGroup& group, const Settings& settings) {
 
 }  // namespace
 
-Result<ProcessGroup> join_network(const std::string& command) {
-  auto group = ProcessGroup::join(warn);
-  if (group && (!group->is_launched() || group->world().size() < 2)) {
+Result<std::unique_ptr<ProcessGroup>> join_network(const std::string& command) {
+  auto group = join_processes(warn);
+  if (group && (*group)->size() < 2) {
     return Error(
         fmt::format("{}: measures the network between processes, and there is only one; start two "
                     "or more, such as: mpirun -np 4 --hostfile hosts sluice {}",
@@ -126,9 +127,9 @@ Result<ProcessGroup> join_network(const std::string& command) {
   return group;
 }
 
-void give_up(const ProcessGroup& group) {
+void give_up(ProcessGroup& group) {
   std::fflush(stdout);
-  group.world().abort(kFailed);
+  group.abort(kFailed);
   std::abort();
 }
 
@@ -146,7 +147,7 @@ int check_network(const Settings& settings) {
   if (!group) {
     return bad_input(group.error());
   }
-  return run_in(*group, [&] { return check_network(*group, settings); });
+  return run_in(**group, [&] { return check_network(**group, settings); });
 }
 
 }  // namespace sluice::cli

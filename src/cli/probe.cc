@@ -16,6 +16,7 @@
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/network.h"
+#include "cli/specs.h"
 #include "collectives/cost.h"
 #include "drivers/mpi/launch.h"
 #include "nodes/presets.h"
@@ -24,7 +25,6 @@
 #include "planner/measurement_doubts.h"
 #include "planner/network_fit.h"
 #include "report/table.h"
-#include "session/drive.h"
 #include "session/training.h"
 
 namespace sluice::cli {
@@ -75,10 +75,10 @@ double load_of_machine() {
 }
 
 // All machines of the group, for the first process.
-std::vector<MachineLoad> loads_of(const ProcessGroup& group, double own_load) {
+std::vector<MachineLoad> loads_of(ProcessGroup& group, double own_load) {
   const OrderedJson self{host_name(), own_load, std::thread::hardware_concurrency()};
   std::map<std::string, MachineLoad> machines;
-  for (const std::string& text : group.to_first(self.dump(), "the load of its machine")) {
+  for (const std::string& text : group.to_leader(self.dump(), "the load of its machine")) {
     const OrderedJson member = OrderedJson::parse(text);
     MachineLoad& machine = machines[member.at(0)];
     machine.processes += machine.host.empty() ? 0 : 1;
@@ -94,13 +94,13 @@ std::vector<MachineLoad> loads_of(const ProcessGroup& group, double own_load) {
 }
 
 // Every process measures its own; for the first one the median of all.
-ArithmeticCost arithmetic_of(const ProcessGroup& group, const Clock& clock) {
+ArithmeticCost arithmetic_of(ProcessGroup& group, const Clock& clock) {
   const ArithmeticCost own = measured_arithmetic([&] { return clock.now(); });
   const OrderedJson self{own.reduce_ns_per_byte, own.update_ns_per_byte, own.code_ns_per_byte};
   std::vector<double> reduce;
   std::vector<double> update;
   std::vector<double> code;
-  for (const std::string& text : group.to_first(self.dump(), "the time of its arithmetic")) {
+  for (const std::string& text : group.to_leader(self.dump(), "the time of its arithmetic")) {
     const OrderedJson costs = OrderedJson::parse(text);
     reduce.push_back(costs.at(0));
     update.push_back(costs.at(1));
@@ -123,20 +123,20 @@ std::vector<std::int64_t> sizes_for(double gbps) {
 }
 
 // All-reduces of whole models with every process a host, as train has it.
-Job summing_job(const ProcessGroup& group, std::size_t per_machine) {
+Job summing_job(ProcessGroup& group, std::size_t per_machine) {
   Job job;
-  job.topology = Topology(group.world().size(), 1, 0, per_machine);
+  job.topology = Topology(group.size(), 1, 0, per_machine);
   job.strategy = find_preset("single")->strategy;
-  tune_for_world(&group.world(), job, {});
+  group.tune(job, {});
   return job;
 }
 
-std::vector<Timing> timings_of(const ProcessGroup& group, const Clock& clock, const Job& job,
+std::vector<Timing> timings_of(ProcessGroup& group, const Clock& clock, const Job& job,
                                std::span<const std::int64_t> sizes) {
-  return allreduce_timings(
-      job, sizes, [&](const Assembly& assembly, Iteration last, Observer& observer) {
-        train_idle({.group = group, .workers = 1, .clock = clock}, assembly, last, observer);
-      });
+  return allreduce_timings(job, sizes,
+                           [&](const Assembly& assembly, Iteration last, Observer& observer) {
+                             train_idle(group, clock, assembly, last, observer);
+                           });
 }
 
 // Processes that share a machine are its workers, unless there is no other machine.
@@ -157,18 +157,18 @@ CollectiveFit fit_of(Collective collective, std::vector<Timing> points, double w
 }
 
 // What only the first process knows, the others do without.
-Measured measure(const ProcessGroup& group, const std::optional<Survey>& survey,
+Measured measure(ProcessGroup& group, const std::optional<Survey>& survey,
                  std::size_t per_machine) {
   const Clock clock;
   Measured measured;
   Cluster& cluster = measured.cluster;
-  cluster.topology = topology_of(group.world().size(), per_machine);
+  cluster.topology = topology_of(group.size(), per_machine);
   if (survey) {
     measured.network = fit_network(*survey);
     cluster.latency = measured.network.latency;
     cluster.bandwidth_gbps = measured.network.gbps;
     // On faster links the price of an announcement is hardly seen.
-    const bool is_slow = per_machine < group.world().size() && cluster.bandwidth_gbps < kSlowGbps;
+    const bool is_slow = per_machine < group.size() && cluster.bandwidth_gbps < kSlowGbps;
     cluster.fragment_bytes = is_slow ? fragment_bytes(cluster.bandwidth_gbps) : 0;
     for (const auto& member : survey->members) {
       measured.hosts.push_back(member->host);
@@ -176,14 +176,14 @@ Measured measure(const ProcessGroup& group, const std::optional<Survey>& survey,
     measured.doubts = doubts_of(measured.network);
   }
   // Processes of one machine have no wire between them.
-  const std::size_t machines = group.world().size() / per_machine;
+  const std::size_t machines = group.size() / per_machine;
   const double wire =
       survey && machines > 1 ? wire_ns_per_byte(machines, cluster.bandwidth_gbps) : 0;
   const ArithmeticCost arithmetic = arithmetic_of(group, clock);
   cluster.reduce_ns_per_byte = arithmetic.reduce_ns_per_byte;
   cluster.update_ns_per_byte = arithmetic.update_ns_per_byte;
   cluster.code_ns_per_byte = arithmetic.code_ns_per_byte;
-  const OrderedJson sizes = OrderedJson::parse(group.from_first(
+  const OrderedJson sizes = OrderedJson::parse(group.from_leader(
       OrderedJson(sizes_for(cluster.bandwidth_gbps)).dump(), "the sizes of the sums"));
   Job job = summing_job(group, per_machine);
   for (const auto& [collective, name] : kCollectiveNames) {
@@ -196,7 +196,7 @@ Measured measure(const ProcessGroup& group, const std::optional<Survey>& survey,
         collective, timings_of(group, clock, job, sizes.get<std::vector<std::int64_t>>()), wire);
     measured.doubts.insert(measured.doubts.end(), fit.doubts.begin(), fit.doubts.end());
     if (survey && !job.strategy.driver_sums()) {
-      fit.theory = collective_cost(collective, group.world().size(), cluster.link());
+      fit.theory = collective_cost(collective, group.size(), cluster.link());
     }
     measured.collectives.push_back(std::move(fit));
   }
@@ -322,10 +322,10 @@ std::string file_of(const Measured& measured, const std::string& replacement) {
       measured.hosts.size(), fmt::join(hosts, ", "), doubts, comments, to_toml(cluster));
 }
 
-int probe(const ProcessGroup& group, const Settings& settings) {
+int probe(ProcessGroup& group, const Settings& settings) {
   const double load = load_of_machine();
-  spdlog::info("measuring the links between {} processes", group.world().size());
-  const auto survey = survey_links(group.world(), kCloseLook);
+  spdlog::info("measuring the links between {} processes", group.size());
+  const auto survey = group.survey(kCloseLook);
   if (survey && !survey->silent.empty()) {
     const auto [a, b] = survey->silent.front();
     failed(
@@ -335,18 +335,19 @@ int probe(const ProcessGroup& group, const Settings& settings) {
     give_up(group);
   }
   const std::string out = settings.text("out");
-  const auto ready =
-      group.check_in(settings, group.is_leader() ? check_writable(out) : Result<void>());
-  if (!ready) {
-    return group.is_leader() ? bad_input(ready.error()) : kBadInput;
+  const auto roster = check_in(group, agreement_of(settings),
+                               group.is_leader() ? check_writable(out) : Result<void>());
+  if (!roster) {
+    return group.is_leader() ? bad_input(roster.error()) : kBadInput;
   }
+  spdlog::info("{}", text_of(*roster));
   const std::string replacement = settings.text("allreduce");
   if (replacement == name_of(kCollectiveNames, Collective::kSharedMemory) &&
-      *ready != group.world().size()) {
+      roster->per_machine != group.size()) {
     const Error error("--allreduce: the processes are on several machines, which share no memory");
     return group.is_leader() ? bad_input(error) : kBadInput;
   }
-  Measured measured = measure(group, survey, *ready);
+  Measured measured = measure(group, survey, roster->per_machine);
   const std::vector<std::string> busy = doubts_of(loads_of(group, load));
   int code = kOk;
   if (group.is_leader()) {
@@ -363,7 +364,7 @@ int probe(const ProcessGroup& group, const Settings& settings) {
     }
     code = written ? kOk : failed(written.error());
   }
-  return std::stoi(group.from_first(std::to_string(code), "the end of the probe"));
+  return std::stoi(group.from_leader(std::to_string(code), "the end of the probe"));
 }
 
 }  // namespace
@@ -373,7 +374,7 @@ int probe(const Settings& settings) {
   if (!group) {
     return bad_input(group.error());
   }
-  return run_in(*group, [&] { return probe(*group, settings); });
+  return run_in(**group, [&] { return probe(**group, settings); });
 }
 
 }  // namespace sluice::cli

@@ -7,10 +7,11 @@
 
 #include "cli/commands.h"
 #include "cli/console.h"
+#include "cli/specs.h"
 #include "drivers/realtime/clock.h"
 #include "report/table.h"
 #include "session/engine.h"
-#include "session/workload.h"
+#include "session/task.h"
 #include "torch/profiling/torch_profile.h"
 
 namespace sluice::cli {
@@ -20,14 +21,14 @@ double samples_per_s(const Profile& profile) {
   return static_cast<double>(profile.batch) / to_seconds(profile.compute());
 }
 
-Result<Profile> measure(const Settings& settings, const TorchTask& task) {
+Result<Profile> measure(const Settings& settings, const TaskSpec& spec, const TorchTask& task) {
   if (const auto plain = settings.refuse({"device-bandwidth", "samples-per-s"},
                                          "is for an estimate; give --device-flops too");
       !plain) {
     return plain.error();
   }
   const std::string name = settings.text("device-name");
-  const Kernels kernels = choose_kernels(settings, task);
+  const Kernels kernels = choose_kernels(spec.kernels, task);
   const Clock clock;
   auto profile =
       measure_profile(with_kernels(task, kernels), [&] { return to_seconds(clock.now()); });
@@ -77,12 +78,18 @@ Result<Profile> estimate(const Settings& settings, const TorchTask& task) {
 }
 
 Result<Profile> make_profile(const Settings& settings) {
-  const auto task = task_of(settings, 1, settings.integer("batch"));
+  auto spec = task_spec(settings);
+  if (!spec) {
+    return spec.error();
+  }
+  TaskSpec asked = *std::move(spec);
+  asked.data.samples = asked.batch;
+  const auto task = make_task(asked, 1);
   if (!task) {
     return task.error();
   }
-  auto profile =
-      settings.number("device-flops") > 0 ? estimate(settings, *task) : measure(settings, *task);
+  auto profile = settings.number("device-flops") > 0 ? estimate(settings, *task)
+                                                     : measure(settings, asked, *task);
   if (!profile) {
     return profile;
   }

@@ -1,5 +1,4 @@
 #include <fmt/format.h>
-#include <spdlog/spdlog.h>
 
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -7,71 +6,20 @@
 
 #include "cli/commands.h"
 #include "cli/console.h"
+#include "cli/specs.h"
 #include "drivers/mpi/launch.h"
 #include "drivers/virtual/bound.h"
 #include "drivers/virtual/limits.h"
 #include "drivers/virtual/simulator.h"
 #include "formats/cluster.h"
-#include "nodes/presets.h"
-#include "partition/merge.h"
-#include "planner/allreduce_cost.h"
-#include "planner/tuning.h"
 #include "report/table.h"
 #include "report/totals.h"
 #include "session/record.h"
+#include "session/simulated_job.h"
 #include "session/workload.h"
 
 namespace sluice::cli {
 namespace {
-
-Result<Job> job_of(const Settings& settings, const Profile& profile, const Cluster& cluster) {
-  Job job;
-  job.layers = profile.layout();
-  job.topology = cluster.topology;
-  job.strategy = settings.strategy();
-  job.server_threads = cluster.server_threads;
-  job.link = cluster.link();
-  if (cluster.fragment_bytes > 0) {
-    // There the length of a message has a price: the sizes are those with which train would run.
-    tune_for_link(job, settings.chosen_sizes());
-  }
-  if (cluster.allreduce.has_value()) {
-    if (job.strategy.local_aggregation) {
-      return Error(
-          "--local-aggregation: the cluster's [allreduce] table stands for the sum over all "
-          "workers; leave it off, or take a cluster without that table");
-    }
-    if (job.strategy.uses_servers()) {
-      if (job.strategy.partition == Partition::kKvstore) {
-        return Error(
-            "--cluster: its [allreduce] table stands in for the network, and partition kvstore "
-            "splits layers over servers; take another partition, or a cluster without that table");
-      }
-      spdlog::info("the cluster's [allreduce] table stands in for the exchange {}",
-                   name_of(kExchangeNames, job.strategy.exchange));
-    }
-    job.strategy.exchange = Exchange::kAllReduce;
-    job.strategy.collective = Collective::kNative;
-  } else if (job.strategy.driver_sums()) {
-    return Error(fmt::format(
-        "--collective: {} is a sum that the workers do not make by messages; the [allreduce] table "
-        "of a cluster can describe it, and this cluster has none; take another collective",
-        name_of(kCollectiveNames, *job.strategy.collective)));
-  }
-  if (const auto valid = validate(job.strategy); !valid) {
-    return valid.error();
-  }
-  return job;
-}
-
-// Groups the layers for partition merged, by what the simulator is going to charge.
-Merging plan_groups(Job& job, const Profile& profile, const Cluster& cluster) {
-  Merging merging{.groups = {}, .cost = simulated_allreduce(job, cluster)};
-  MergePlan plan = merge(profile, merging.cost, job.strategy.merge);
-  job.groups = std::move(plan.groups);
-  merging.predicted = plan.iteration;
-  return merging;
-}
 
 // A run of `iterations`, with what the record has seen of it.
 struct Simulated {
@@ -218,16 +166,20 @@ void print_simulation(const OrderedJson& summary) {
 // Only for a user who asks for it, by its name or by a trace that is to be in it.
 Result<Record> open_record(const Settings& settings, const Profile& profile) {
   if (settings.text("run").empty() && settings.text("trace") != "auto") {
-    return Record::without_folder(settings);
+    return Record::without_folder(record_spec(settings));
   }
-  return Record::open(settings, "simulate-" + settings.text("preset") + "-" + profile.name,
-                      {{"profile", "profile.json"}, {"cluster", "cluster.toml"}});
+  const auto spec = record_spec(settings, {{.key = "profile", .name = "profile.json"},
+                                           {.key = "cluster", .name = "cluster.toml"}});
+  if (!spec) {
+    return spec.error();
+  }
+  return Record::open(*spec, "simulate-" + settings.text("preset") + "-" + profile.name);
 }
 
 }  // namespace
 
 int simulate(const Settings& settings) {
-  const auto profile = scaled_profile(settings.path("profile"), settings);
+  const auto profile = scaled_profile(profile_spec(settings.path("profile"), settings));
   if (!profile) {
     return bad_input(profile.error());
   }
@@ -238,7 +190,7 @@ int simulate(const Settings& settings) {
   if (const auto fits = check_times(*profile, *cluster); !fits) {
     return bad_input(fits.error().within(settings.text("cluster")));
   }
-  auto valid = job_of(settings, *profile, *cluster);
+  auto valid = simulated_job(strategy_spec(settings), *profile, *cluster);
   if (!valid) {
     return bad_input(valid.error());
   }
@@ -265,7 +217,7 @@ int simulate(const Settings& settings) {
       return failed(written.error());
     }
   }
-  if (const auto closed = record.close(summary, settings, {host_name()}); !closed) {
+  if (const auto closed = record.close(summary, {host_name()}); !closed) {
     return failed(closed.error());
   }
   if (settings.on("json")) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <optional>
 #include <string>
@@ -7,6 +8,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "base/units.h"
 #include "formats/document.h"
 #include "model/timing.h"
 
@@ -52,6 +54,13 @@ struct LinkTimings {
 };
 
 using RankPair = std::pair<std::size_t, std::size_t>;  // the lower rank first
+
+// How long to look at a link: sizes rise fourfold until a message takes `enough`.
+struct SurveySpec {
+  Duration enough{0};
+  int repetitions = 5;                          // of each size
+  Duration patience = std::chrono::seconds(5);  // for an answer
+};
 
 struct Survey {
   // By rank; none: rank 0 and it do not hear each other.

@@ -8,14 +8,13 @@
 
 namespace sluice {
 
-Kernels choose_kernels(const cli::Settings& settings, const TorchTask& task) {
+Kernels choose_kernels(std::optional<Kernels> asked, const TorchTask& task) {
   const Clock clock;
-  const auto wish = value_of(kKernelsNames, settings.text("kernels"));
-  if (task.device == "cpu" && !wish) {
+  if (task.device == "cpu" && !asked) {
     spdlog::info("trying which kernels are fastest; --kernels NAME spares the time");
   }
   const auto choice = configure_engine(
-      task, [&] { return to_seconds(clock.now()); }, wish);
+      task, [&] { return to_seconds(clock.now()); }, asked);
   if (!choice) {
     spdlog::warn("{}", choice.error().message());
     return {};

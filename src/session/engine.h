@@ -1,12 +1,13 @@
 #pragma once
 
-#include "cli/settings.h"
+#include <optional>
+
 #include "torch/torch_learner.h"
 
 namespace sluice {
 
-// Prepares this process to compute, on a CPU with the kernels that the user asked for or with those
+// Prepares this process to compute, on a CPU with the kernels that were asked for or with those
 // that are found to be faster, and says so in the log.
-Kernels choose_kernels(const cli::Settings& settings, const TorchTask& task);
+Kernels choose_kernels(std::optional<Kernels> asked, const TorchTask& task);
 
 }  // namespace sluice

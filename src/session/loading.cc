@@ -6,11 +6,11 @@
 
 namespace sluice {
 
-nlohmann::ordered_json collect_loading(const ProcessGroup& group, const AheadLoader& loader) {
+nlohmann::ordered_json collect_loading(ProcessGroup& group, const AheadLoader& loader) {
   const LoadingTally own = loader.tally();
   const nlohmann::json self{own.batches, own.ahead, own.loading.count(), own.waited.count()};
   LoadingTally sum;
-  for (const std::string& report : group.to_first(self.dump(), "the record of the loaders")) {
+  for (const std::string& report : group.to_leader(self.dump(), "the record of the loaders")) {
     const auto other = nlohmann::json::parse(report);
     sum += {.batches = other.at(0),
             .ahead = other.at(1),

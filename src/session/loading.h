@@ -8,8 +8,8 @@
 
 namespace sluice {
 
-// What the loaders of all processes did, for the summary; the first process learns of the others.
-nlohmann::ordered_json collect_loading(const ProcessGroup& group, const AheadLoader& loader);
+// What the loaders of all processes did, for the summary; the leader learns of the others.
+nlohmann::ordered_json collect_loading(ProcessGroup& group, const AheadLoader& loader);
 // Shows the same in a table of two columns.
 void add_loading_rows(const nlohmann::ordered_json& loading, Table& table);
 

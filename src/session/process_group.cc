@@ -1,33 +1,40 @@
 #include "session/process_group.h"
 
 #include <fmt/format.h>
-#include <spdlog/spdlog.h>
+#include <fmt/ranges.h>
 
 #include <nlohmann/json.hpp>
 #include <set>
 #include <utility>
 
-#include "drivers/mpi/launch.h"
-#include "model/alike.h"
+#include "formats/document.h"
+#include "session/mpi_group.h"
+#include "session/thread_group.h"
 
 namespace sluice {
 namespace {
 
-std::string name_of(std::size_t rank, const Json& member) {
+std::string rank_name(std::size_t rank, const Json& member) {
   return fmt::format("rank {} on {}", rank, member.at("host").get<std::string>());
 }
 
-// What keeps this member from going on with the first; empty if nothing does.
-std::string fault_of(const Json& member, const Json& first) {
+// What keeps this member from going on with the leader; empty if nothing does.
+std::string fault_of(const Json& member, const Json& leader) {
   if (const std::string error = member.at("error"); !error.empty()) {
     return error;
   }
-  if (member.at("version") != first.at("version")) {
+  if (member.at("version") != leader.at("version")) {
     return fmt::format("is sluice {}, but rank 0 is sluice {}; install the same on all hosts",
                        member.at("version").get<std::string>(),
-                       first.at("version").get<std::string>());
+                       leader.at("version").get<std::string>());
   }
-  return difference(member.at("settings"), first.at("settings"));
+  for (const auto& [key, value] : leader.at("settings").items()) {
+    if (const std::string other = member.at("settings").value(key, "none"); other != value) {
+      return fmt::format("has {} = {}, but rank 0 has {}; start all with the same settings", key,
+                         other, value.get<std::string>());
+    }
+  }
+  return "";
 }
 
 // One sentence for all; empty if nothing keeps them from going on.
@@ -38,7 +45,7 @@ std::string verdict_on(const std::vector<Json>& members) {
   for (std::size_t r = 0; r < members.size(); ++r) {
     if (const std::string fault = fault_of(members[r], members[0]); !fault.empty()) {
       faults.insert(fault);
-      named += (named.empty() ? "" : "; ") + name_of(r, members[r]) + ": " + fault;
+      named += (named.empty() ? "" : "; ") + rank_name(r, members[r]) + ": " + fault;
       ++faulty;
     }
   }
@@ -55,68 +62,55 @@ std::vector<std::string> hosts_of(const std::vector<Json>& members) {
 
 }  // namespace
 
-Result<ProcessGroup> ProcessGroup::join(Warn warn) {
-  ProcessGroup group;
-  group.warn_ = std::move(warn);
-  if (find_launch()) {
-    auto world = join_mpi(group.warn_);
-    if (!world) {
-      return world.error();
+Result<std::unique_ptr<ProcessGroup>> join_processes(Warn warn, MpiLife life) {
+  return find_launch() || program_runs_mpi() ? join_mpi_group(std::move(warn), life)
+                                             : make_thread_group();
+}
+
+TrainingState state_of(const ProcessGroup& group, const Assembly& assembly,
+                       std::span<const std::unique_ptr<Learner>> learners, const UpdateRule& rule) {
+  return {assembly.job.topology, learners, *assembly.chunks,
+          assembly.job.strategy, rule,     group.own_host()};
+}
+
+std::vector<std::size_t> workers_here(const ProcessGroup& group, const Topology& topology) {
+  std::vector<std::size_t> ranks;
+  for (std::size_t w = 0; w < topology.workers(); ++w) {
+    const HostId host = topology.host_of(topology.worker(w));
+    if (group.own_host().value_or(host) == host) {
+      ranks.push_back(w);
     }
-    group.world_ = *std::move(world);
   }
-  return group;
+  return ranks;
 }
 
-Result<void> ProcessGroup::dictate_workers(cli::Settings& settings) const {
-  if (!is_launched()) {
-    return {};
-  }
-  const auto size = static_cast<std::int64_t>(world_->size());
-  const std::int64_t each = settings.integer("workers-per-host");
-  return settings.dictate("workers", size * each,
-                          fmt::format("{} processes were started with {} worker{} each; leave "
-                                      "--workers out, or start as many as it needs",
-                                      size, each, each == 1 ? "" : "s"));
+std::string text_of(const Roster& roster) {
+  return fmt::format(
+      "{} processes on {}", roster.hosts.size(),
+      fmt::join(std::set<std::string>(roster.hosts.begin(), roster.hosts.end()), ", "));
 }
 
-Result<std::size_t> ProcessGroup::check_in(const cli::Settings& settings,
-                                           const Result<void>& ready) const {
-  if (!is_launched()) {
-    return ready ? Result<std::size_t>(1) : ready.error();
-  }
+Result<Roster> check_in(ProcessGroup& group, const Agreement& own, const Result<void>& ready) {
   const Json self{{"host", host_name()},
                   {"version", SLUICE_VERSION},
-                  {"settings", settings.values()},
+                  {"settings", own},
                   {"error", ready ? "" : ready.error().message()}};
   std::vector<Json> members;
-  for (const std::string& text : to_first(self.dump(), "word that all is ready")) {
+  for (const std::string& text : group.to_leader(self.dump(), "word that all is ready")) {
     members.push_back(Json::parse(text));
   }
   Json answer;
-  if (is_leader()) {
-    answer = {{"verdict", verdict_on(members)}};
+  if (group.is_leader()) {
+    answer = {{"verdict", verdict_on(members)}, {"hosts", hosts_of(members)}};
   }
-  answer = Json::parse(from_first(answer.dump(), "leave to begin"));
+  answer = Json::parse(group.from_leader(answer.dump(), "leave to begin"));
   if (const std::string verdict = answer.at("verdict"); !verdict.empty()) {
     return Error(verdict);
   }
-  if (is_leader()) {
-    const std::vector<std::string> hosts = hosts_of(members);
-    spdlog::info("{} processes on {}", hosts.size(),
-                 fmt::join(std::set<std::string>(hosts.begin(), hosts.end()), ", "));
-  }
-  world_->meet();
-  return processes_per_machine(world_->machines());
-}
-
-std::string ProcessGroup::from_first(const std::string& text, const std::string& what) const {
-  return is_launched() ? world_->broadcast(text, what) : text;
-}
-
-std::vector<std::string> ProcessGroup::to_first(const std::string& text,
-                                                const std::string& what) const {
-  return is_launched() ? world_->gather(text, what) : std::vector{text};
+  group.meet();
+  Roster roster{.hosts = answer.at("hosts")};
+  roster.per_machine = processes_per_machine(group.machines());
+  return roster;
 }
 
 }  // namespace sluice

@@ -6,7 +6,7 @@
 
 #include <ctime>
 #include <filesystem>
-#include <map>
+#include <nlohmann/json.hpp>
 
 #include "base/file.h"
 #include "nodes/allreduce_worker.h"
@@ -37,61 +37,49 @@ std::string new_folder(const std::string& name) {
 
 }  // namespace
 
-Result<RunFolder> open_run_folder(const cli::Settings& settings, const std::string& name,
-                                  const std::vector<KeptFile>& kept) {
-  std::map<std::string, std::string> copies;
-  std::map<std::string, std::string> texts;
-  for (const KeptFile& file : kept) {
-    auto text = read_file(settings.path(file.key));
-    if (!text) {
-      return text.error();
-    }
-    copies[file.key] = file.name;
-    texts[file.name] = *std::move(text);
-  }
-  const std::string named = settings.text("run");
-  auto folder = RunFolder::create(named.empty() ? new_folder(name) : named);
+Result<RunFolder> open_run_folder(const RecordSpec& spec, const std::string& name) {
+  auto folder = RunFolder::create(spec.folder.empty() ? new_folder(name) : spec.folder);
   if (!folder) {
     return folder;
   }
-  for (const auto& [file, text] : texts) {
-    if (const auto written = write_file(folder->file(file), text); !written) {
+  for (const KeptFile& file : spec.kept) {
+    if (const auto written = write_file(folder->file(file.name), file.text); !written) {
       return written.error();
     }
   }
-  if (const auto written = folder->write_config(settings.to_toml(copies)); !written) {
+  if (const auto written = folder->write_config(spec.config); !written) {
     return written.error();
   }
   return folder;
 }
 
-nlohmann::ordered_json run_of(const cli::Settings& settings, std::time_t started,
+nlohmann::ordered_json run_of(const std::string& command_line, std::time_t started,
                               const std::vector<std::string>& hosts) {
   return {{"version", SLUICE_VERSION},
-          {"command_line", settings.command_line()},
+          {"command_line", command_line},
           {"hosts", hosts},
           {"started", fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(started))}};
 }
 
-Result<Record> Record::open(const cli::Settings& settings, const std::string& name,
-                            const std::vector<KeptFile>& kept) {
-  auto folder = open_run_folder(settings, name, kept);
+Result<Record> Record::open(const RecordSpec& spec, const std::string& name) {
+  auto folder = open_run_folder(spec, name);
   if (!folder) {
     return folder.error();
   }
   Record record;
   record.opened_ = std::time(nullptr);
+  record.command_line_ = spec.command_line;
   record.folder_ = *std::move(folder);
-  record.trace_path_ = settings.text("trace");
+  record.trace_path_ = spec.trace;
   if (record.trace_path_ == "auto") {
     record.trace_path_ = record.folder_->file("trace.json");
   }
   return record;
 }
 
-Record Record::without_folder(const cli::Settings& settings) {
+Record Record::without_folder(const RecordSpec& spec) {
   Record record;
-  record.trace_path_ = settings.text("trace");
+  record.trace_path_ = spec.trace;
   return record;
 }
 
@@ -136,10 +124,9 @@ void Record::watch(const Assembly& assembly, Iteration steady_from) {
   tee_ = std::make_unique<Tee>(std::move(observers));
 }
 
-Result<void> Record::close(nlohmann::ordered_json summary, const cli::Settings& settings,
-                           const std::vector<std::string>& hosts) {
+Result<void> Record::close(nlohmann::ordered_json summary, const std::vector<std::string>& hosts) {
   if (folder_) {
-    summary["run"] = run_of(settings, opened_, hosts);
+    summary["run"] = run_of(command_line_, opened_, hosts);
     if (auto written = folder_->write_summary(summary); !written) {
       return written;
     }

@@ -2,12 +2,11 @@
 
 #include <ctime>
 #include <memory>
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "cli/settings.h"
 #include "formats/cluster.h"
 #include "nodes/assembly.h"
 #include "report/breakdown.h"
@@ -17,23 +16,17 @@
 #include "report/tee.h"
 #include "report/totals.h"
 #include "report/trace.h"
+#include "session/specs.h"
 
 namespace sluice {
 
-// A file that a setting names and that the record keeps a copy of.
-struct KeptFile {
-  std::string key;   // of the setting
-  std::string name;  // of the copy
-};
-
-// Makes the folder that the user named with --run, or a new one under runs/ that begins with
-// `name`, and writes config.toml and the copies, which config.toml refers to.
-Result<RunFolder> open_run_folder(const cli::Settings& settings, const std::string& name,
-                                  const std::vector<KeptFile>& kept = {});
+// Makes the folder that the spec names, or a new one under runs/ that begins with `name`, and
+// writes config.toml and the files that it refers to.
+Result<RunFolder> open_run_folder(const RecordSpec& spec, const std::string& name);
 
 // What tells a run from others with the same settings: the program's version, its command line,
 // the machines and the time of the start. All summaries have it as "run".
-nlohmann::ordered_json run_of(const cli::Settings& settings, std::time_t started,
+nlohmann::ordered_json run_of(const std::string& command_line, std::time_t started,
                               const std::vector<std::string>& hosts);
 
 // What is kept of a run, real or simulated: its folder, its tally, its breakdown, its trace if the
@@ -41,11 +34,10 @@ nlohmann::ordered_json run_of(const cli::Settings& settings, std::time_t started
 class Record {
  public:
   // In a folder as by open_run_folder().
-  static Result<Record> open(const cli::Settings& settings, const std::string& name,
-                             const std::vector<KeptFile>& kept = {});
+  static Result<Record> open(const RecordSpec& spec, const std::string& name);
 
   // Of a process that only reports to the one that keeps the folder, or where nobody asks for one.
-  static Record without_folder(const cli::Settings& settings);
+  static Record without_folder(const RecordSpec& spec);
 
   // Begins to watch, or goes on with another assembly of the same run. The first call says from
   // which iteration on the run is steady.
@@ -64,12 +56,12 @@ class Record {
 
   // Writes the summary, together with what run_of() tells, and the trace. `hosts` are the names of
   // the machines that the run was on.
-  Result<void> close(nlohmann::ordered_json summary, const cli::Settings& settings,
-                     const std::vector<std::string>& hosts);
+  Result<void> close(nlohmann::ordered_json summary, const std::vector<std::string>& hosts);
 
  private:
   std::optional<RunFolder> folder_;
   std::time_t opened_ = 0;
+  std::string command_line_;
   std::string trace_path_;
   std::unique_ptr<Tally> tally_;
   std::unique_ptr<Breakdown> breakdown_;

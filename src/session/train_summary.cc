@@ -13,8 +13,8 @@ std::string parameters_hash(std::span<const float> parameters) {
   return fmt::format("{:016x}", hash_of(std::as_bytes(parameters)));
 }
 
-nlohmann::ordered_json training_summary(const TrainingRun& run) {
-  const auto& [settings, work, kernels, trained, parameters, record, journal, stopped] = run;
+nlohmann::ordered_json training_summary(const FinishedRun& run) {
+  const auto& [spec, work, kernels, trained, parameters, record, journal, stopped] = run;
   const Extent& extent = work.extent;
   const double iteration = to_seconds(journal.steady_iteration());
   const Iteration iterations = std::max<Iteration>(1, journal.mean_done());
@@ -24,7 +24,7 @@ nlohmann::ordered_json training_summary(const TrainingRun& run) {
     workers.push_back(
         {{"compute_s", to_seconds(of_worker.compute)}, {"waited_s", to_seconds(of_worker.waited)}});
   }
-  nlohmann::ordered_json summary{{"preset", settings.text("preset")},
+  nlohmann::ordered_json summary{{"preset", spec.strategy.preset},
                                  {"model", work.name},
                                  {"parameters", total_params(trained.assembly.job.layers)},
                                  {"workers", extent.workers},
@@ -37,7 +37,7 @@ nlohmann::ordered_json training_summary(const TrainingRun& run) {
     summary["stopped"] = stopped;
   }
   if (work.task) {
-    summary["data"] = settings.text("data");
+    summary["data"] = name_of(kDataNames, std::get<TaskSpec>(spec.work).data.kind);
     summary["device"] = work.task->device;
     if (summary["device"] == "cpu") {
       summary["kernels"] = kernels;
@@ -64,25 +64,24 @@ nlohmann::ordered_json training_summary(const TrainingRun& run) {
   if (trained.merging) {
     summary["merging"] = to_json(*trained.merging);
   }
-  if (const std::string folder = settings.text("save"); !folder.empty()) {
-    summary["saved"] = folder;
+  if (!spec.save.empty()) {
+    summary["saved"] = spec.save;
   }
   return summary;
 }
 
-nlohmann::ordered_json network_summary(const Job& job, const MpiWorld* world) {
+nlohmann::ordered_json network_summary(const Job& job, const NetworkFacts& facts) {
   nlohmann::ordered_json network{{"slice", job.strategy.slice_params},
                                  {"segment", job.strategy.segment_params},
                                  {"credit", job.strategy.credit},
                                  {"peer_credit", job.strategy.peer_credit}};
-  if (world != nullptr && !job.topology.on_one_machine()) {
-    network["gbps"] = job.link.gbps();
-    network["startup_us"] = to_us(job.link.startup);
+  if (facts.link) {
+    network["gbps"] = facts.link->gbps();
+    network["startup_us"] = to_us(facts.link->startup);
   }
-  if (world != nullptr) {
-    const LongMessages long_messages = world->long_messages();
-    network["fragment_bytes"] = long_messages.fragment_bytes;
-    network["receiving_thread"] = long_messages.receiving_thread;
+  if (facts.long_messages) {
+    network["fragment_bytes"] = facts.long_messages->fragment_bytes;
+    network["receiving_thread"] = facts.long_messages->receiving_thread;
   }
   return network;
 }

@@ -8,7 +8,6 @@
 #include "learners/idle_learner.h"
 #include "planner/merged_training.h"
 #include "report/tee.h"
-#include "session/drive.h"
 
 namespace sluice {
 namespace {
@@ -29,10 +28,6 @@ MergePolicy::Decision decode_decision(const std::string& text) {
     decision.groups.push_back({group.at(0), group.at(1)});
   }
   return decision;
-}
-
-MpiWorld* world_of(const ProcessGroup& group) {
-  return group.is_launched() ? &group.world() : nullptr;
 }
 
 class Run {
@@ -72,29 +67,29 @@ MergeOutcome Run::train_merged() {
                        Observer& times) { return train(std::move(assembly), last, &times); },
        .train_aside =
            [this](const Assembly& assembly, Iteration last, Observer& times) {
-             train_idle({.group = training_.group,
-                         .workers = training_.learners.size(),
-                         .clock = training_.clock},
-                        assembly, last, times);
+             train_idle(training_.group, training_.clock, assembly, last, times);
            },
        .agree =
            [this](const MergePolicy::Decision& own) {
              return decode_decision(
-                 training_.group.from_first(encode(own), "the groups of layers"));
+                 training_.group.from_leader(encode(own), "the groups of layers"));
            }});
 }
 
 bool Run::train(Assembly assembly, Iteration last, Observer* also) {
   const Job& job = assembly.job;
   if (!state_) {
-    state_.emplace(
-        state_of(world_of(training_.group), assembly, training_.learners, training_.rule));
+    state_.emplace(state_of(training_.group, assembly, training_.learners, training_.rule));
   }
-  training_.record.watch(assembly, training_.extent.steady_from());
-  std::vector<Observer*> observers{training_.record.observer()};
+  std::vector<Observer*> observers;
+  if (training_.record != nullptr) {
+    training_.record->watch(assembly, training_.extent.steady_from());
+    observers.push_back(training_.record->observer());
+  }
   if (also != nullptr) {
     observers.push_back(also);
   }
+  const bool is_watched = !observers.empty();
   Tee tee(std::move(observers));
   Phase phase{.topology = job.topology,
               .chunks = *assembly.chunks,
@@ -105,7 +100,7 @@ bool Run::train(Assembly assembly, Iteration last, Observer* also) {
               .first = job.first,
               .last = last,
               .clock = training_.clock,
-              .observer = &tee,
+              .observer = is_watched ? &tee : nullptr,
               .on_step = {},
               .on_boundary = {},
               .boundary_every = training_.extent.per_epoch,
@@ -115,7 +110,7 @@ bool Run::train(Assembly assembly, Iteration last, Observer* also) {
     phase.on_step = [=](const StepReport& step) { journal->on_step(step); };
     phase.on_boundary = [=](Iteration t) { journal->on_boundary(t); };
   }
-  trained_.stopped = drive(world_of(training_.group), phase, training_.group.warn());
+  trained_.stopped = training_.group.train(phase);
   trained_.counters += assembly.counters();
   trained_.assembly = std::move(assembly);
   return !trained_.stopped;
@@ -131,26 +126,25 @@ Merging Run::merging_of(const MergeOutcome& outcome) const {
 
 }  // namespace
 
-void train_idle(const IdleTraining& training, const Assembly& assembly, Iteration last,
+void train_idle(ProcessGroup& group, const Clock& clock, const Assembly& assembly, Iteration last,
                 Observer& observer) {
+  const Topology& topology = assembly.job.topology;
   std::vector<std::unique_ptr<Learner>> learners;
-  for (std::size_t w = 0; w < training.workers; ++w) {
+  for (std::size_t w = 0; w < workers_here(group, topology).size(); ++w) {
     learners.push_back(std::make_unique<IdleLearner>(assembly.job.layers));
   }
-  TrainingState state = state_of(world_of(training.group), assembly, learners, {});
-  drive(world_of(training.group),
-        {.topology = assembly.job.topology,
-         .chunks = *assembly.chunks,
-         .strategy = assembly.job.strategy,
-         .rules = *assembly.rules,
-         .hosts = assembly.protocols,
-         .state = state,
-         .last = last,
-         .clock = training.clock,
-         .observer = &observer,
-         .on_step = {},
-         .on_boundary = {}},
-        training.group.warn());
+  TrainingState state = state_of(group, assembly, learners, {});
+  group.train({.topology = topology,
+               .chunks = *assembly.chunks,
+               .strategy = assembly.job.strategy,
+               .rules = *assembly.rules,
+               .hosts = assembly.protocols,
+               .state = state,
+               .last = last,
+               .clock = clock,
+               .observer = &observer,
+               .on_step = {},
+               .on_boundary = {}});
 }
 
 Trained run_training(const Job& job, const Training& training) { return Run(job, training).run(); }

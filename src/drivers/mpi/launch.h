@@ -34,6 +34,12 @@ bool has_idle_cores(std::size_t processes);
 // waits behind a piece, but each has a price. The rate of the link may not be known.
 std::int64_t fragment_bytes(std::optional<double> gbps);
 
+// How MPI was asked to carry a long message over TCP; one that is not Open MPI may do otherwise.
+struct LongMessages {
+  std::int64_t fragment_bytes = 0;
+  bool receiving_thread = false;  // beside the one that sends
+};
+
 // So many processes at a time share a machine, in the order of their ranks; 1 if they are not
 // spread like that. `machines` has a number for each rank, the same for those of one machine.
 std::size_t processes_per_machine(const std::vector<std::size_t>& machines);

@@ -7,13 +7,6 @@
 
 namespace sluice {
 
-// How long to look at a link: sizes rise fourfold until a message takes `enough`.
-struct SurveySpec {
-  Duration enough{0};
-  int repetitions = 5;                          // of each size
-  Duration patience = std::chrono::seconds(5);  // for an answer
-};
-
 // All ranks call this; rank 0 gets what all of them have measured, the others get nothing. Ends in
 // bounded time whoever does not answer. If anybody did not (Survey::silent), MPI is not to be
 // relied on any more: end the job with MpiWorld::abort.

@@ -1,22 +1,16 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
-#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "base/result.h"
+#include "drivers/mpi/launch.h"
+#include "drivers/realtime/warn.h"
 #include "model/job.h"
 
 namespace sluice {
-
-// How MPI was asked to carry a long message over TCP; one that is not Open MPI may do otherwise.
-struct LongMessages {
-  std::int64_t fragment_bytes = 0;
-  bool receiving_thread = false;  // beside the one that sends
-};
 
 // The processes of this job, as MPI knows them. All calls come from the thread that joined. A call
 // that waits for others says so every ten seconds, with their ranks, through `warn`.
@@ -51,8 +45,6 @@ class MpiWorld {
   // Ends all processes of the job, this one too. Say why before.
   virtual void abort(int code) = 0;
 };
-
-using Warn = std::function<void(const std::string&)>;
 
 // How long MPI runs if join_mpi() starts it; nobody can start it a second time in a process. An MPI
 // that the program has initialised is the program's to finalise.

@@ -1,0 +1,257 @@
+#include "cli/specs.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <sstream>
+#include <vector>
+
+#include "base/check.h"
+#include "base/file.h"
+#include "session/task.h"
+
+namespace sluice::cli {
+namespace {
+
+constexpr const char* kReplay = "replay:";
+
+std::size_t size_of(const Settings& settings, const char* key) {
+  return static_cast<std::size_t>(settings.integer(key));
+}
+
+std::optional<std::int64_t> whole_number(const std::string& text) {
+  std::int64_t number = 0;
+  const auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const bool is_one = fault == std::errc() && end == text.data() + text.size();
+  return is_one ? std::optional(number) : std::nullopt;
+}
+
+// "3x32x32" as numbers; empty if it is none, or too large.
+std::vector<std::int64_t> shape_of(const std::string& text) {
+  std::vector<std::int64_t> shape;
+  std::int64_t room = kMaxSampleFloats;
+  std::istringstream sides(text + "x");
+  for (std::string side; std::getline(sides, side, 'x');) {
+    const auto length = whole_number(side);
+    if (!length || *length < 1 || *length > room) {
+      return {};
+    }
+    shape.push_back(*length);
+    room /= *length;
+  }
+  return shape;
+}
+
+// "30,60,80" as numbers.
+Result<std::vector<std::int64_t>> decay_epochs_of(const std::string& text) {
+  constexpr std::int64_t kMax = 1'000'000;
+  std::vector<std::int64_t> epochs;
+  std::istringstream words(text);
+  for (std::string word; std::getline(words, word, ',');) {
+    const auto epoch = whole_number(word);
+    if (!epoch || *epoch < 1 || *epoch > kMax) {
+      return Error(fmt::format(
+          "--lr-decay-epochs: \"{}\" in \"{}\"; expected whole numbers from 1 on with commas "
+          "between them, such as 30,60,80",
+          word, text));
+    }
+    epochs.push_back(*epoch);
+  }
+  return epochs;
+}
+
+// A flag for other data than the user's would be without effect.
+Result<void> check_data_flags(const Settings& settings) {
+  struct Rule {
+    const char* key;
+    std::vector<std::string> data;
+  };
+  for (const Rule& rule :
+       {Rule{"samples", {"synthetic"}}, Rule{"input-size", {"images", "text", "synthetic"}},
+        Rule{"input-shape", {"images", "text", "synthetic"}}, Rule{"input-words", {"synthetic"}},
+        Rule{"classes", {"synthetic"}}, Rule{"augment", {"images"}}, Rule{"source", {"text"}},
+        Rule{"target", {"text"}}, Rule{"vocabulary", {"text"}}}) {
+    const auto unused = settings.refuse(
+        {rule.key}, fmt::format("is for --data {} only", fmt::join(rule.data, ", ")));
+    if (!unused && std::ranges::find(rule.data, settings.text("data")) == rule.data.end()) {
+      return unused.error();
+    }
+  }
+  return is_model_file(settings.text("model"))
+             ? settings.refuse({"input-size"},
+                               "is for built-in models; for one from a file take --input-shape")
+             : settings.refuse({"input-shape", "input-words", "classes"},
+                               "is for a model from a file; a built-in one takes --input-size");
+}
+
+Result<TaskSpec> training_spec(const Settings& settings) {
+  if (const auto plain =
+          settings.refuse({"time-scale", "param-scale"}, "is for --model replay:PROFILE.json only");
+      !plain) {
+    return plain.error();
+  }
+  if (const auto fitting = check_data_flags(settings); !fitting) {
+    return fitting.error();
+  }
+  auto common = task_spec(settings);
+  if (!common) {
+    return common;
+  }
+  TaskSpec task = *std::move(common);
+  task.loaders = size_of(settings, "loaders");
+  task.data.samples = settings.integer("samples");
+  task.data.augment = settings.on("augment");
+  task.data.source = settings.text("source");
+  task.data.target = settings.text("target");
+  task.data.vocabulary = settings.integer("vocabulary");
+  return task;
+}
+
+Result<ProfileSpec> replay_spec(const std::string& path, const Settings& settings) {
+  if (const auto plain = settings.refuse(
+          {"data", "data-dir", "samples", "input-size", "input-shape", "input-words", "classes",
+           "augment", "source", "target", "vocabulary", "loaders", "batch", "epochs"},
+          "a replay has no data; its batch is the profile's, its length --iterations");
+      !plain) {
+    return plain.error();
+  }
+  if (const auto plain = settings.refuse({"save"}, "a replay learns nothing"); !plain) {
+    return plain.error();
+  }
+  return profile_spec(path, settings);
+}
+
+Result<std::variant<TaskSpec, ProfileSpec>> work_spec(const Settings& settings) {
+  const auto either = [](auto spec) -> Result<std::variant<TaskSpec, ProfileSpec>> {
+    if (!spec) {
+      return spec.error();
+    }
+    return std::variant<TaskSpec, ProfileSpec>(*std::move(spec));
+  };
+  const std::string model = settings.text("model");
+  return model.starts_with(kReplay)
+             ? either(replay_spec(model.substr(std::string(kReplay).size()), settings))
+             : either(training_spec(settings));
+}
+
+Result<OptimizerSpec> optimizer_spec(const Settings& settings) {
+  auto decay = decay_epochs_of(settings.text("lr-decay-epochs"));
+  if (!decay) {
+    return decay.error();
+  }
+  return OptimizerSpec{.learning_rate = settings.number("lr"),
+                       .scale_by_workers = settings.on("lr-scale-by-workers"),
+                       .warmup_epochs = settings.number("warmup-epochs"),
+                       .decay_epochs = *std::move(decay),
+                       .momentum = settings.number("momentum"),
+                       .weight_decay = settings.number("weight-decay")};
+}
+
+}  // namespace
+
+Agreement agreement_of(const Settings& settings) {
+  const Json values = settings.values();
+  Agreement agreement;
+  for (const auto& [key, value] : values.items()) {
+    agreement[key] = value.dump();
+  }
+  return agreement;
+}
+
+StrategySpec strategy_spec(const Settings& settings) {
+  return {.preset = settings.text("preset"),
+          .strategy = settings.strategy(),
+          .chosen = settings.chosen_sizes()};
+}
+
+RecordSpec run_folder_spec(const Settings& settings) {
+  return {.folder = settings.text("run"),
+          .trace = "",
+          .config = settings.to_toml(),
+          .command_line = settings.command_line(),
+          .kept = {}};
+}
+
+RecordSpec record_spec(const Settings& settings) {
+  RecordSpec spec = run_folder_spec(settings);
+  spec.trace = settings.text("trace");
+  return spec;
+}
+
+Result<RecordSpec> record_spec(const Settings& settings, const std::vector<Copied>& copied) {
+  RecordSpec spec = record_spec(settings);
+  std::map<std::string, std::string> copies;
+  for (const auto& [key, name] : copied) {
+    auto text = read_file(settings.path(key));
+    if (!text) {
+      return text.error();
+    }
+    copies[key] = name;
+    spec.kept.push_back({name, *std::move(text)});
+  }
+  spec.config = settings.to_toml(copies);
+  return spec;
+}
+
+Result<TaskSpec> task_spec(const Settings& settings) {
+  TaskSpec task{.model = settings.text("model"),
+                .data = {},
+                .batch = settings.integer("batch"),
+                .seed = static_cast<std::uint64_t>(settings.integer("seed")),
+                .device = settings.text("device"),
+                .kernels = value_of(kKernelsNames, settings.text("kernels"))};
+  DataSpec& data = task.data;
+  const auto kind = value_of(kDataNames, settings.text("data"));
+  check(kind.has_value(), "all data that can be asked for are known");
+  data.kind = *kind;
+  if (settings.origin("data-dir").kind != Origin::Kind::kDefault) {
+    data.folder = settings.text("data-dir");
+  }
+  data.input_size = settings.integer("input-size");
+  data.input_words = settings.integer("input-words");
+  data.classes = settings.integer("classes");
+  const std::string shape = settings.text("input-shape");
+  data.input_shape = shape_of(shape);
+  if (is_model_file(task.model) && !shape.empty() && data.input_shape.empty()) {
+    const bool pairs = data.kind == DataKind::kText || data.input_words > 0;
+    return Error(fmt::format("--input-shape: is \"{}\", expected {}", shape,
+                             pairs ? "2xLONGEST for pairs of sentences, such as 2x20"
+                                   : "whole numbers such as 3x32x32, a sample of 512 MiB at most"));
+  }
+  return task;
+}
+
+ProfileSpec profile_spec(const std::string& path, const Settings& settings) {
+  return {.path = path,
+          .time_scale = settings.number("time-scale"),
+          .param_scale = settings.number("param-scale")};
+}
+
+Result<TrainSpec> train_spec(const Settings& settings) {
+  auto work = work_spec(settings);
+  if (!work) {
+    return work.error();
+  }
+  auto optimizer = optimizer_spec(settings);
+  if (!optimizer) {
+    return optimizer.error();
+  }
+  return TrainSpec{.strategy = strategy_spec(settings),
+                   .hosts = {.workers = size_of(settings, "workers"),
+                             .workers_per_host = size_of(settings, "workers-per-host"),
+                             .servers = size_of(settings, "servers")},
+                   .work = *std::move(work),
+                   .length = {.epochs = settings.integer("epochs"),
+                              .iterations = settings.integer("iterations")},
+                   .optimizer = *std::move(optimizer),
+                   .on_nonfinite = *value_of(kNonFiniteNames, settings.text("on-nonfinite")),
+                   .record = record_spec(settings),
+                   .save = settings.text("save")};
+}
+
+}  // namespace sluice::cli

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "cli/settings.h"
+#include "session/process_group.h"
+#include "session/specs.h"
+
+// The settings of a command as typed values: below this nobody knows their keys. Errors name the
+// flag.
+namespace sluice::cli {
+
+// All of them: every process must have the same.
+Agreement agreement_of(const Settings& settings);
+
+StrategySpec strategy_spec(const Settings& settings);
+
+// The folder of a run and what was asked for, without a trace.
+RecordSpec run_folder_spec(const Settings& settings);
+RecordSpec record_spec(const Settings& settings);
+// The same with copies of the files that some settings name.
+struct Copied {
+  std::string key;   // of the setting
+  std::string name;  // of the copy
+};
+Result<RecordSpec> record_spec(const Settings& settings, const std::vector<Copied>& copied);
+
+// The model, and the data as far as profile has them.
+Result<TaskSpec> task_spec(const Settings& settings);
+ProfileSpec profile_spec(const std::string& path, const Settings& settings);
+
+// Also refuses flags that would be without effect.
+Result<TrainSpec> train_spec(const Settings& settings);
+
+}  // namespace sluice::cli

@@ -1,0 +1,72 @@
+#include "session/mpi_group.h"
+
+#include <utility>
+
+#include "drivers/mpi/mpi_survey.h"
+#include "drivers/mpi/mpi_training.h"
+#include "drivers/mpi/mpi_world.h"
+
+namespace sluice {
+namespace {
+
+class MpiGroup final : public ProcessGroup {
+ public:
+  MpiGroup(std::unique_ptr<MpiWorld> world, Warn warn)
+      : world_(std::move(world)), warn_(std::move(warn)) {}
+
+  std::size_t rank() const override { return world_->rank(); }
+  std::size_t size() const override { return world_->size(); }
+  std::optional<HostId> own_host() const override { return HostId(rank()); }
+
+  std::string from_leader(const std::string& text, const std::string& what) override {
+    return world_->broadcast(text, what);
+  }
+  std::vector<std::string> to_leader(const std::string& text, const std::string& what) override {
+    return world_->gather(text, what);
+  }
+  void meet() override { world_->meet(); }
+  std::vector<std::size_t> machines() override { return world_->machines(); }
+
+  NetworkFacts tune(Job& job, const ChosenSizes& chosen) override;
+  std::optional<Survey> survey(const SurveySpec& spec) override {
+    return survey_links(*world_, spec);
+  }
+
+  std::optional<int> train(const Phase& phase) override {
+    return train_on_mpi(*world_, phase, warn_);
+  }
+
+  void abort(int code) override { world_->abort(code); }
+
+ private:
+  const std::unique_ptr<MpiWorld> world_;
+  const Warn warn_;
+};
+
+NetworkFacts MpiGroup::tune(Job& job, const ChosenSizes& chosen) {
+  NetworkFacts facts{.link = std::nullopt, .long_messages = world_->long_messages()};
+  job.here = HostId(rank());
+  const bool together = job.topology.on_one_machine();
+  if (!together) {
+    job.link = world_->measure_link();
+    facts.link = job.link;
+  }
+  tune_for_link(job, chosen);
+  if (together) {
+    tune_sums_for_machine(job);
+  }
+  return facts;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<ProcessGroup>> join_mpi_group(Warn warn, MpiLife life) {
+  auto world = join_mpi(warn, life);
+  if (!world) {
+    return world.error();
+  }
+  return std::unique_ptr<ProcessGroup>(
+      std::make_unique<MpiGroup>(*std::move(world), std::move(warn)));
+}
+
+}  // namespace sluice

@@ -1,0 +1,12 @@
+#pragma once
+
+#include <memory>
+
+#include "session/process_group.h"
+
+namespace sluice {
+
+// All processes of an MPI job: every one is a host. As join_mpi().
+Result<std::unique_ptr<ProcessGroup>> join_mpi_group(Warn warn, MpiLife life);
+
+}  // namespace sluice

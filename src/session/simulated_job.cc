@@ -1,0 +1,64 @@
+#include "session/simulated_job.h"
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include <utility>
+
+#include "nodes/presets.h"
+#include "partition/merge.h"
+#include "planner/allreduce_cost.h"
+#include "planner/tuning.h"
+
+namespace sluice {
+
+Result<Job> simulated_job(const StrategySpec& spec, const Profile& profile,
+                          const Cluster& cluster) {
+  Job job;
+  job.layers = profile.layout();
+  job.topology = cluster.topology;
+  job.strategy = spec.strategy;
+  job.server_threads = cluster.server_threads;
+  job.link = cluster.link();
+  if (cluster.fragment_bytes > 0) {
+    // There the length of a message has a price: the sizes are those with which train would run.
+    tune_for_link(job, spec.chosen);
+  }
+  if (cluster.allreduce.has_value()) {
+    if (job.strategy.local_aggregation) {
+      return Error(
+          "--local-aggregation: the cluster's [allreduce] table stands for the sum over all "
+          "workers; leave it off, or take a cluster without that table");
+    }
+    if (job.strategy.uses_servers()) {
+      if (job.strategy.partition == Partition::kKvstore) {
+        return Error(
+            "--cluster: its [allreduce] table stands in for the network, and partition kvstore "
+            "splits layers over servers; take another partition, or a cluster without that table");
+      }
+      spdlog::info("the cluster's [allreduce] table stands in for the exchange {}",
+                   name_of(kExchangeNames, job.strategy.exchange));
+    }
+    job.strategy.exchange = Exchange::kAllReduce;
+    job.strategy.collective = Collective::kNative;
+  } else if (job.strategy.driver_sums()) {
+    return Error(fmt::format(
+        "--collective: {} is a sum that the workers do not make by messages; the [allreduce] table "
+        "of a cluster can describe it, and this cluster has none; take another collective",
+        name_of(kCollectiveNames, *job.strategy.collective)));
+  }
+  if (const auto valid = validate(job.strategy); !valid) {
+    return valid.error();
+  }
+  return job;
+}
+
+Merging plan_groups(Job& job, const Profile& profile, const Cluster& cluster) {
+  Merging merging{.groups = {}, .cost = simulated_allreduce(job, cluster)};
+  MergePlan plan = merge(profile, merging.cost, job.strategy.merge);
+  job.groups = std::move(plan.groups);
+  merging.predicted = plan.iteration;
+  return merging;
+}
+
+}  // namespace sluice

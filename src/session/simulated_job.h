@@ -1,0 +1,18 @@
+#pragma once
+
+#include "base/result.h"
+#include "formats/cluster.h"
+#include "formats/profile.h"
+#include "model/job.h"
+#include "session/record.h"
+#include "session/specs.h"
+
+namespace sluice {
+
+// The job that trains a profile's layers on a cluster; the error says what does not fit together.
+Result<Job> simulated_job(const StrategySpec& spec, const Profile& profile, const Cluster& cluster);
+
+// Groups the job's layers for partition merged, by what the simulator is going to charge.
+Merging plan_groups(Job& job, const Profile& profile, const Cluster& cluster);
+
+}  // namespace sluice

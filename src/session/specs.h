@@ -1,0 +1,131 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "model/strategy.h"
+#include "planner/tuning.h"
+#include "torch/torch_learner.h"
+
+// What is asked of a run, a struct for each part of it. The command line fills them from its
+// settings, a program by itself.
+namespace sluice {
+
+struct StrategySpec {
+  std::string preset = "p3";  // that the strategy was made from, for the record
+  Strategy strategy;
+  ChosenSizes chosen;  // these stay as they are, whatever the link
+};
+
+// Who trains. A process that others were started with is a host.
+struct HostsSpec {
+  std::size_t workers = 4;  // in all
+  std::size_t workers_per_host = 1;
+  std::size_t servers = 0;  // on hosts of their own; 0: one beside the workers of every host
+};
+
+enum class DataKind : std::uint8_t {
+  kFashionMnist,
+  kCifar10,
+  kCifar100,
+  kImages,
+  kText,
+  kSynthetic,
+};
+
+inline constexpr std::array kDataNames{
+    Names<DataKind>{DataKind::kFashionMnist, "fashion-mnist"},
+    Names<DataKind>{DataKind::kCifar10, "cifar10"},
+    Names<DataKind>{DataKind::kCifar100, "cifar100"},
+    Names<DataKind>{DataKind::kImages, "images"},
+    Names<DataKind>{DataKind::kText, "text"},
+    Names<DataKind>{DataKind::kSynthetic, "synthetic"},
+};
+
+struct DataSpec {
+  DataKind kind = DataKind::kFashionMnist;
+  std::string folder;  // empty: the usual one of Fashion-MNIST; other files have none
+
+  // Images, text, synthetic data: what a sample looks like.
+  std::int64_t input_size = 0;            // of a built-in model; 0: what it was made for
+  std::vector<std::int64_t> input_shape;  // of a model from a file
+  std::int64_t input_words = 0;           // synthetic, for a model from a file; 0: real numbers
+  std::int64_t classes = 10;              // likewise
+
+  std::int64_t samples = 0;   // synthetic: to learn from; 0: as many as are worth it
+  bool augment = true;        // images
+  std::string source = "en";  // text: languages
+  std::string target = "vi";
+  std::int64_t vocabulary = 32'000;
+};
+
+// A model and what it computes with.
+struct TaskSpec {
+  std::string model = "lenet";  // one of torch_models(), or a TorchScript file
+  DataSpec data;
+  std::int64_t batch = 32;  // samples of one worker in one iteration
+  std::uint64_t seed = 1;
+  std::string device = "auto";     // as torch_device() takes it
+  std::optional<Kernels> kernels;  // none: those that are clearly faster here
+  std::size_t loaders = 4;         // threads that load batches ahead; 0: workers load their own
+};
+
+// A profile, and what to multiply its figures by.
+struct ProfileSpec {
+  std::string path;
+  double time_scale = 1;
+  double param_scale = 1;
+};
+
+struct LengthSpec {
+  std::int64_t epochs = 1;
+  Iteration iterations = 0;  // 0: go by epochs
+};
+
+struct OptimizerSpec {
+  double learning_rate = 0.05;
+  bool scale_by_workers = false;
+  double warmup_epochs = 0;
+  std::vector<std::int64_t> decay_epochs;  // after which the learning rate falls to a tenth
+  double momentum = 0.9;
+  double weight_decay = 0;
+};
+
+// A file that the record keeps a copy of.
+struct KeptFile {
+  std::string name;
+  std::string text;
+};
+
+struct RecordSpec {
+  std::string folder;  // new or empty; "": one under runs/ that is named after the run
+  std::string trace;   // file for a Chrome trace; "auto": in the folder; "": none
+  std::string config;  // what was asked for, as it goes into config.toml
+  std::string command_line;
+  std::vector<KeptFile> kept;  // that config.toml refers to
+};
+
+enum class NonFiniteAction : std::uint8_t { kStop, kWarn };
+
+inline constexpr std::array kNonFiniteNames{
+    Names<NonFiniteAction>{NonFiniteAction::kStop, "stop"},
+    Names<NonFiniteAction>{NonFiniteAction::kWarn, "warn"},
+};
+
+// A training run.
+struct TrainSpec {
+  StrategySpec strategy;
+  HostsSpec hosts;
+  std::variant<TaskSpec, ProfileSpec> work;  // a profile is replayed
+  LengthSpec length;
+  OptimizerSpec optimizer;
+  NonFiniteAction on_nonfinite = NonFiniteAction::kStop;  // at a loss or gradient that is none
+  RecordSpec record;
+  std::string save;  // folder for the trained model; "": it is not kept
+};
+
+}  // namespace sluice

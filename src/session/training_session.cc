@@ -1,0 +1,310 @@
+#include "session/training_session.h"
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <stdexcept>
+#include <utility>
+
+#include "base/check.h"
+#include "drivers/realtime/interrupt.h"
+#include "formats/document.h"
+#include "nodes/presets.h"
+#include "session/engine.h"
+#include "session/loading.h"
+#include "session/optimizer.h"
+#include "session/train_summary.h"
+
+namespace sluice {
+namespace {
+
+// Threads stand for whatever hosts are asked for; a process of several is a host.
+Result<void> check_hosts(const HostsSpec& hosts, const ProcessGroup& group) {
+  if (group.own_host() && hosts.servers != 0) {
+    return Error("--servers: here every process has a server beside its workers; leave it out");
+  }
+  if (hosts.workers % hosts.workers_per_host != 0) {
+    return Error(
+        fmt::format("--workers-per-host: {} workers do not fill hosts of {}; take a divisor of {}",
+                    hosts.workers, hosts.workers_per_host, hosts.workers));
+  }
+  if (group.own_host() && hosts.workers != group.size() * hosts.workers_per_host) {
+    return Error(fmt::format("--workers: {} processes have {} workers each, which are not {}",
+                             group.size(), hosts.workers_per_host, hosts.workers));
+  }
+  return {};
+}
+
+Topology topology_of(const HostsSpec& hosts, std::size_t hosts_per_machine) {
+  return {hosts.workers / hosts.workers_per_host, hosts.workers_per_host, hosts.servers,
+          hosts_per_machine};
+}
+
+// A sum that is the driver's is either MPI's or made in shared memory.
+Result<void> check_collective(const Strategy& strategy, const Topology& topology,
+                              const ProcessGroup& group) {
+  const auto possible = group.own_host() || !strategy.driver_sums()
+                            ? check_driver_sums(strategy, topology)
+                            : Error("there is one process alone; start with mpirun");
+  if (possible) {
+    return {};
+  }
+  const bool by_mpi = strategy.collective == Collective::kNative;
+  return Error(fmt::format(
+      "--collective: {}: {}; or take another collective",
+      by_mpi ? "native is MPI_Allreduce" : "memory is a sum in memory that all processes share",
+      possible.error().message()));
+}
+
+Result<void> check_spec(const TrainSpec& spec, const ProcessGroup& group) {
+  if (auto valid = validate(spec.strategy.strategy); !valid) {
+    return valid;
+  }
+  if (auto valid = check_hosts(spec.hosts, group); !valid) {
+    return valid;
+  }
+  // Which processes share a machine is not known yet.
+  return check_collective(spec.strategy.strategy, topology_of(spec.hosts, spec.hosts.workers),
+                          group);
+}
+
+// A folder that cannot be made is better found before a long training than after it.
+Result<void> make_save_folder(const std::string& folder) {
+  std::error_code failed;
+  if (!folder.empty()) {
+    std::filesystem::create_directories(folder, failed);
+  }
+  return failed ? Result<void>(Error(fmt::format("--save: {}: the folder cannot be made: {}",
+                                                 folder, failed.message())))
+                : Result<void>();
+}
+
+Result<Record> open_record(const TrainSpec& spec, const std::string& workload,
+                           const ProcessGroup& group) {
+  if (!group.is_leader()) {
+    return Record::without_folder(spec.record);
+  }
+  if (const auto made = make_save_folder(spec.save); !made) {
+    return made.error();
+  }
+  return Record::open(spec.record, spec.strategy.preset + "-" + workload);
+}
+
+// "SIGINT after 120 of 500 iterations"; empty if a signal has not cut the run short.
+std::string why_stopped(const Trained& trained, const Journal& journal, const Extent& extent) {
+  return trained.stopped && journal.done() < extent.iterations
+             ? fmt::format("{} after {} of {} iterations", signal_name(*trained.stopped),
+                           journal.done(), extent.iterations)
+             : "";
+}
+
+}  // namespace
+
+TrainingSession::TrainingSession(ProcessGroup& group, TrainSpec spec, Workload work, Record record)
+    : group_(group),
+      spec_(std::move(spec)),
+      work_(std::move(work)),
+      record_(std::move(record)),
+      rule_(rule_of(spec_.optimizer, work_.extent)) {}
+
+Result<TrainingSession> TrainingSession::prepare(ProcessGroup& group, const Result<TrainSpec>& spec,
+                                                 const Agreement& settings) {
+  auto own = spec ? prepare(group, *spec) : spec.error();
+  const auto roster = check_in(group, settings, own ? Result<void>() : own.error());
+  if (!roster) {
+    return roster.error();
+  }
+  if (group.own_host() && group.is_leader()) {
+    spdlog::info("{}", text_of(*roster));
+  }
+  TrainingSession session = *std::move(own);
+  session.topology_ = topology_of(session.spec_.hosts, roster->per_machine);
+  session.hosts_ = roster->hosts;
+  if (const auto valid =
+          check_collective(session.spec_.strategy.strategy, session.topology_, group);
+      !valid) {
+    return valid.error();
+  }
+  return session;
+}
+
+Result<TrainingSession> TrainingSession::prepare(ProcessGroup& group, const TrainSpec& spec) {
+  if (const auto valid = check_spec(spec, group); !valid) {
+    return valid.error();
+  }
+  auto work =
+      std::visit([&](const auto& of) { return make_workload(of, spec.length, spec.hosts.workers); },
+                 spec.work);
+  if (!work) {
+    return work.error();
+  }
+  auto record = open_record(spec, work->name, group);
+  if (!record) {
+    return record.error();
+  }
+  return TrainingSession(group, spec, *std::move(work), *std::move(record));
+}
+
+TrainReport TrainingSession::run() {
+  if (work_.task) {
+    prepare_engine();
+  }
+  const std::vector<std::unique_ptr<Learner>> learners = make_learners();
+  Learner& evaluator = *learners.front();
+  Job job = make_job(evaluator.layers());
+  const NetworkFacts network = group_.tune(job, spec_.strategy.chosen);
+  if (group_.is_leader() && network.link) {
+    spdlog::info("links of {:.3g} Gb/s and {:.0f} us", network.link->gbps(),
+                 to_us(network.link->startup));
+  }
+  begin_together(evaluator);
+  const Clock clock;
+  std::optional<Journal> journal;
+  if (group_.is_leader()) {
+    journal.emplace(work_.extent, clock, evaluator, record_.folder());
+  }
+  const Interrupt interrupt;
+  Trained trained = run_training(job, {.group = group_,
+                                       .learners = learners,
+                                       .rule = rule_,
+                                       .extent = work_.extent,
+                                       .clock = clock,
+                                       .record = &record_,
+                                       .journal = journal ? &*journal : nullptr,
+                                       .on_nonfinite = on_nonfinite(job.layers),
+                                       .interrupted = [&] { return interrupt.signal(); }});
+  std::string stopped;
+  Result<void> kept;
+  if (group_.is_leader()) {
+    stopped = why_stopped(trained, *journal, work_.extent);
+    kept = end_training(stopped, evaluator, *journal);
+  }
+  trained.counters = collect(trained.counters);
+  const nlohmann::ordered_json loading =
+      work_.loader ? collect_loading(group_, *work_.loader) : nlohmann::ordered_json();
+  TrainReport report;
+  if (group_.is_leader()) {
+    report.summary = training_summary(
+        {spec_, work_, kernels_, trained, evaluator.parameters(), record_, *journal, stopped});
+    report.folder = record_.folder().path();
+    report.summary["learning_rate"] = learning_rate_of(spec_.optimizer, work_.extent);
+    report.summary["network"] = network_summary(trained.assembly.job, network);
+    if (!loading.is_null()) {
+      report.summary["loading"] = loading;
+    }
+    if (const auto closed = record_.close(report.summary, hosts_); kept && !closed) {
+      kept = closed;
+    }
+    if (kept && journal->error()) {
+      kept = *journal->error();
+    }
+  }
+  agree_on_end(kept, stopped.empty() ? std::nullopt : trained.stopped, report);
+  return report;
+}
+
+void TrainingSession::agree_on_end(const Result<void>& kept, std::optional<int> stopped,
+                                   TrainReport& report) const {
+  const Json own{{"fault", kept ? "" : kept.error().message()}, {"stopped", stopped.value_or(0)}};
+  const Json end = Json::parse(group_.from_leader(own.dump(), "the end of the run"));
+  if (const std::string fault = end.at("fault"); !fault.empty()) {
+    report.fault = Error(fault);
+  }
+  if (const int signal = end.at("stopped"); signal != 0) {
+    report.stopped = signal;
+  }
+}
+
+// The leader measures, and the others do as it does: all compute with the same kernels.
+void TrainingSession::prepare_engine() {
+  const TorchTask& task = *work_.task;
+  const std::string_view own =
+      group_.is_leader()
+          ? name_of(kKernelsNames, choose_kernels(std::get<TaskSpec>(spec_.work).kernels, task))
+          : "";
+  kernels_ = group_.from_leader(std::string(own), "the choice of kernels");
+  const auto kernels = value_of(kKernelsNames, kernels_);
+  check(kernels.has_value(), "the leader has chosen kernels");
+  if (!group_.is_leader()) {
+    static_cast<void>(configure_engine(task, {}, *kernels));
+  }
+  if (*kernels != Kernels::kNative) {
+    work_.factory = *make_torch_learners(with_kernels(task, *kernels));
+  }
+}
+
+std::vector<std::unique_ptr<Learner>> TrainingSession::make_learners() const {
+  std::vector<std::unique_ptr<Learner>> learners;
+  for (const std::size_t rank : workers_here(group_, topology_)) {
+    learners.push_back(work_.factory(rank));
+  }
+  return learners;
+}
+
+Job TrainingSession::make_job(const std::vector<Layer>& layers) const {
+  Job job;
+  job.layers = layers;
+  job.topology = topology_;
+  job.strategy = spec_.strategy.strategy;
+  job.strategy.pipeline_warmup = std::max(
+      job.strategy.pipeline_warmup, work_.extent.iterations_in(spec_.optimizer.warmup_epochs));
+  job.strategy.dgc.epoch_iterations = work_.extent.per_epoch;
+  return job;
+}
+
+// Replicas that differ at the start would never agree.
+void TrainingSession::begin_together(Learner& evaluator) const {
+  const std::string own = group_.size() > 1 ? parameters_hash(evaluator.parameters()) : "";
+  if (group_.from_leader(own, "leave to begin") != own) {
+    throw std::runtime_error(
+        "the model does not start with the parameters of rank 0; is its file the same on all "
+        "hosts?");
+  }
+}
+
+Counters TrainingSession::collect(const Counters& own) {
+  auto counters = nlohmann::ordered_json::array();
+  for (const auto counter : kCounters) {
+    counters.push_back(own.*counter);
+  }
+  const nlohmann::ordered_json self{{"counters", counters},
+                                    {"seen", record_.report(HostId(group_.rank()))}};
+  const std::vector<std::string> reports = group_.to_leader(self.dump(), "the record");
+  Counters sum;
+  for (std::size_t r = 0; r < reports.size(); ++r) {
+    const auto report = nlohmann::ordered_json::parse(reports[r]);
+    for (std::size_t c = 0; c < kCounters.size(); ++c) {
+      sum.*kCounters[c] += report.at("counters").at(c).get<std::int64_t>();
+    }
+    if (r != group_.rank()) {
+      record_.adopt(HostId(r), report.at("seen"));
+    }
+  }
+  return sum;
+}
+
+Result<void> TrainingSession::end_training(const std::string& stopped, Learner& evaluator,
+                                           Journal& journal) const {
+  auto saved = spec_.save.empty() ? Result<void>() : evaluator.save(spec_.save);
+  if (stopped.empty()) {
+    journal.on_boundary(work_.extent.iterations);
+  } else {
+    journal.on_stop(stopped);
+  }
+  return saved;
+}
+
+OnNonFinite TrainingSession::on_nonfinite(const std::vector<Layer>& layers) const {
+  if (!work_.task) {
+    return {};  // a replay's numbers mean nothing
+  }
+  return spec_.on_nonfinite == NonFiniteAction::kStop
+             ? stop_on_nonfinite(layers)
+             : warn_of_nonfinite(layers, [](const std::string& text) { spdlog::warn("{}", text); });
+}
+
+}  // namespace sluice

@@ -1,0 +1,119 @@
+#include "session/process_group.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <nlohmann/json.hpp>
+
+#include "session/thread_group.h"
+
+namespace sluice {
+namespace {
+
+using nlohmann::json;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+// The leader of a group whose other members say what the leader does, but for some changes.
+class LedGroup final : public ProcessGroup {
+ public:
+  using Change = std::function<void(json& said)>;
+
+  explicit LedGroup(std::vector<Change> others) : others_(std::move(others)) {}
+
+  std::size_t rank() const override { return 0; }
+  std::size_t size() const override { return 1 + others_.size(); }
+  std::optional<HostId> own_host() const override { return HostId(0); }
+  std::string from_leader(const std::string& text, const std::string&) override { return text; }
+  std::vector<std::string> to_leader(const std::string& text, const std::string&) override {
+    std::vector<std::string> texts{text};
+    for (const Change& change : others_) {
+      json said = json::parse(text);
+      change(said);
+      texts.push_back(said.dump());
+    }
+    return texts;
+  }
+  void meet() override { have_met_ = true; }
+  NetworkFacts tune(Job&, const ChosenSizes&) override { return {}; }
+  std::optional<Survey> survey(const SurveySpec&) override { return {}; }
+  void train(const Phase&) override {}
+  void abort(int) override {}
+
+  bool have_met() const { return have_met_; }
+
+ private:
+  std::vector<Change> others_;
+  bool have_met_ = false;
+};
+
+const auto kAlike = [](json&) {};
+
+std::string fault_of(LedGroup::Change change, const Agreement& own = {}) {
+  LedGroup group({kAlike, std::move(change)});
+  const auto roster = check_in(group, own, {});
+  EXPECT_EQ(group.have_met(), static_cast<bool>(roster));
+  return roster ? "" : roster.error().message();
+}
+
+TEST(ProcessGroupTest, AloneAProcessIsReadyOrSaysWhyNot) {
+  const auto group = make_thread_group();
+  const auto roster = check_in(*group, {{"seed", "1"}}, {});
+  ASSERT_TRUE(roster);
+  EXPECT_EQ(roster->hosts.size(), 1U);
+  EXPECT_EQ(roster->per_machine, 1U);
+  const auto refused = check_in(*group, {}, Error("no data"));
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().message(), "no data");
+}
+
+TEST(ProcessGroupTest, MembersMustBeAlikeAndReady) {
+  const Agreement own{{"preset", "p3"}, {"seed", "1"}};
+  EXPECT_EQ(fault_of(kAlike, own), "");
+  EXPECT_THAT(fault_of([](json& said) { said["settings"]["seed"] = "2"; }, own),
+              HasSubstr(": has seed = 2, but rank 0 has 1; start all with the same settings"));
+  EXPECT_THAT(fault_of([](json& said) { said["settings"].erase("seed"); }, own),
+              HasSubstr(": has seed = none, but rank 0 has 1"));
+  EXPECT_THAT(fault_of([](json& said) { said["version"] = "0.0.1"; }),
+              HasSubstr(": is sluice 0.0.1, but rank 0 is sluice "));
+  EXPECT_EQ(fault_of([](json& said) {
+              said["host"] = "h2";
+              said["error"] = "no such file";
+            }),
+            "rank 2 on h2: no such file");
+}
+
+TEST(ProcessGroupTest, WhatAllSayIsSaidOnce) {
+  LedGroup group({kAlike, kAlike});
+  const auto roster = check_in(group, {}, Error("no data"));
+  ASSERT_FALSE(roster);
+  EXPECT_EQ(roster.error().message(), "no data");
+}
+
+TEST(ProcessGroupTest, ARosterTellsWhoSharesAMachine) {
+  const auto on = [](const char* host) { return [=](json& said) { said["host"] = host; }; };
+  LedGroup group({kAlike, on("other"), on("other")});
+  const auto roster = check_in(group, {}, {});
+  ASSERT_TRUE(roster);
+  EXPECT_EQ(roster->per_machine, 2U);
+  EXPECT_THAT(text_of(*roster), testing::StartsWith("4 processes on "));
+  EXPECT_THAT(text_of(*roster), HasSubstr("other"));
+}
+
+TEST(ProcessGroupTest, AProcessHasTheWorkersOfItsHost) {
+  const Topology topology(3, 2, 1);
+  EXPECT_THAT(workers_here(LedGroup({kAlike, kAlike}), topology), ElementsAre(0, 1));
+  EXPECT_THAT(workers_here(*make_thread_group(), topology), ElementsAre(0, 1, 2, 3, 4, 5));
+}
+
+TEST(ProcessGroupTest, ThreadsHaveNoNetwork) {
+  Job job;
+  const Bytes credit = job.strategy.credit;
+  const NetworkFacts facts = make_thread_group()->tune(job, {});
+  EXPECT_FALSE(facts.link || facts.long_messages);
+  EXPECT_EQ(job.strategy.credit, credit);
+}
+
+}  // namespace
+}  // namespace sluice

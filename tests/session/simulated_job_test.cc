@@ -1,0 +1,95 @@
+#include "session/simulated_job.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "nodes/presets.h"
+
+namespace sluice {
+namespace {
+
+using testing::HasSubstr;
+
+const Profile kNet{.name = "net",
+                   .batch = 1,
+                   .device = "",
+                   .source = "",
+                   .layers = {{.name = "a", .params = 3'000'000, .forward = from_us(100)},
+                              {.name = "b", .params = 10, .backward = from_us(200)},
+                              {.name = "c", .params = 10, .backward = from_us(1)}}};
+
+Cluster cluster_of(std::size_t hosts) {
+  Cluster cluster;
+  cluster.topology = Topology(hosts, 1, 0);
+  cluster.bandwidth_gbps = 1;
+  cluster.server_threads = 3;
+  return cluster;
+}
+
+StrategySpec spec_of(const std::string& preset) {
+  return {.preset = preset, .strategy = find_preset(preset)->strategy, .chosen = {}};
+}
+
+std::string complaint(const StrategySpec& spec, const Cluster& cluster) {
+  const auto job = simulated_job(spec, kNet, cluster);
+  return job ? "" : job.error().message();
+}
+
+TEST(SimulatedJobTest, HasTheLayersTheHostsAndTheLink) {
+  const Cluster cluster = cluster_of(4);
+  const auto job = simulated_job(spec_of("p3"), kNet, cluster);
+  ASSERT_TRUE(job);
+  EXPECT_EQ(job->layers.size(), 3U);
+  EXPECT_EQ(job->topology.workers(), 4U);
+  EXPECT_EQ(job->server_threads, 3);
+  EXPECT_EQ(job->link, cluster.link());
+  EXPECT_EQ(job->strategy.slice_params, find_preset("p3")->strategy.slice_params);
+}
+
+TEST(SimulatedJobTest, SuitsANetworkWhereLengthHasAPrice) {
+  Cluster cluster = cluster_of(4);
+  cluster.fragment_bytes = 65'536;
+  StrategySpec spec = spec_of("p3");
+  const auto usual = simulated_job(spec, kNet, cluster);
+  ASSERT_TRUE(usual);
+  EXPECT_NE(usual->strategy.slice_params, spec.strategy.slice_params);
+  spec.chosen.slice = true;
+  const auto chosen = simulated_job(spec, kNet, cluster);
+  ASSERT_TRUE(chosen);
+  EXPECT_EQ(chosen->strategy.slice_params, spec.strategy.slice_params);
+}
+
+TEST(SimulatedJobTest, AChannelStandsInForTheNetwork) {
+  Cluster cluster = cluster_of(4);
+  cluster.allreduce = AllReduceCost{.startup = from_us(100), .ns_per_byte = 1};
+  const auto job = simulated_job(spec_of("p3"), kNet, cluster);
+  ASSERT_TRUE(job);
+  EXPECT_EQ(job->strategy.exchange, Exchange::kAllReduce);
+  EXPECT_EQ(job->strategy.collective, Collective::kNative);
+  EXPECT_THAT(complaint(spec_of("kvstore"), cluster), HasSubstr("partition kvstore"));
+  StrategySpec local = spec_of("wfbp");
+  local.strategy.local_aggregation = true;
+  EXPECT_THAT(complaint(local, cluster), HasSubstr("--local-aggregation: "));
+}
+
+TEST(SimulatedJobTest, RefusesSumsThatNoMessageMakes) {
+  StrategySpec spec = spec_of("wfbp");
+  spec.strategy.collective = Collective::kNative;
+  EXPECT_THAT(complaint(spec, cluster_of(4)), HasSubstr("--collective: native"));
+}
+
+TEST(SimulatedJobTest, PlansTheGroupsOfAMergedJob) {
+  Cluster cluster = cluster_of(4);
+  cluster.allreduce = AllReduceCost{.startup = from_us(1000), .ns_per_byte = 0.01};
+  auto made = simulated_job(spec_of("mg-wfbp"), kNet, cluster);
+  ASSERT_TRUE(made);
+  Job job = *std::move(made);
+  const Merging merging = plan_groups(job, kNet, cluster);
+  // A sum that is dear to begin is worth waiting for all layers.
+  EXPECT_EQ(job.groups.size(), 1U);
+  EXPECT_EQ(merging.cost.startup, from_us(1000));
+  EXPECT_GT(merging.predicted, kNet.compute());
+}
+
+}  // namespace
+}  // namespace sluice
