@@ -84,8 +84,8 @@ TEST(InstallTest, AProgramWithItsOwnLoopFindsSluice) {
   EXPECT_THAT(run_command("prefix/bin/sluice --version", folder).out, HasSubstr("sluice "));
 
   const Outcome configured = run_command(
-      cmake + " -G Ninja -S '" SLUICE_SOURCE_DIR "/examples/own_loop' -B out " SLUICE_CMAKE_SETTINGS
-              " -DCMAKE_PREFIX_PATH=\"$PWD/prefix;" SLUICE_PREFIX_PATH "\"",
+      "CMAKE_PREFIX_PATH=\"$PWD/prefix:" SLUICE_PREFIX_PATH "\" " + cmake +
+          " -G Ninja -S '" SLUICE_SOURCE_DIR "/examples/own_loop' -B out " SLUICE_CMAKE_SETTINGS,
       folder);
   ASSERT_EQ(configured.code, 0) << configured.err;
   const Outcome built = run_command(cmake + " --build out", folder);

@@ -28,10 +28,10 @@ std::string fault_of(const Json& member, const Json& leader) {
                        member.at("version").get<std::string>(),
                        leader.at("version").get<std::string>());
   }
-  for (const auto& [key, value] : leader.at("settings").items()) {
+  for (const auto& [key, value] : leader.at("settings").get<Agreement>()) {
     if (const std::string other = member.at("settings").value(key, "none"); other != value) {
       return fmt::format("has {} = {}, but rank 0 has {}; start all with the same settings", key,
-                         other, value.get<std::string>());
+                         other, value);
     }
   }
   return "";

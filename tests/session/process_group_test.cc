@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <nlohmann/json.hpp>
+#include <numeric>
 
 #include "session/thread_group.h"
 
@@ -36,9 +37,14 @@ class LedGroup final : public ProcessGroup {
     return texts;
   }
   void meet() override { have_met_ = true; }
+  std::vector<std::size_t> machines() override {
+    std::vector<std::size_t> apart(size());
+    std::iota(apart.begin(), apart.end(), 0);
+    return apart;
+  }
   NetworkFacts tune(Job&, const ChosenSizes&) override { return {}; }
   std::optional<Survey> survey(const SurveySpec&) override { return {}; }
-  void train(const Phase&) override {}
+  std::optional<int> train(const Phase&) override { return {}; }
   void abort(int) override {}
 
   bool have_met() const { return have_met_; }
