@@ -1,3 +1,5 @@
+#include "collectives/runner.h"
+
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
@@ -10,7 +12,6 @@
 
 #include "base/check.h"
 #include "base/random.h"
-#include "collectives/runner.h"
 #include "model/job.h"
 
 namespace sluice {
@@ -18,10 +19,10 @@ namespace {
 
 // Runners of all ranks that talk to each other in an order drawn from a seed. Values are whole
 // numbers, so that sums do not depend on the order.
-class Ranks {
+class RunnerWorld {
  public:
-  Ranks(const Strategy& strategy, Collective collective, std::size_t ranks, std::int64_t params,
-        std::uint64_t seed)
+  RunnerWorld(const Strategy& strategy, Collective collective, std::size_t ranks,
+              std::int64_t params, std::uint64_t seed)
       : random_(seed) {
     Job job;
     job.layers = lay_out({"a", "b"}, {params, params / 2 + 1});
@@ -82,7 +83,7 @@ class Ranks {
 
  private:
   struct Node final : Effects {
-    explicit Node(Ranks& world) : world(world) {}
+    explicit Node(RunnerWorld& world) : world(world) {}
 
     void send(const Message& message, Payload payload) override {
       const std::vector<float> now(payload.values().begin(), payload.values().end());
@@ -123,7 +124,7 @@ class Ranks {
       }
     }
 
-    Ranks& world;
+    RunnerWorld& world;
     std::vector<float> gradients;
     std::unique_ptr<CollectiveRunner> runner;
     std::set<ChunkId> done;
@@ -155,8 +156,8 @@ RC_GTEST_PROP(CollectiveRunnerProperty, EveryRankEndsWithTheSum, ()) {
   strategy.partition = Partition::kLayer;
   strategy.segment_params = *rc::gen::inRange<std::int64_t>(1, 40);
   const Collective collective = *rc::gen::elementOf(kPlannedCollectives);
-  Ranks ranks(strategy, collective, *rc::gen::inRange<std::size_t>(1, 10),
-              *rc::gen::inRange<std::int64_t>(1, 60), *rc::gen::arbitrary<std::uint64_t>());
+  RunnerWorld ranks(strategy, collective, *rc::gen::inRange<std::size_t>(1, 10),
+                    *rc::gen::inRange<std::int64_t>(1, 60), *rc::gen::arbitrary<std::uint64_t>());
   RC_ASSERT(ranks.run());
   RC_ASSERT(ranks.all_have_the_sum());
   RC_ASSERT(ranks.lent_was_kept());

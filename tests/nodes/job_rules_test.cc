@@ -68,7 +68,7 @@ class Idle final : public Effects {
   Payload copy(NodeId node, const BufferRange& what) override { return borrow(node, what); }
 };
 
-Job job_of(std::string_view preset, std::size_t hosts) {
+Job toy_job_of(std::string_view preset, std::size_t hosts) {
   Job job;
   job.layers = toy_learners(kLayers, 1).front()->layers();
   job.topology = Topology(hosts, 1, 0);
@@ -81,7 +81,7 @@ Job job_of(std::string_view preset, std::size_t hosts) {
 // Any preset, where it may with local aggregation by two processes of a machine.
 Job any_job() {
   const auto index = *rc::gen::inRange<std::size_t>(0, presets().size());
-  Job job = job_of(presets()[index].name, *rc::gen::inRange<std::size_t>(1, 8));
+  Job job = toy_job_of(presets()[index].name, *rc::gen::inRange<std::size_t>(1, 8));
   job.strategy.local_aggregation = *rc::gen::arbitrary<bool>();
   if (job.strategy.local_aggregation && !job.strategy.driver_sums() && validate(job.strategy)) {
     job.topology = Topology(2 * job.topology.hosts(), 1, 0, 2);
@@ -196,7 +196,7 @@ class JobRulesTest : public ::testing::Test {
   // What is wrong with a legal message of this kind after the change; "" if nothing is.
   static std::string fault(std::string_view preset, MessageKind kind,
                            const std::function<void(Message&)>& change) {
-    const Job job = job_of(preset, 3);
+    const Job job = toy_job_of(preset, 3);
     const Assembly assembly = assemble(job);
     Message message = first_of(job, assembly, kind);
     EXPECT_TRUE(assembly.rules->check(message));
@@ -245,7 +245,7 @@ TEST_F(JobRulesTest, NamesWhatIsWrong) {
 }
 
 TEST_F(JobRulesTest, AHopIsWhatThePlanAwaits) {
-  Job job = job_of("p3-allreduce", 3);
+  Job job = toy_job_of("p3-allreduce", 3);
   job.strategy.collective = Collective::kRing;
   job.strategy.segment_params = 2;
   const Assembly assembly = assemble(job);
@@ -276,7 +276,7 @@ TEST_F(JobRulesTest, AHopIsWhatThePlanAwaits) {
 
 // In a synchronous job the state of a server tells which gradient is due.
 TEST(ShardPeers, AGradientThatIsNotDueIsRefusedByRank) {
-  const Job job = job_of("p3", 3);
+  const Job job = toy_job_of("p3", 3);
   const Assembly assembly = assemble(job);
   Idle idle;
   Message push;

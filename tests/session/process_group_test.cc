@@ -5,7 +5,6 @@
 
 #include <functional>
 #include <nlohmann/json.hpp>
-#include <numeric>
 
 #include "session/thread_group.h"
 
@@ -21,7 +20,11 @@ class LedGroup final : public ProcessGroup {
  public:
   using Change = std::function<void(json& said)>;
 
-  explicit LedGroup(std::vector<Change> others) : others_(std::move(others)) {}
+  // All on one machine unless it is said otherwise.
+  explicit LedGroup(std::vector<Change> others, std::vector<std::size_t> machines = {})
+      : others_(std::move(others)), machines_(std::move(machines)) {
+    machines_.resize(size(), 0);
+  }
 
   std::size_t rank() const override { return 0; }
   std::size_t size() const override { return 1 + others_.size(); }
@@ -37,11 +40,7 @@ class LedGroup final : public ProcessGroup {
     return texts;
   }
   void meet() override { have_met_ = true; }
-  std::vector<std::size_t> machines() override {
-    std::vector<std::size_t> apart(size());
-    std::iota(apart.begin(), apart.end(), 0);
-    return apart;
-  }
+  std::vector<std::size_t> machines() override { return machines_; }
   NetworkFacts tune(Job&, const ChosenSizes&) override { return {}; }
   std::optional<Survey> survey(const SurveySpec&) override { return {}; }
   std::optional<int> train(const Phase&) override { return {}; }
@@ -51,6 +50,7 @@ class LedGroup final : public ProcessGroup {
 
  private:
   std::vector<Change> others_;
+  std::vector<std::size_t> machines_;
   bool have_met_ = false;
 };
 
@@ -99,7 +99,7 @@ TEST(ProcessGroupTest, WhatAllSayIsSaidOnce) {
 
 TEST(ProcessGroupTest, ARosterTellsWhoSharesAMachine) {
   const auto on = [](const char* host) { return [=](json& said) { said["host"] = host; }; };
-  LedGroup group({kAlike, on("other"), on("other")});
+  LedGroup group({kAlike, on("other"), on("other")}, {0, 0, 2, 2});
   const auto roster = check_in(group, {}, {});
   ASSERT_TRUE(roster);
   EXPECT_EQ(roster->per_machine, 2U);
