@@ -45,12 +45,12 @@ Json to_json(const Member& member) {
                           {"prefix", interface.prefix},
                           {"gbps", interface.gbps ? Json(*interface.gbps) : Json()}});
   }
-  return {{"host", member.host}, {"boot_id", member.boot_id}, {"interfaces", interfaces}};
+  return {{"host", member.host}, {"interfaces", interfaces}};
 }
 
 Result<Member> member_of(const Json& json) {
   try {
-    Member member{json.at("host"), {}, json.at("boot_id")};
+    Member member{json.at("host"), {}, json.value("boot_id", "")};
     for (const Json& interface : json.at("interfaces")) {
       const Json& gbps = interface.at("gbps");
       member.interfaces.push_back({interface.at("name"), interface.at("address"),

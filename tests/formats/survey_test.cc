@@ -20,8 +20,7 @@ TEST(Interface, HasTheNetworkOfItsPrefix) {
 }
 
 TEST(Member, ComesBackFromJson) {
-  const Member member{
-      "h\"1", {{"eth0", "10.0.0.1", 8, 2.5}, {"docker0", "172.17.0.1", 16, {}}}, "b7"};
+  const Member member{"h\"1", {{"eth0", "10.0.0.1", 8, 2.5}, {"docker0", "172.17.0.1", 16, {}}}};
   const auto read = member_of(Json::parse(to_json(member).dump()));
   ASSERT_TRUE(read);
   EXPECT_EQ(*read, member);
@@ -30,7 +29,7 @@ TEST(Member, ComesBackFromJson) {
 TEST(Member, WhatCannotBeIsRefused) {
   const auto refusal = [](const std::string& interfaces) {
     const auto member =
-        member_of(Json::parse(R"({"host": "a", "boot_id": "", "interfaces": )" + interfaces + "}"));
+        member_of(Json::parse(R"({"host": "a", "interfaces": )" + interfaces + "}"));
     return member ? "" : member.error().message();
   };
   const auto with = [&](const std::string& address, int prefix, const std::string& gbps) {

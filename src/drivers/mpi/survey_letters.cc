@@ -82,7 +82,11 @@ Result<LinkTimings> link_of_json(const Json& json, std::size_t from, std::size_t
 
 }  // namespace
 
-std::string write_hello(const Member& member) { return letter_of("hello", to_json(member)); }
+std::string write_hello(const Member& member) {
+  Json content = to_json(member);
+  content["boot_id"] = member.boot_id;
+  return letter_of("hello", std::move(content));
+}
 
 Result<Member> read_hello(const std::string& text) {
   return read_letter<Member>(text, "hello", [](const Json& content) { return member_of(content); });

@@ -28,7 +28,7 @@ std::vector<bool> readings_of(const std::string& text) {
 }
 
 TEST(SurveyLetters, SurviveTheTrip) {
-  const Member member{"a", {{"eth0", "10.0.0.1", 8, 2.5}}};
+  const Member member{"a", {{"eth0", "10.0.0.1", 8, 2.5}}, "b7"};
   EXPECT_EQ(*read_hello(write_hello(member)), member);
   const std::vector<bool> reach{true, false, true, true};
   EXPECT_EQ(*read_reach(write_reach(reach), kRanks), reach);
