@@ -28,8 +28,8 @@ struct Simulated {
   RunTotals totals;
 };
 
-Simulated run(const Job& job, const Profile& profile, const Cluster& cluster, Iteration iterations,
-              Record& record) {
+Simulated run_job(const Job& job, const Profile& profile, const Cluster& cluster,
+                  Iteration iterations, Record& record) {
   Assembly assembly = assemble(job);
   record.watch(assembly);
   SimulationResult result = sluice::simulate({.profile = profile,
@@ -61,16 +61,16 @@ Simulated counted(Simulated longer, const Simulated& warm_up) {
   return longer;
 }
 
-Duration iteration_of(const Simulated& counted) {
-  const std::vector<Time>& starts = counted.result.starts;
+Duration iteration_of(const Simulated& run) {
+  const std::vector<Time>& starts = run.result.starts;
   return (starts.back() - starts.front()) / static_cast<std::int64_t>(starts.size() - 1);
 }
 
 // Every figure is of the counted iterations.
 OrderedJson summarise(const Settings& settings, const Profile& profile, const Cluster& cluster,
-                      const Simulated& counted) {
-  const auto& [assembly, result, totals] = counted;
-  const Duration iteration = iteration_of(counted);
+                      const Simulated& run) {
+  const auto& [assembly, result, totals] = run;
+  const Duration iteration = iteration_of(run);
   const Iteration iterations = settings.integer("iterations");
   const auto each = [&](std::int64_t total) {
     return static_cast<double>(total) / static_cast<double>(iterations);
@@ -164,7 +164,7 @@ void print_simulation(const OrderedJson& summary) {
 }
 
 // Only for a user who asks for it, by its name or by a trace that is to be in it.
-Result<Record> open_record(const Settings& settings, const Profile& profile) {
+Result<Record> record_for(const Settings& settings, const Profile& profile) {
   if (settings.text("run").empty() && settings.text("trace") != "auto") {
     return Record::without_folder(record_spec(settings));
   }
@@ -195,7 +195,7 @@ int simulate(const Settings& settings) {
     return bad_input(valid.error());
   }
   Job job = *std::move(valid);
-  auto opened = open_record(settings, *profile);
+  auto opened = record_for(settings, *profile);
   if (!opened) {
     return bad_input(opened.error());
   }
@@ -203,9 +203,9 @@ int simulate(const Settings& settings) {
   const bool merges = job.strategy.partition == Partition::kMerged;
   Merging merging = merges ? plan_groups(job, *profile, *cluster) : Merging{};
   Record aside;
-  const Simulated warm_up = run(job, *profile, *cluster, kWarmUp, aside);
+  const Simulated warm_up = run_job(job, *profile, *cluster, kWarmUp, aside);
   const Simulated simulated = counted(
-      run(job, *profile, *cluster, kWarmUp + settings.integer("iterations"), record), warm_up);
+      run_job(job, *profile, *cluster, kWarmUp + settings.integer("iterations"), record), warm_up);
   OrderedJson summary = summarise(settings, *profile, *cluster, simulated);
   if (merges) {
     merging.groups = groups_of(simulated.assembly);

@@ -205,8 +205,8 @@ TEST(FashionMnistTest, ReadsThePackage) {
   const Preparation preparation = split->test.preparation();
   ASSERT_EQ(preparation.classes.size(), 10U);
   EXPECT_EQ(preparation.classes[9], "Ankle boot");
-  EXPECT_NEAR(preparation.mean.at(0), 255 * 0.2860, 0.01);
-  EXPECT_NEAR(preparation.deviation.at(0), 255 * 0.3530, 0.01);
+  EXPECT_NEAR(preparation.mean.at(0), 72.94, 0.01);
+  EXPECT_NEAR(preparation.deviation.at(0), 90.02, 0.01);
 }
 
 }  // namespace
