@@ -191,7 +191,9 @@ TrainReport TrainingSession::run() {
     report.summary = training_summary(
         {spec_, work_, kernels_, trained, evaluator.parameters(), record_, *journal, stopped});
     report.folder = record_.folder().path();
-    report.summary["learning_rate"] = learning_rate_of(spec_.optimizer, work_.extent);
+    if (work_.task) {
+      report.summary["learning_rate"] = learning_rate_of(spec_.optimizer, work_.extent);
+    }
     report.summary["network"] = network_summary(trained.assembly.job, network);
     if (!loading.is_null()) {
       report.summary["loading"] = loading;

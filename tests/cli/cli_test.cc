@@ -116,7 +116,7 @@ TEST(CliThreadsTest, AReplayTrainsAProfile) {
   EXPECT_GT(summary.at("mechanism").at("bytes"), 0);
   EXPECT_NEAR(summary.at("samples_per_s").get<double>(),
               16e6 / summary.at("iteration_us").get<double>(), 1e-3);
-  for (const char* key : {"loss", "test_loss", "test_accuracy", "data"}) {
+  for (const char* key : {"loss", "test_loss", "test_accuracy", "data", "learning_rate"}) {
     EXPECT_FALSE(summary.contains(key)) << key;
   }
   EXPECT_THAT(folder.read("run/metrics.jsonl"), testing::Not(HasSubstr("loss")));
