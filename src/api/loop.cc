@@ -8,6 +8,7 @@
 
 #include "api/loop_learner.h"
 #include "drivers/mpi/launch.h"
+#include "drivers/mpi/mpi_world.h"
 #include "nodes/presets.h"
 #include "session/optimizer.h"
 #include "session/process_group.h"

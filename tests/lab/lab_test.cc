@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <chrono>
 #include <csignal>
+#include <cstdlib>
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -62,6 +63,7 @@ class RunningLab {
     words.insert(words.end(), {"--", "sh", "-c", script});
     pid_ = fork();
     if (pid_ == 0) {
+      setenv("UCX_DEBUG_SIGNO", "0", 1);  // UCX, which some MPIs load, would take SIGHUP
       for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
         std::signal(number, std::ranges::count(ignored, number) > 0 ? SIG_IGN : SIG_DFL);
       }
