@@ -33,7 +33,33 @@ void for_each_axis(Visit visit) {
   visit("codec", "how gradients are compressed", kCodecNames, &Strategy::codec);
 }
 
-// Visits the plain values of a strategy: key, form, help, access to the value.
+// Visits the plain values of codec dgc: key, form, help, access to the value in a strategy.
+template <class Visit>
+void for_each_dgc_value(Visit visit) {
+  visit(
+      "sparsity", Form::number(0, 0.999999), "dgc: share of each gradient that is not sent",
+      [](auto& s) -> auto& { return s.dgc.sparsity; });
+  visit(
+      "dgc-accumulation", Form::on_or_off(), "dgc: accumulate what is not sent until it is",
+      [](auto& s) -> auto& { return s.dgc.accumulation; });
+  visit(
+      "dgc-momentum-correction", Form::on_or_off(), "dgc: accumulate velocities, not gradients",
+      [](auto& s) -> auto& { return s.dgc.momentum_correction; });
+  visit(
+      "dgc-clipping", Form::on_or_off(), "dgc: clip the local gradient of each worker",
+      [](auto& s) -> auto& { return s.dgc.clipping; });
+  visit(
+      "dgc-factor-masking", Form::on_or_off(), "dgc: reset the velocity of what has been sent",
+      [](auto& s) -> auto& { return s.dgc.factor_masking; });
+  visit(
+      "dgc-warmup", Form::on_or_off(), "dgc: raise the sparsity over the first four epochs",
+      [](auto& s) -> auto& { return s.dgc.warm_up; });
+  visit(
+      "dgc-clip-norm", Form::number(0, 1e9), "dgc: maximum norm of the mean gradient of a layer",
+      [](auto& s) -> auto& { return s.dgc.clip_norm; });
+}
+
+// The same for all plain values of a strategy.
 template <class Visit>
 void for_each_value(Visit visit) {
   const Form count = Form::integer(1, kMaxCount);
@@ -62,27 +88,7 @@ void for_each_value(Visit visit) {
       "error-feedback", Form::on_or_off(),
       "truncate16, quantise8: add the error of the codec to the next gradient",
       [](auto& s) -> auto& { return s.error_feedback; });
-  visit(
-      "sparsity", Form::number(0, 0.999999), "dgc: share of each gradient that is not sent",
-      [](auto& s) -> auto& { return s.dgc.sparsity; });
-  visit(
-      "dgc-accumulation", Form::on_or_off(), "dgc: accumulate what is not sent until it is",
-      [](auto& s) -> auto& { return s.dgc.accumulation; });
-  visit(
-      "dgc-momentum-correction", Form::on_or_off(), "dgc: accumulate velocities, not gradients",
-      [](auto& s) -> auto& { return s.dgc.momentum_correction; });
-  visit(
-      "dgc-clipping", Form::on_or_off(), "dgc: clip the local gradient of each worker",
-      [](auto& s) -> auto& { return s.dgc.clipping; });
-  visit(
-      "dgc-factor-masking", Form::on_or_off(), "dgc: reset the velocity of what has been sent",
-      [](auto& s) -> auto& { return s.dgc.factor_masking; });
-  visit(
-      "dgc-warmup", Form::on_or_off(), "dgc: raise the sparsity over the first four epochs",
-      [](auto& s) -> auto& { return s.dgc.warm_up; });
-  visit(
-      "dgc-clip-norm", Form::number(0, 1e9), "dgc: maximum norm of the mean gradient of a layer",
-      [](auto& s) -> auto& { return s.dgc.clip_norm; });
+  for_each_dgc_value(visit);
   visit(
       "staleness", Form::integer(0, kMaxCount),
       "ssp: maximum number of iterations by which a worker may be ahead of the slowest",
