@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "support/command.h"
 #include "support/functions.h"
 #include "support/skip.h"
 #include "support/source_reader.h"
@@ -305,6 +306,18 @@ TEST(TidyTest, LinesOfDocumentsStayShort) {
     verdict.add(document.path, wide_lines_in(document.text));
   }
   EXPECT_THAT(verdict.breaches(), IsEmpty());
+}
+
+// scripts/mutate tells which tests can fail; what it puts in must be there to be replaced.
+TEST(TidyTest, MutationsApply) {
+  const TemporaryFolder folder;
+  if (run_command("python3 -c 'import tomllib'", folder).code != 0) {
+    SKIP_FOR_LACK("there is no Python from 3.11 on");
+  }
+  const Outcome outcome =
+      run_command("'" + (kSourceRoot / "scripts/mutate").string() + "' --check", folder);
+  EXPECT_EQ(outcome.code, 0) << outcome.out << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr(" mutations apply"));
 }
 
 // From here on: the checkers themselves, on made-up texts.

@@ -139,7 +139,7 @@ std::string fault(Collective collective, std::size_t size, Range whole) {
   return "";
 }
 
-class PlanTest : public testing::TestWithParam<Collective> {};
+class PlanTest : public ::testing::TestWithParam<Collective> {};
 
 TEST_P(PlanTest, SumsOnEveryRankForAnyNumberOfRanks) {
   for (std::size_t size = 1; size <= 33; ++size) {
@@ -157,12 +157,12 @@ TEST_P(PlanTest, GivesEveryRankTheSameFloatsBitForBit) {
     const Range whole{0, 100};
     auto data = random_data<float>(size, whole, size);
     execute(plans_of_all(GetParam(), size, whole), whole.begin, data);
-    EXPECT_THAT(data, testing::Each(data.front())) << size << " ranks";
+    EXPECT_THAT(data, ::testing::Each(data.front())) << size << " ranks";
   }
 }
 
 TEST_P(PlanTest, OneRankHasNothingToDo) {
-  EXPECT_THAT(make_plan(GetParam(), 0, 1, {0, 10}), testing::IsEmpty());
+  EXPECT_THAT(make_plan(GetParam(), 0, 1, {0, 10}), ::testing::IsEmpty());
 }
 
 TEST_P(PlanTest, RejectsARankOutsideTheGroup) {
@@ -190,7 +190,7 @@ TEST_P(PlanTest, CostsWhatTheTableSaysOnPowersOfTwo) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Collectives, PlanTest, testing::ValuesIn(kPlannedCollectives));
+INSTANTIATE_TEST_SUITE_P(Collectives, PlanTest, ::testing::ValuesIn(kPlannedCollectives));
 
 RC_GTEST_PROP(PlanProperty, HoldsForGeneratedGroupsAndRanges, ()) {
   const auto collective = *rc::gen::elementOf(kPlannedCollectives);
@@ -209,8 +209,8 @@ TEST(RingTest, SpreadsTheTrafficEvenly) {
 
 TEST(RingTest, TalksToItsNeighboursOnly) {
   for (const Round& round : make_plan(Collective::kRing, 0, 5, {0, 100})) {
-    EXPECT_THAT(round.send->peer, testing::AnyOf(1U, 4U));
-    EXPECT_THAT(round.receive->peer, testing::AnyOf(1U, 4U));
+    EXPECT_THAT(round.send->peer, ::testing::AnyOf(1U, 4U));
+    EXPECT_THAT(round.receive->peer, ::testing::AnyOf(1U, 4U));
   }
 }
 

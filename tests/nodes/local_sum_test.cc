@@ -80,8 +80,9 @@ TEST(LocalSum, AddsInRankOrderOneAfterTheOther) {
 TEST(LocalSum, StartsOverForTheNextIteration) {
   OneSum one(2);
   for (const Iteration iteration : {1, 2, 3}) {
-    EXPECT_FALSE(one.sum->on_own(kChunk, iteration, one.world));
     EXPECT_FALSE(one.lend(1, iteration));
+    EXPECT_EQ(one.world.started.size(), static_cast<std::size_t>(iteration - 1));
+    EXPECT_FALSE(one.sum->on_own(kChunk, iteration, one.world));
     ASSERT_EQ(one.world.started.size(), static_cast<std::size_t>(iteration));
     EXPECT_EQ(one.world.started.back().iteration, iteration);
     EXPECT_TRUE(one.finish_last());

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "nodes/presets.h"
 
 namespace sluice {
@@ -23,9 +25,9 @@ const Topology kTogether(4, 1, 0, 4);
 
 TEST(TuningTest, HopsAreLongerAmongProcessesOfOneMachine) {
   const Strategy strategy = tuned(kTogether, 80);
+  EXPECT_EQ(strategy.segment_params * kFloatBytes, 1 << 20);
   EXPECT_GT(strategy.segment_params, usual().segment_params);
-  EXPECT_GE(strategy.peer_credit, 4 * strategy.segment_params * kFloatBytes)
-      << "several hops are in flight at a time";
+  EXPECT_EQ(strategy.peer_credit, 8'000'000) << "several hops are in flight at a time";
 }
 
 TEST(TuningTest, HopsStayShortBetweenMachines) {
@@ -92,8 +94,11 @@ TEST(TuningTest, SlicesGrowWithTheRate) {
 TEST(TuningTest, CreditsHoldASliceForEachPeer) {
   for (const double gbps : {0.1, 1.0, 10.0, 25.0, 100.0}) {
     const Strategy strategy = tuned(kApart, gbps);
-    EXPECT_GE(strategy.peer_credit, strategy.slice_params * kFloatBytes) << gbps;
+    const Bytes slice = strategy.slice_params * kFloatBytes;
+    EXPECT_GE(strategy.peer_credit, slice) << gbps;
+    EXPECT_LT(strategy.peer_credit, 2 * slice) << gbps << ": an urgent slice waits for one more";
     EXPECT_GE(strategy.credit, 3 * strategy.peer_credit) << gbps;
+    EXPECT_LE(strategy.credit, 3 * std::max(slice, usual().peer_credit)) << gbps;
   }
 }
 

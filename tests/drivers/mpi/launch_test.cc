@@ -82,8 +82,10 @@ TEST(LaunchTest, ManyProcessesLeaveNoCoreIdle) {
 }
 
 TEST(LaunchTest, FragmentsGrowWithTheRate) {
-  EXPECT_LT(fragment_bytes(1), fragment_bytes(std::nullopt));
-  EXPECT_LT(fragment_bytes(std::nullopt), fragment_bytes(25));
+  EXPECT_EQ(fragment_bytes(1), 64 << 10);
+  EXPECT_EQ(fragment_bytes(std::nullopt), 256 << 10);
+  EXPECT_EQ(fragment_bytes(10), 256 << 10);
+  EXPECT_EQ(fragment_bytes(25), 1 << 20);
 }
 
 TEST(LaunchTest, TellsTheScriptOfAnAllocationFromItsTasks) {

@@ -89,8 +89,6 @@ TEST(LoadAheadThreadsTest, BatchesAreThereBeforeTheyAreAskedFor) {
     std::this_thread::yield();
   }
   stream->get(1);
-  // Its loader may still have to say that it is done.
-  EXPECT_GE(loader.tally().ahead, 0);
   while (loads < 4) {
     std::this_thread::yield();
   }
