@@ -93,9 +93,9 @@ TEST(BreakdownTest, FindsTheStragglerInASimulation) {
             .slowdowns = {1, 3}});
   const WaitShares shares = breakdown.shares();
   EXPECT_GT(to_us(shares.others), 0.8 * to_us(shares.total()));
-  // In an iteration the fast worker is 800 us ahead.
+  // In an iteration the fast worker is 800 us ahead, and the slow one takes 1200 us.
   EXPECT_GT(to_us(shares.total()), 9 * 700);
-  EXPECT_LT(to_us(shares.total()), 10 * 900);
+  EXPECT_LT(to_us(shares.total()), 10 * 1200);
 }
 
 TEST(BreakdownTest, AddsUpToTheTimeOfTheRun) {
