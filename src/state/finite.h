@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -8,26 +9,31 @@
 
 namespace sluice {
 
-// Whether none of these is infinite or no number: those have all bits of the exponent set. In
-// blocks of a fixed length, which compilers turn into vector instructions of any processor.
+// Whether none of these is infinite or no number. In blocks of a fixed length, which compilers turn
+// into vector instructions of any processor.
 inline bool all_finite(std::span<const float> values) {
   constexpr std::size_t kBlock = 1024;
+  constexpr std::size_t kLanes = 32;  // several vectors, which do not wait for each other
   constexpr std::uint32_t kExponent = 0x7f80'0000;
-  const auto is_off = [](float value) {
-    return static_cast<std::uint32_t>((std::bit_cast<std::uint32_t>(value) & kExponent) ==
-                                      kExponent);
+  constexpr std::uint32_t kLowestOfExponent = 0x0080'0000;
+  // The top bit is set if all bits of the exponent are, as in nothing that is finite.
+  const auto carry = [](float value) {
+    return (std::bit_cast<std::uint32_t>(value) & kExponent) + kLowestOfExponent;
   };
+  const auto is_set = [](std::uint32_t bits) { return bits >> 31U != 0; };
   while (values.size() >= kBlock) {
-    std::uint32_t off = 0;
-    for (std::size_t i = 0; i < kBlock; ++i) {
-      off |= is_off(values[i]);
+    std::array<std::uint32_t, kLanes> carries{};
+    for (std::size_t i = 0; i < kBlock; i += kLanes) {
+      for (std::size_t lane = 0; lane < kLanes; ++lane) {
+        carries[lane] |= carry(values[i + lane]);
+      }
     }
-    if (off != 0) {
+    if (std::ranges::any_of(carries, is_set)) {
       return false;
     }
     values = values.subspan(kBlock);
   }
-  return std::ranges::none_of(values, [&](float value) { return is_off(value) != 0; });
+  return std::ranges::none_of(values, [&](float value) { return is_set(carry(value)); });
 }
 
 }  // namespace sluice
