@@ -60,6 +60,8 @@ NetworkFacts MpiGroup::tune(Job& job, const ChosenSizes& chosen) {
 
 }  // namespace
 
+bool is_mpi_job() { return find_launch() || program_runs_mpi(); }
+
 Result<std::unique_ptr<ProcessGroup>> join_mpi_group(Warn warn, MpiLife life) {
   auto world = join_mpi(warn, life);
   if (!world) {

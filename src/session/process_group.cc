@@ -63,8 +63,7 @@ std::vector<std::string> hosts_of(const std::vector<Json>& members) {
 }  // namespace
 
 Result<std::unique_ptr<ProcessGroup>> join_processes(Warn warn, MpiLife life) {
-  return find_launch() || program_runs_mpi() ? join_mpi_group(std::move(warn), life)
-                                             : make_thread_group();
+  return is_mpi_job() ? join_mpi_group(std::move(warn), life) : make_thread_group();
 }
 
 TrainingState state_of(const ProcessGroup& group, const Assembly& assembly,

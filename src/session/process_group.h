@@ -9,7 +9,6 @@
 
 #include "base/result.h"
 #include "drivers/mpi/launch.h"
-#include "drivers/mpi/mpi_world.h"
 #include "drivers/realtime/phase.h"
 #include "drivers/realtime/warn.h"
 #include "formats/survey.h"

@@ -11,7 +11,6 @@
 #include <utility>
 
 #include "base/check.h"
-#include "drivers/realtime/interrupt.h"
 #include "formats/document.h"
 #include "nodes/presets.h"
 #include "session/engine.h"
@@ -149,7 +148,7 @@ Result<TrainingSession> TrainingSession::prepare(ProcessGroup& group, const Trai
   return TrainingSession(group, spec, *std::move(work), *std::move(record));
 }
 
-TrainReport TrainingSession::run() {
+TrainReport TrainingSession::run(const Warn& warn) {
   if (work_.task) {
     prepare_engine();
   }
@@ -167,7 +166,7 @@ TrainReport TrainingSession::run() {
   if (group_.is_leader()) {
     journal.emplace(work_.extent, clock, evaluator, record_.folder());
   }
-  const Interrupt interrupt;
+  interrupt_ = std::make_unique<Interrupt>();
   Trained trained = run_training(job, {.group = group_,
                                        .learners = learners,
                                        .rule = rule_,
@@ -175,8 +174,8 @@ TrainReport TrainingSession::run() {
                                        .clock = clock,
                                        .record = &record_,
                                        .journal = journal ? &*journal : nullptr,
-                                       .on_nonfinite = on_nonfinite(job.layers),
-                                       .interrupted = [&] { return interrupt.signal(); }});
+                                       .on_nonfinite = on_nonfinite(job.layers, warn),
+                                       .interrupted = [this] { return interrupt_->signal(); }});
   std::string stopped;
   Result<void> kept;
   if (group_.is_leader()) {
@@ -300,13 +299,13 @@ Result<void> TrainingSession::end_training(const std::string& stopped, Learner& 
   return saved;
 }
 
-OnNonFinite TrainingSession::on_nonfinite(const std::vector<Layer>& layers) const {
+OnNonFinite TrainingSession::on_nonfinite(const std::vector<Layer>& layers,
+                                          const Warn& warn) const {
   if (!work_.task) {
     return {};  // a replay's numbers mean nothing
   }
-  return spec_.on_nonfinite == NonFiniteAction::kStop
-             ? stop_on_nonfinite(layers)
-             : warn_of_nonfinite(layers, [](const std::string& text) { spdlog::warn("{}", text); });
+  return spec_.on_nonfinite == NonFiniteAction::kStop ? stop_on_nonfinite(layers)
+                                                      : warn_of_nonfinite(layers, warn);
 }
 
 }  // namespace sluice

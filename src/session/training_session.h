@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "base/result.h"
+#include "drivers/realtime/interrupt.h"
+#include "drivers/realtime/warn.h"
 #include "session/nonfinite.h"
 #include "session/process_group.h"
 #include "session/record.h"
@@ -36,8 +38,10 @@ class TrainingSession {
                                          const Agreement& settings);
 
   // Trains, keeps the model and writes the record. SIGINT and SIGTERM stop the training after the
-  // iterations in progress; a second one ends the process at once. Throws what ends the training.
-  TrainReport run();
+  // iterations in progress; a second one ends the process at once. As long as the session lives, a
+  // report that nobody reads does not end the process either. Throws what ends the training; `warn`
+  // hears of what does not.
+  TrainReport run(const Warn& warn);
 
  private:
   TrainingSession(ProcessGroup& group, TrainSpec spec, Workload work, Record record);
@@ -54,7 +58,7 @@ class TrainingSession {
   // Keeps the model, before anything else that can fail or take long, and evaluates it unless the
   // run was stopped.
   Result<void> end_training(const std::string& stopped, Learner& evaluator, Journal& journal) const;
-  OnNonFinite on_nonfinite(const std::vector<Layer>& layers) const;
+  OnNonFinite on_nonfinite(const std::vector<Layer>& layers, const Warn& warn) const;
   // All end as the leader does.
   void agree_on_end(const Result<void>& kept, std::optional<int> stopped,
                     TrainReport& report) const;
@@ -65,8 +69,9 @@ class TrainingSession {
   Record record_;
   UpdateRule rule_;
   Topology topology_;
-  std::vector<std::string> hosts_;  // names, by rank
-  std::string kernels_;             // that a real model computes with, once they are chosen
+  std::vector<std::string> hosts_;        // names, by rank
+  std::string kernels_;                   // that a real model computes with, once they are chosen
+  std::unique_ptr<Interrupt> interrupt_;  // once it runs
 };
 
 }  // namespace sluice

@@ -40,6 +40,13 @@ struct LongMessages {
   bool receiving_thread = false;  // beside the one that sends
 };
 
+// How long MPI runs if join_mpi() starts it; nobody can start it a second time in a process. An MPI
+// that the program has initialised is the program's to finalise.
+enum class MpiLife {
+  kWorld,    // as long as the world
+  kProcess,  // until the process exits; it may join again. Not finalised by an exit with a failure
+};
+
 // So many processes at a time share a machine, in the order of their ranks; 1 if they are not
 // spread like that. `machines` has a number for each rank, the same for those of one machine.
 std::size_t processes_per_machine(const std::vector<std::size_t>& machines);

@@ -46,13 +46,6 @@ class MpiWorld {
   virtual void abort(int code) = 0;
 };
 
-// How long MPI runs if join_mpi() starts it; nobody can start it a second time in a process. An MPI
-// that the program has initialised is the program's to finalise.
-enum class MpiLife {
-  kWorld,    // as long as the world
-  kProcess,  // until the process exits; it may join again. Not finalised by an exit with a failure
-};
-
 // What MPI moves at once.
 inline constexpr std::size_t kTextBlockBytes = std::size_t{1} << 30U;
 
