@@ -8,7 +8,7 @@
 
 #include "api/loop_learner.h"
 #include "drivers/mpi/launch.h"
-#include "drivers/mpi/mpi_world.h"
+#include "drivers/realtime/start_thread.h"
 #include "nodes/presets.h"
 #include "session/optimizer.h"
 #include "session/process_group.h"
@@ -116,10 +116,10 @@ void LoopRun::run(const std::function<void(LoopWorker&)>& loop) {
   std::exception_ptr failure;
   {
     std::vector<std::jthread> loops;
-    for (std::size_t w = 0; w < learners_.size(); ++w) {
-      loops.emplace_back([&, w] { run_loop(worker(w), loop); });
-    }
     try {
+      for (std::size_t w = 0; w < learners_.size(); ++w) {
+        loops.push_back(start_thread([&, w] { run_loop(worker(w), loop); }));
+      }
       for (std::size_t w = 0; w < learners_.size(); ++w) {
         worker(w).wait_until_attached();
       }
