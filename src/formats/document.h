@@ -59,7 +59,7 @@ class Fields {
   // must outlive the fields.
   Fields(const Json& table, std::string where);
 
-  // Both return null after an error. A missing key is an error for required() only.
+  // Null if the key is missing or invalid. A missing key is an error for required() only.
   const Json* required(const std::string& key, const Form& form);
   const Json* optional(const std::string& key, const Form& form);
 
