@@ -83,7 +83,7 @@ TEST_F(CorpusTest, TellsWhereTheTextIsWrong) {
   put_some();
   folder_.write("train.vi", "x y\nz\nx\n");
   EXPECT_THAT(complaint(), HasSubstr("/train.vi: offset 8: expected as many lines as in "));
-  EXPECT_THAT(complaint(), HasSubstr("/train.en, which are 4, found 3"));
+  EXPECT_THAT(complaint(), HasSubstr("/train.en, which has 4, found 3"));
   folder_.write("train.vi", "x\xc3\xa9\xff\n");
   EXPECT_THAT(complaint(),
               HasSubstr("/train.vi: offset 3: expected text in UTF-8, found the byte ff"));

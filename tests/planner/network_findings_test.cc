@@ -167,7 +167,7 @@ TEST(NetworkFindings, AnAddressThatSeveralMachinesHaveIsNamed) {
   ASSERT_EQ(findings.size(), 1U);
   EXPECT_EQ(findings[0].kind, Kind::kSharedAddress);
   EXPECT_THAT(findings[0].ranks, ElementsAre(0, 2));
-  EXPECT_THAT(findings[0].text, HasSubstr("172.17.0.1 (docker0) is an address of m0, m2 alike"));
+  EXPECT_THAT(findings[0].text, HasSubstr("172.17.0.1 (docker0) is an address of all of m0, m2"));
 }
 
 }  // namespace
