@@ -89,7 +89,8 @@ TEST_F(CorpusTest, TellsWhereTheTextIsWrong) {
               HasSubstr("/train.vi: offset 3: expected text in UTF-8, found the byte ff"));
 }
 
-// A cut within the last line cannot be seen; all else can: fewer lines, half of a character.
+// A cut within the last line cannot be detected. Others can: lines are missing, or half a
+// character.
 TEST_F(CorpusTest, WhereverAFileEndsTheOutcomeIsTold) {
   put_some();
   const std::string whole = "x y\nz\u00e9\nx\ny\u1ea5 y\n";
