@@ -1,3 +1,5 @@
+#include "collectives/runner.h"
+
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
@@ -10,7 +12,6 @@
 
 #include "base/check.h"
 #include "base/random.h"
-#include "collectives/runner.h"
 #include "model/job.h"
 
 namespace sluice {

@@ -29,7 +29,7 @@ namespace sluice::testing {
 // any other, confirmations come at any time, work and compute take any time. With some seeds all
 // events are equally likely; with others, those with less haste wait for long.
 //
-// It allows whatever any real driver may do. A message goes in one of two ways:
+// It allows everything that a real driver may do. A message goes in one of two ways:
 //
 //   by reference  as between threads: the receiver reads the sender's memory, at once or later;
 //                 Returned may come when the last reader has let go
