@@ -6,13 +6,13 @@
 
 namespace sluice {
 
-// An invariant of Sluice itself does not hold: a defect of the program, not of its input.
+// An invariant of Sluice does not hold: a bug in the program, not an error in its input.
 class InvariantError : public std::logic_error {
  public:
   using std::logic_error::logic_error;
 };
 
-// The place is the caller's. (std::source_location would do, but clang knows it only from 16 on.)
+// Reports the caller's position. (std::source_location would do this, but needs clang 16.)
 [[noreturn]] inline void fail_check(std::string_view what, const char* file = __builtin_FILE(),
                                     int line = __builtin_LINE()) {
   throw InvariantError(std::string(file) + ":" + std::to_string(line) + ": " + std::string(what));

@@ -14,13 +14,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr mode_t kReadableByAll = 0666;  // less what the user's mask takes away
+constexpr mode_t kReadableByAll = 0666;  // before the user's umask applies
 
 Error file_error(const fs::path& path, const std::string& what, int code) {
   return Error(path.string() + ": " + what + ": " + std::generic_category().message(code));
 }
 
-// An open file of the system, closed at the end; below zero if it could not be opened.
+// An open file descriptor, closed on destruction; negative if the file could not be opened.
 class Descriptor {
  public:
   explicit Descriptor(int number) : number_(number) {}
@@ -42,16 +42,16 @@ class Descriptor {
   int number_;
 };
 
-// Without an error, 0.
+// Returns errno, or 0 on success.
 int error_if(bool failed) { return failed ? errno : 0; }
 
-// A pipe or a device cannot be replaced, only written to.
+// A pipe or a device cannot be replaced by renaming, only written to.
 bool is_special(const fs::path& path) {
   struct stat status {};
   return stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode);
 }
 
-// The error code of what failed, 0 if nothing did.
+// Returns an error code, or 0 on success.
 int write_stream(const fs::path& path, const std::function<void(std::ostream&)>& write) {
   errno = 0;
   std::ofstream file(path, std::ios::binary | std::ios::trunc);
@@ -62,7 +62,7 @@ int write_stream(const fs::path& path, const std::function<void(std::ostream&)>&
   return file ? 0 : (errno != 0 ? errno : EIO);
 }
 
-// A file beside `path` under a name that nobody else has: of two writers each has its own.
+// A temporary file beside `path`. Its name is unique, so two writers never share one.
 struct Unfinished {
   fs::path path;
   Descriptor file;
@@ -79,8 +79,8 @@ Unfinished create_beside(const fs::path& path) {
   }
 }
 
-// A new name lasts only once its folder is on the disk. Some file systems cannot be told so, and a
-// folder that may not be read cannot be opened for it.
+// A new name is durable only once its folder is on the disk. Some file systems cannot sync a
+// folder, and a folder without read permission cannot be opened for it; neither is an error.
 int sync_folder_of(const fs::path& path) {
   const fs::path folder = path.has_parent_path() ? path.parent_path() : fs::path(".");
   const Descriptor opened(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
@@ -88,7 +88,7 @@ int sync_folder_of(const fs::path& path) {
   return code == EINVAL ? 0 : code;
 }
 
-// The error code of what failed, 0 if nothing did.
+// Returns an error code, or 0 on success.
 int replace_file(const fs::path& path, const std::function<void(std::ostream&)>& write) {
   const Unfinished unfinished = create_beside(path);
   if (!unfinished.file.is_open()) {
@@ -116,7 +116,7 @@ Result<std::string> read_file(const fs::path& path) {
   if (!file.is_open() || fstat(file.number(), &status) != 0) {
     return file_error(path, "cannot be read", errno);
   }
-  // The size is a hint: files of /proc have none, and a file may grow.
+  // The size is only a hint: files in /proc report none, and a file may grow.
   constexpr std::size_t kMore = 1 << 16;
   std::string text(static_cast<std::size_t>(status.st_size) + 1, '\0');
   std::size_t length = 0;

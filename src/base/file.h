@@ -11,9 +11,9 @@ namespace sluice {
 
 Result<std::string> read_file(const std::filesystem::path& path);
 
-// Writes a whole file under a name of its own and then puts it in place, so that a reader sees the
-// old file or the new one, never half of it, even after a power failure. What is no plain file,
-// such as a pipe, is written to as it is.
+// Writes to a temporary file and renames it into place, so that a reader sees the old file or the
+// new one, never half of one, even after a power failure. Anything but a regular file, such as a
+// pipe, is written to directly.
 Result<void> write_file(const std::filesystem::path& path,
                         const std::function<void(std::ostream&)>& write);
 Result<void> write_file(const std::filesystem::path& path, const std::string& text);

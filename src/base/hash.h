@@ -6,7 +6,7 @@
 
 namespace sluice {
 
-// FNV-1a, 64 bits: tells whether two runs ended with the same bytes.
+// FNV-1a, 64 bits. Used to check whether two runs ended with the same bytes.
 inline std::uint64_t hash_of(std::span<const std::byte> bytes) {
   std::uint64_t hash = 0xcbf29ce484222325;
   for (const std::byte byte : bytes) {

@@ -5,8 +5,8 @@
 
 namespace sluice {
 
-// A queue whose least key comes first. Keys must differ: give them a sequence number. Entries are
-// small and trivially copyable; four children a node make it shallower than a binary heap.
+// A min-heap. Keys must differ: include a sequence number. Entries should be small and must be
+// trivially copyable. Four children per node make it shallower than a binary heap.
 template <class Key, class T>
 class Heap {
  public:
@@ -45,7 +45,7 @@ class Heap {
 
   static constexpr std::size_t kChildren = 4;
 
-  // Moves the hole at the root down to where `entry` belongs.
+  // Moves the hole at the root down to the place of `entry`.
   void sink(const Entry& entry) {
     const std::size_t size = entries_.size();
     std::size_t hole = 0;

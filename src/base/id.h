@@ -7,7 +7,7 @@
 
 namespace sluice {
 
-// A number that names one thing of a kind; ids of different kinds do not mix.
+// A typed index; ids of different kinds do not mix.
 template <class Tag>
 class Id {
  public:
@@ -20,12 +20,12 @@ class Id {
   std::uint32_t value_ = 0;
 };
 
-using HostId = Id<struct HostTag>;    // a machine: one network interface, one egress queue
+using HostId = Id<struct HostTag>;    // nodes with one network interface and one egress queue
 using NodeId = Id<struct NodeTag>;    // a worker or a server; workers come first
 using LayerId = Id<struct LayerTag>;  // in the order of first use by the forward pass
-using ChunkId = Id<struct ChunkTag>;  // what is synchronised as one piece
+using ChunkId = Id<struct ChunkTag>;  // what is exchanged as a unit
 
-// Counts passes over the network; iteration t runs forward on parameters that t updates have made.
+// Counts batches; iteration t runs forward on the parameters that t updates have produced.
 using Iteration = std::int64_t;
 
 }  // namespace sluice

@@ -6,8 +6,8 @@
 
 namespace sluice {
 
-// An array of alike elements that takes memory only around those that are used: for many arrays of
-// which each uses a few of its elements.
+// An array that allocates memory only around the elements in use. Meant for many arrays that each
+// use a few of their elements.
 template <class T>
 class OnDemand {
  public:

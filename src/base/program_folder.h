@@ -4,7 +4,7 @@
 
 namespace sluice {
 
-// The folder of the program that runs, from which it finds what was built or installed with it.
+// The folder of the running program, where it looks for what was built or installed with it.
 // Empty if the system does not tell.
 std::filesystem::path program_folder();
 

@@ -4,7 +4,7 @@
 
 namespace sluice {
 
-// Scrambles a value so that neighbours land far apart (the finaliser of SplitMix64).
+// Scrambles a value so that neighbours end up far apart (the finaliser of SplitMix64).
 constexpr std::uint64_t mix(std::uint64_t x) {
   x += 0x9e3779b97f4a7c15ULL;
   x = (x ^ (x >> 30U)) * 0xbf58476d1ce4e5b9ULL;
@@ -12,11 +12,11 @@ constexpr std::uint64_t mix(std::uint64_t x) {
   return x ^ (x >> 31U);
 }
 
-// A stream of numbers fixed by its seed, equal on every machine and standard library.
+// A sequence of numbers determined by its seed, equal on every machine and standard library.
 class Random {
  public:
   constexpr explicit Random(std::uint64_t seed) : state_(mix(seed)) {}
-  // A stream of its own for each (seed, stream), for instance one for each worker.
+  // Each (seed, stream) has its own sequence, for instance one per worker.
   constexpr Random(std::uint64_t seed, std::uint64_t stream) : state_(mix(mix(seed) ^ stream)) {}
 
   constexpr std::uint64_t next() {

@@ -4,7 +4,7 @@
 
 namespace sluice {
 
-// Half-open range of elements (floats) of a flat buffer.
+// A half-open range of elements (floats) in a flat buffer.
 struct Range {
   std::int64_t begin = 0;
   std::int64_t end = 0;
@@ -17,7 +17,7 @@ struct Range {
   constexpr bool operator==(const Range&) const = default;
 };
 
-// Part `index` of `parts` nearly equal parts of `whole`; the first parts are the longer ones.
+// Part `index` when `whole` is cut into `parts` nearly equal parts; the longer parts come first.
 constexpr Range part_of(Range whole, std::int64_t parts, std::int64_t index) {
   const std::int64_t share = whole.size() / parts;
   const std::int64_t longer = whole.size() % parts;

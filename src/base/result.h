@@ -9,12 +9,12 @@
 
 namespace sluice {
 
-// What went wrong at an edge (a file, the network, the user's input), in words that say what to do.
+// A failure at an edge (a file, the network, user input). The message says what to do about it.
 class Error {
  public:
   explicit Error(std::string message) : message_(std::move(message)) {}
 
-  // The same failure seen from further out: "outer: inner".
+  // Adds context to the message: "outer: inner".
   Error within(const std::string& context) const { return Error(context + ": " + message_); }
   const std::string& message() const { return message_; }
 
@@ -22,7 +22,7 @@ class Error {
   std::string message_;
 };
 
-// A value or the reason why there is none.
+// A value, or the reason why there is none.
 template <class T>
 class [[nodiscard]] Result {
  public:
@@ -39,7 +39,7 @@ class [[nodiscard]] Result {
   std::variant<T, Error> state_;
 };
 
-// Success, or the reason of failure.
+// Success, or the reason for the failure.
 template <>
 class [[nodiscard]] Result<void> {
  public:

@@ -6,7 +6,7 @@
 
 namespace sluice {
 
-// Objects in flight, named by a small number while they are.
+// Gives each object a small number for as long as it is in flight; numbers are reused.
 template <class T>
 class Slots {
  public:

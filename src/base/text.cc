@@ -6,7 +6,7 @@
 namespace sluice {
 namespace {
 
-// Letters to change, insert, drop or swap with their neighbour to make one word of the other.
+// The number of letters to change, insert, drop or swap with a neighbour to turn `a` into `b`.
 std::size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<std::vector<std::size_t>> d(a.size() + 1, std::vector<std::size_t>(b.size() + 1));
   for (std::size_t i = 0; i <= a.size(); ++i) {
@@ -25,7 +25,7 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
   return d[a.size()][b.size()];
 }
 
-// The bytes of the character that the text begins with; 0 if it is none.
+// Length in bytes of the UTF-8 character at the start of the text; 0 if there is no valid one.
 std::size_t character_length(std::string_view text) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   const unsigned char lead = byte(0);
@@ -41,7 +41,7 @@ std::size_t character_length(std::string_view text) {
       return 0;
     }
   }
-  // Neither longer than needed, nor half of a pair, nor beyond the last character.
+  // Overlong encodings, surrogates, and code points above U+10FFFF.
   const bool wrong = (lead == 0xe0 && byte(1) < 0xa0) || (lead == 0xed && byte(1) > 0x9f) ||
                      (lead == 0xf0 && byte(1) < 0x90) || (lead == 0xf4 && byte(1) > 0x8f);
   return wrong ? 0 : length;

@@ -6,18 +6,18 @@
 
 namespace sluice {
 
-// The text with a blank for every control character, so that it stays on one line.
+// Replaces every control character by a blank, so that the text stays on one line.
 std::string one_line(std::string text);
 
-// How many bytes of the text are UTF-8 before the first that is not.
+// The number of bytes before the first one that is not valid UTF-8.
 std::size_t utf8_length(std::string_view text);
 
-// The name that a mistyped word most likely meant; empty if none is close. Close means one slip, or
-// two in a word of six letters or more: a letter wrong, missing, too many, or swapped with the
-// next.
+// The name most likely meant by a mistyped word; empty if none is close. Close means one typing
+// error, or two in a word of six letters or more. An error is a wrong, missing or extra letter, or
+// two neighbours swapped.
 std::string nearest(std::string_view word, std::span<const std::string> names);
 
-// The end of a complaint about an unknown word: `; did you mean NAME?`, or nothing.
+// The end of a message about an unknown word: `; did you mean NAME?`, or nothing.
 std::string suggestion(std::string_view word, std::span<const std::string> names);
 
 }  // namespace sluice

@@ -15,10 +15,10 @@ using Bytes = std::int64_t;
 
 inline constexpr Bytes kFloatBytes = 4;
 
-// The longest time that is told apart: 26 days. A few such times can be added without harm.
+// The longest duration: 26 days. A few of these can be added without overflow.
 inline constexpr Duration kForever = Duration::max() / 4;
 
-// What is longer becomes kForever, and no number at all does too.
+// Clamps longer durations, and NaN, to kForever.
 inline Duration from_ps(double ps) {
   constexpr auto kMax = static_cast<double>(kForever.count());
   if (!(ps < kMax)) {

@@ -7,8 +7,8 @@
 
 namespace sluice {
 
-// An array of zeros. Memory is taken only for what is touched, so a node that keeps a part of the
-// parameters can index its buffers like the whole.
+// An array of zeros. Untouched parts take no memory, so a node that keeps only part of the
+// parameters can index its buffers like the whole model.
 template <class T>
 class ZeroedArray {
  public:

@@ -6,8 +6,8 @@
 
 namespace sluice {
 
-// Distance 1, 2, 4, ...: of the ranks that still stand, every second one hands its sum to the one
-// before it and is out. Rank 0 is left with the sum; the way back spreads it.
+// Distance 1, 2, 4, ...: every second of the remaining ranks sends its sum to the one before it and
+// drops out. Rank 0 ends with the whole sum; the way back distributes it.
 //
 //   n = 6, distance 1:   0 <- 1   2 <- 3   4 <- 5
 //          distance 2:   0 <- 2            4

@@ -8,7 +8,7 @@
 namespace sluice {
 namespace {
 
-// Messages and bytes that follow each other on the way to the result; bytes count in units of M.
+// Messages and bytes that follow one another on the critical path; bytes in units of M.
 struct Path {
   double messages;
   double moved;
@@ -32,13 +32,13 @@ Path critical_path(Collective collective, std::size_t size) {
     case Collective::kSharedMemory:
       break;
   }
-  fail_check("what a driver sums by itself has no known cost");
+  fail_check("a collective of the driver has no known cost");
 }
 
 }  // namespace
 
 AllReduceCost collective_cost(Collective collective, std::size_t size, const LinkCost& link) {
-  check(size > 0, "a collective has at least one rank");
+  check(size > 0, "a collective needs at least one rank");
   const Path path = critical_path(collective, size);
   return {from_us(path.messages * to_us(link.startup)),
           path.moved * link.ns_per_byte + path.added * link.reduce_ns_per_byte};
@@ -56,7 +56,7 @@ Collective cheapest_collective(std::size_t size, Bytes bytes, const LinkCost& li
 }
 
 Bytes bytes_sent(Collective collective, std::size_t size, Bytes bytes) {
-  check(size > 0, "a collective has at least one rank");
+  check(size > 0, "a collective needs at least one rank");
   if (collective != Collective::kRecursiveDoubling) {
     return 2 * static_cast<Bytes>(size - 1) * bytes;
   }

@@ -7,8 +7,8 @@
 namespace sluice {
 namespace {
 
-// A rank answers for a range, at first the whole. In each round partners that answer for the same
-// range split it: each keeps one half, adds what the partner had there, and gives the other half
+// Each rank is responsible for a range, at first the whole. In each round, partners with the same
+// range split it: each keeps one half, adds the partner's data there, and gives the other half
 // away. In the end each rank has the sum of its own n-th part; the way back collects the parts.
 //
 //   n = 4          rank 0   rank 1   rank 2   rank 3

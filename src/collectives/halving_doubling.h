@@ -6,7 +6,7 @@
 
 namespace sluice {
 
-// 2 log2(n) rounds with the traffic of a ring: for long messages among many ranks.
+// 2 log2(n) rounds with as little traffic as a ring: for long messages among many ranks.
 Plan halving_doubling(std::size_t rank, std::size_t size, Range whole);
 
 }  // namespace sluice

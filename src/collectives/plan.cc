@@ -23,7 +23,7 @@ Plan make_plan(Collective collective, std::size_t rank, std::size_t size, Range 
     case Collective::kSharedMemory:
       break;
   }
-  fail_check("what a driver sums by itself has no plan");
+  fail_check("a collective of the driver has no plan");
 }
 
 }  // namespace sluice

@@ -11,19 +11,19 @@
 
 namespace sluice {
 
-// Collectives are data: a plan says whom a rank talks to and about what; a runner does the talking.
+// Collectives are data: a plan says which rank exchanges which range with whom; a runner does it.
 //
 //   rank      one of `size` participants, 0 ... size-1
-//   whole     the range of the flat buffer that is to be summed over all ranks
-//   round     at most one message out and at most one in, side by side
+//   whole     the range of the flat buffer to sum over all ranks
+//   round     at most one message out and at most one in, concurrently
 //   plan      the rounds of one rank, in order
 //
-// The plans of all ranks have equally many rounds, and round i of one belongs to round i of every
-// other: what a sends to b there is exactly what b receives from a. A rank sends its data as of the
-// start of the round, and begins the next round when both messages of this one are through. After
-// the last round every rank holds the same sum, bit for bit.
+// The plans of all ranks have the same number of rounds, and their i-th rounds match: what a sends
+// to b there is exactly what b receives from a. A rank sends its data as of the start of the round,
+// and begins the next round when both messages of this one are complete. After the last round every
+// rank holds the same sum, bit for bit.
 
-// Never empty: where there is nothing to move there is no transfer on either side.
+// Never empty: if there is nothing to move, neither side has a transfer.
 struct Transfer {
   std::size_t peer = 0;
   Range range;
@@ -34,9 +34,9 @@ struct Transfer {
 struct Round {
   std::optional<Transfer> send = {};
   std::optional<Transfer> receive = {};
-  bool reduce = false;  // what arrives is added, not copied; the same on both ends of a transfer
-  // Others hand on here what this rank holds too. Where that loses something on the way, this rank
-  // loses the same.
+  bool reduce = false;  // add what arrives instead of copying it; equal at both ends of a transfer
+  // Other ranks forward this range in this round, and this rank holds it too. If packing loses
+  // something there, this rank must lose the same.
   std::optional<Range> shared = {};
 
   bool operator==(const Round&) const = default;
@@ -44,7 +44,7 @@ struct Round {
 
 using Plan = std::vector<Round>;
 
-// The all-reduce of `whole` as seen by `rank`, for any number of ranks.
+// The all-reduce of `whole` from the view of `rank`, for any number of ranks.
 Plan make_plan(Collective collective, std::size_t rank, std::size_t size, Range whole);
 
 }  // namespace sluice

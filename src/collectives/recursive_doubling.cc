@@ -5,7 +5,7 @@
 namespace sluice {
 namespace {
 
-// Partners swap all they have and both add. After the round with distance d, the 2d ranks that
+// Partners exchange all they have, and both add. After the round with distance d, the 2d ranks that
 // differ only in the bits up to d hold the same partial sum:
 //
 //   distance 1:   0-1  2-3  4-5  6-7

@@ -7,9 +7,9 @@
 
 namespace sluice {
 
-// Segment s is the s-th of n nearly equal parts of the whole. It sets out from rank s and goes
-// round the ring, where each rank adds its own data, until rank s-1 completes it. Then it goes all
-// the way back, and each rank takes a copy.
+// Segment s is the s-th of n nearly equal parts of the whole. It starts at rank s and travels
+// round the ring, where each rank adds its own data, until rank s-1 completes it. Then it travels
+// all the way back, and each rank keeps a copy.
 //
 //   n = 3      rank 0 sends     rank 1 sends     rank 2 sends
 //   round 0    segment 0 to 1   segment 1 to 2   segment 2 to 0    added

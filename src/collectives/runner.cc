@@ -12,13 +12,13 @@ namespace {
 
 bool overlap(const Range& a, const Range& b) { return a.begin < b.end && b.begin < a.end; }
 
-// A reduction into what is being sent in the same round would change it under the peer's eyes.
+// Adding to a range that is being sent in the same round would change it while the peer reads.
 bool adds_to_what_it_sends(const Round& round) {
   return round.receive.has_value() && overlap(round.send->range, round.receive->range);
 }
 
-// What a rank passes on only once it may correct in the next iteration; a second correction, or
-// one that another rank makes too, would count twice.
+// Error feedback may apply only when this rank sends a range for the first time. A second
+// correction, or one that another rank makes too, would count twice.
 bool sends_first(const Plan& plan, std::size_t round) {
   return std::none_of(
       plan.begin(), plan.begin() + static_cast<std::ptrdiff_t>(round), [&](const Round& earlier) {
@@ -68,7 +68,7 @@ std::optional<CollectiveRunner::Done> CollectiveRunner::begin(ChunkId chunk, Ite
   std::optional<Done> done;
   for (std::size_t s = 0; s < segments; ++s) {
     Run& run = run_of(chunk, iteration, s);
-    check(run.step == Step::kIdle, "a slot's last sum is done before its next begins");
+    check(run.step == Step::kIdle, "a slot's sum is done before its next begins");
     run.chunk = chunk;
     run.segment = static_cast<std::uint32_t>(s);
     run.iteration = iteration;
@@ -145,7 +145,7 @@ std::optional<CollectiveRunner::Done> CollectiveRunner::advance(Run& run, Effect
   return done;
 }
 
-// True when the round is through.
+// True when the round is complete.
 bool CollectiveRunner::advance_round(Run& run, Effects& effects) {
   if (run.step == Step::kEntering) {
     enter(run, effects);
@@ -168,7 +168,7 @@ bool CollectiveRunner::advance_round(Run& run, Effects& effects) {
   return run.step == Step::kReceiving;
 }
 
-// Sends this round's message, or has it packed first.
+// Sends this round's message, or starts packing it.
 void CollectiveRunner::enter(Run& run, Effects& effects) {
   const Round& round = run.plan[run.round];
   run.step = Step::kReceiving;
@@ -190,7 +190,7 @@ void CollectiveRunner::enter(Run& run, Effects& effects) {
   }
 }
 
-// Adds or copies what has arrived; without a codec a copy has landed where it belongs.
+// Adds or copies what has arrived. Without a codec, a copy is already in its place.
 void CollectiveRunner::take(Run& run, Payload arrived, Effects& effects) {
   const Round& round = run.plan[run.round];
   const Range range = round.receive->range;

@@ -13,34 +13,34 @@
 
 namespace sluice {
 
-// Runs the plan of a collective for any number of chunks at a time, and for as many iterations of a
-// chunk as there are gradient slots, in place in the gradients of one worker. A round is entered
-// when the one before it has been received in full; what peers send ahead of that is kept.
+// Runs the plan of a collective in place in the gradients of one worker, for any number of chunks
+// at a time, and for as many iterations of a chunk as there are gradient slots. A round begins when
+// the previous one has been received completely; messages that arrive earlier are kept.
 //
-// A long chunk is summed in segments, each with a plan of its own, so that the arithmetic on one
-// hides behind the transfer of another. With a dense codec every hop is coded: what a rank sends it
-// packs, what it receives it unpacks into its sum. What all ranks must agree on, the packing rank
-// takes over as the code says it. With a sparse codec the sum travels whole, as a sparse vector.
+// A long chunk is summed in segments, each with its own plan, so that the arithmetic on one hides
+// behind the transfer of another. With a dense codec a rank packs what it sends and unpacks what it
+// receives into its sum. Where all ranks must agree on the values, the packing rank replaces its
+// own by what the others will unpack. With a sparse codec the sum travels whole, as a sparse
+// vector.
 class CollectiveRunner {
  public:
   struct Done {
     ChunkId chunk;
     Iteration iteration = 0;
-    Payload sum;  // if it is sparse; else it is in place
+    Payload sum;  // if sparse; otherwise the sum is in place
   };
 
-  // `collectives` has one for each chunk, the same on all of the party.
+  // `collectives` has one entry per chunk, the same on all ranks.
   CollectiveRunner(const Strategy& strategy, std::vector<Collective> collectives, NodeId self,
                    const AggregationGroups& groups, std::shared_ptr<const ChunkMap> chunks);
 
-  // Sums the gradients that go into this iteration. Tells if that is done at once.
+  // Sums the gradients for this iteration. Returns the chunk if its sum is done at once.
   std::optional<Done> begin(ChunkId chunk, Iteration iteration, Effects& effects);
-  // Tells which chunk, if any, this event completed: its sum is there and no peer reads it.
+  // Returns the chunk that this event completed, if any: its sum is in place and no peer reads it.
   std::optional<Done> handle(const Event& event, Effects& effects);
   BufferRange landing(const Message& message) const;
 
  private:
-  // What a run does in its round.
   enum class Step : std::uint8_t { kIdle, kEntering, kPacking, kReceiving, kTaking };
 
   struct Arrival {
@@ -57,8 +57,7 @@ class CollectiveRunner {
     std::size_t round = 0;
     Step step = Step::kIdle;
     std::size_t lent = 0;  // messages that peers may still be reading
-    // What was last packed or received packed, and the range it stands for. Of a sparse codec it is
-    // the sum so far.
+    // What was last packed, or received packed, and its range. With a sparse codec, the sum so far.
     Payload packed;
     Range packed_range;
     std::vector<Arrival> arrivals;  // not used yet
@@ -68,8 +67,8 @@ class CollectiveRunner {
   Range range_of(ChunkId chunk, std::size_t segment) const;
   Run& run_of(ChunkId chunk, Iteration iteration, std::size_t segment);
 
-  // Goes on with the run until it has to wait. Tells when the last segment of a chunk is through
-  // and nothing of it is lent any more.
+  // Continues the run until it has to wait. Returns the chunk when its last segment is complete and
+  // nothing of it is lent any more.
   std::optional<Done> advance(Run& run, Effects& effects);
   bool advance_round(Run& run, Effects& effects);
   void on_finished(const Finished& event, Run& run, Effects& effects);
@@ -86,7 +85,7 @@ class CollectiveRunner {
   std::shared_ptr<const ChunkMap> chunks_;
   std::vector<std::size_t> first_run_;  // by chunk
   std::vector<Run> runs_;               // by chunk, slot and segment
-  std::vector<std::size_t> open_;       // segments that are not done, by chunk and slot
+  std::vector<std::size_t> open_;       // unfinished segments, by chunk and slot
 };
 
 }  // namespace sluice

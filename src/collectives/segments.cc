@@ -3,7 +3,7 @@
 namespace sluice {
 namespace {
 
-// Into how many parts of equal length a segment falls so that the longest hop carries one.
+// The number of equal parts in a segment, of which the longest hop carries one.
 std::int64_t parts_of_segment(Collective collective, std::size_t ranks) {
   switch (collective) {
     case Collective::kRing:

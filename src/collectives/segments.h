@@ -8,12 +8,12 @@
 
 namespace sluice {
 
-// A long chunk is summed in segments of nearly equal length, each with a plan of its own, so that
-// no hop carries more than the strategy allows. A sparse sum travels whole.
+// A long chunk is summed in segments of nearly equal length, each with its own plan, so that no hop
+// carries more than the strategy allows. A sparse sum travels whole.
 std::size_t segments_of(const Strategy& strategy, Collective collective, std::size_t ranks,
                         std::int64_t params);
 
-// The range of one of so many segments of a chunk.
+// The range of one segment when a chunk is cut into `segments`.
 Range range_of_segment(const Range& chunk, std::size_t segments, std::size_t segment);
 
 }  // namespace sluice

@@ -10,29 +10,29 @@
 
 namespace sluice {
 
-// Batches by number. To load one is a pure function, which any thread may call.
+// Batches by number. Loading one is a pure function and may be called from any thread.
 struct BatchSequence {
   std::function<void(std::int64_t number, Batch& batch)> load;
   std::int64_t size = std::numeric_limits<std::int64_t>::max();
 };
 
-// What a worker trains on, by iteration.
+// A worker's training batches, by iteration.
 BatchSequence batches_of(std::shared_ptr<const Samples> samples, const Sharding& sharding,
                          std::size_t rank);
-// All samples once, in their order; the last batch may be smaller.
+// All samples once, in order; the last batch may be smaller.
 BatchSequence batches_in_order(std::shared_ptr<const Samples> samples, std::int64_t batch);
 
-// A sequence as one thread goes through it.
+// A sequence as read by one thread.
 class BatchStream {
  public:
   virtual ~BatchStream() = default;
 
-  // Stays as it is until the next call. Any number may be asked for; one more than the last is
-  // what a stream can be prepared for. Throws what loading throws.
+  // The batch stays valid until the next call. Any number is allowed; a stream may prepare for the
+  // next one in sequence. Throws what loading throws.
   virtual Batch& get(std::int64_t number) = 0;
 };
 
-// May be called by several threads, and outlives its streams.
+// Thread-safe. Must outlive its streams.
 class Loader {
  public:
   virtual ~Loader() = default;
@@ -40,7 +40,7 @@ class Loader {
   virtual std::unique_ptr<BatchStream> open(BatchSequence sequence) = 0;
 };
 
-// Loads a batch when it is asked for, unless it is the same again.
+// Loads a batch when it is asked for, unless it is the same as the last one.
 class DirectLoader final : public Loader {
  public:
   std::unique_ptr<BatchStream> open(BatchSequence sequence) override;

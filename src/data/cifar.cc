@@ -14,15 +14,15 @@ namespace {
 
 constexpr std::size_t kPixels = 3 * 32 * 32;
 
-// How a data set lies on the disk. A record is labels of a byte each, the last of which counts, and
-// then the pixels, plane after plane.
+// The file format of a data set. A record has one or more labels of one byte each, where only the
+// last one counts, then the pixels, plane after plane.
 struct Format {
   const char* name;
   std::vector<std::string> train;
   std::vector<std::string> test;
   std::int64_t classes;
   std::size_t labels;
-  std::string class_names;  // a file, which may be missing
+  std::string class_names;  // name of a file, which may be missing
 };
 
 Format format_of(Cifar kind) {
@@ -76,7 +76,7 @@ Result<DataSet> read_set(const std::string& folder, const std::vector<std::strin
     const std::string path = (std::filesystem::path(folder) / name).string();
     const auto bytes = read_file(path);
     if (!bytes) {
-      return Error(fmt::format("{}; --data-dir is to name a folder with the binary version of {}",
+      return Error(fmt::format("{}; --data-dir must name a folder with the binary version of {}",
                                bytes.error().message(), format.name));
     }
     if (const auto read = append_records(path, *bytes, format, set); !read) {
@@ -86,7 +86,7 @@ Result<DataSet> read_set(const std::string& folder, const std::vector<std::strin
   return set;
 }
 
-// A name a line; none if there is no such file, or not as many as there are classes.
+// One name per line. Empty if the file is missing or the number of names is wrong.
 std::vector<std::string> class_names_in(const std::string& folder, const Format& format) {
   const auto text = read_file((std::filesystem::path(folder) / format.class_names).string());
   std::vector<std::string> names;

@@ -23,7 +23,7 @@ constexpr std::array kHeldOut{"val", "valid", "dev", "test", "tst2012", "tst2013
 
 using Line = std::vector<std::string_view>;  // words
 
-// A file and the words of its lines, which point into its bytes; those stay where they are.
+// A file and the words of its lines, which are views of its bytes.
 struct Text {
   std::string path;
   std::unique_ptr<const std::string> bytes;
@@ -48,7 +48,7 @@ Result<Text> read_text(const std::filesystem::path& path) {
   auto bytes = read_file(path);
   if (!bytes) {
     return Error(bytes.error().message() +
-                 "; --data-dir is to name a folder with train.SOURCE and train.TARGET, where "
+                 "; --data-dir must name a folder with train.SOURCE and train.TARGET, where "
                  "--source and --target are the endings of the two languages");
   }
   Text text{path.string(), std::make_unique<const std::string>(*std::move(bytes)), {}};
@@ -88,7 +88,7 @@ Result<TextPair> read_pair(const CorpusSpec& spec, const std::string& name) {
   const Text& longer = source_short ? pair.target : pair.source;
   if (shorter.lines.size() != longer.lines.size()) {
     return Error(fmt::format(
-        "{}: offset {}: expected as many lines as in {}, which are {}, found {}; one of the files "
+        "{}: offset {}: expected as many lines as in {}, which has {}, found {}; one of the files "
         "is corrupt: fetch both again",
         shorter.path, shorter.bytes->size(), longer.path, longer.lines.size(),
         shorter.lines.size()));
@@ -98,7 +98,7 @@ Result<TextPair> read_pair(const CorpusSpec& spec, const std::string& name) {
 
 class Vocabulary {
  public:
-  // The most frequent words, and among equals the first of the alphabet.
+  // Keeps the most frequent words; ties go in alphabetical order.
   Vocabulary(const std::vector<Line>& lines, std::int64_t max) {
     std::unordered_map<std::string_view, std::int64_t> counts;
     for (const Line& line : lines) {
@@ -117,7 +117,7 @@ class Vocabulary {
     }
   }
 
-  // Of numbers in all.
+  // Words and special numbers together.
   std::int64_t size() const { return kFirstWord + static_cast<std::int64_t>(numbers_.size()); }
 
   Sentence translate(const Line& line) const {
@@ -134,12 +134,12 @@ class Vocabulary {
   std::unordered_map<std::string_view, std::int32_t> numbers_;
 };
 
-// Of the longer of two sentences, with its end mark.
+// Words of the longer sentence, and its end mark.
 std::size_t width_of(const Line& source, const Line& target) {
   return std::max(source.size(), target.size()) + 1;
 }
 
-// The numbers of the lines that are fit to be learnt, short ones first.
+// The numbers of the lines that can be used, short ones first.
 std::vector<std::size_t> usable_lines(const TextPair& pair, std::int64_t longest) {
   const auto width = [&](std::size_t i) {
     return width_of(pair.source.lines[i], pair.target.lines[i]);
@@ -191,7 +191,7 @@ Result<std::string> held_out_name(const CorpusSpec& spec) {
       return std::string(name);
     }
   }
-  return Error(fmt::format("{}: expected text to test with, found none of {} with the ending .{}",
+  return Error(fmt::format("{}: expected a test set, found none of {} with the ending .{}",
                            spec.folder, fmt::join(kHeldOut, ", "), spec.source));
 }
 

@@ -9,44 +9,44 @@
 
 namespace sluice {
 
-// What samples look like, as far as a model must know.
+// What a model must know about the samples.
 struct SampleForm {
   std::vector<std::int64_t> shape;  // of one sample
-  std::int64_t classes = 0;         // an answer is one of 0 ... classes-1
-  std::int64_t words = 0;           // a sample is made of 0 ... words-1; 0: of real numbers
+  std::int64_t classes = 0;         // labels are 0 ... classes-1
+  std::int64_t words = 0;           // samples consist of words 0 ... words-1; 0: of real numbers
 };
 
-// Stands for an answer that nobody asks for. LibTorch has the same number for it.
+// Marks a position without a label. LibTorch uses the same number.
 inline constexpr std::int64_t kNoLabel = -100;
 
-// Samples as a network takes them, one after the other, each in row-major order.
+// Samples in the form a network takes, one after the other, each in row-major order.
 struct Batch {
-  std::vector<std::int64_t> shape;   // of all samples together: their number comes first
-  std::vector<float> features;       // what they are made of: real numbers
-  std::vector<std::int64_t> words;   // or words; the other one is empty
-  std::vector<std::int64_t> labels;  // equally many a sample, some may be kNoAnswer
+  std::vector<std::int64_t> shape;   // of the whole batch; the number of samples comes first
+  std::vector<float> features;       // samples of real numbers; else empty
+  std::vector<std::int64_t> words;   // samples of words; else empty
+  std::vector<std::int64_t> labels;  // the same number per sample; some may be kNoLabel
 };
 
-// A file of the user's turns out to be corrupt while its samples are loaded; says as much as an
-// Error does.
+// Thrown when a file turns out to be corrupt while its samples are loaded. The message says as much
+// as that of an Error.
 class DataError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-// Samples with their answers. May be read by several threads.
+// Samples with their labels. Thread-safe for reading.
 class Samples {
  public:
   virtual ~Samples() = default;
 
   virtual SampleForm form() const = 0;
   virtual std::int64_t size() const = 0;
-  // Samples of one bucket stand next to each other and go best into one batch: where each bucket
-  // ends, the last at size(). Empty: all are alike.
+  // Where each bucket ends, the last one at size(). The samples of a bucket are adjacent and best
+  // share a batch. Empty if all samples are alike.
   virtual std::vector<std::int64_t> bucket_ends() const { return {}; }
   virtual Preparation preparation() const { return {}; }
-  // Replaces what is in `batch` by these samples. A sample that is varied at random is a function
-  // of its index and the chance. Throws DataError.
+  // Replaces the contents of `batch` by these samples. Augmentation of a sample depends only on its
+  // index and the seed. Throws DataError.
   virtual void load(std::span<const std::int64_t> indices, std::uint64_t augmentation_seed,
                     Batch& batch) const = 0;
 };
@@ -56,7 +56,7 @@ struct DataSet final : Samples {
   std::vector<std::int64_t> sample_shape;
   std::int64_t classes = 0;
   std::vector<float> features;       // sample after sample, each in row-major order
-  std::vector<std::int64_t> labels;  // one a sample, 0 ... classes-1
+  std::vector<std::int64_t> labels;  // one per sample, 0 ... classes-1
   Preparation prepared;
 
   SampleForm form() const override { return {sample_shape, classes}; }
@@ -69,13 +69,13 @@ struct DataSet final : Samples {
   std::span<const float> sample(std::int64_t index) const;
 };
 
-// What to learn from and what to be judged by; both have the same sample shape and classes.
+// Training and test data; both have the same sample shape and classes.
 struct DataSplit {
   DataSet train;
   DataSet test;
 };
 
-// Shifts and scales all features so that those of the training set have mean 0 and deviation 1.
+// Shifts and scales all features so that the training set has mean 0 and standard deviation 1.
 void standardise(DataSplit& split);
 
 }  // namespace sluice

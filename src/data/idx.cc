@@ -20,11 +20,10 @@ constexpr const char* kFetchAgain =
     "the file is corrupt: fetch it again (Debian: apt-get install --reinstall "
     "dataset-fashion-mnist)";
 constexpr const char* kHowToGet =
-    "install Fashion-MNIST by apt-get install dataset-fashion-mnist, or name a folder with the "
-    "four "
-    "files of MNIST or its likes";
+    "install Fashion-MNIST with apt-get install dataset-fashion-mnist, or name a folder with the "
+    "four files of MNIST or a similar data set";
 
-// A file read from front to back; zlib unpacks it if it is packed and passes it on if it is not.
+// Reads a file from start to end; zlib unpacks it if it is compressed.
 class IdxFile {
  public:
   explicit IdxFile(std::string path) : path_(std::move(path)), file_(gzopen(path_.c_str(), "rb")) {}
@@ -42,7 +41,7 @@ class IdxFile {
                                       std::max(got, 0), unpacking_error()));
   }
 
-  // Reads to the very end, which is also where gzip keeps its check sum.
+  // Reads to the very end, where gzip keeps its checksum.
   Result<void> expect_end() {
     std::uint8_t byte = 0;
     const int got = gzread(file_.get(), &byte, 1);
@@ -51,7 +50,7 @@ class IdxFile {
       return {};
     }
     return damaged(offset_, "expected the end of the file, found " +
-                                (got == 1 ? std::string("more bytes") : "damage" + reason));
+                                (got == 1 ? std::string("more bytes") : "corrupt data" + reason));
   }
 
   Error damaged(std::int64_t offset, const std::string& what) const {
@@ -65,7 +64,7 @@ class IdxFile {
     void operator()(gzFile file) const { gzclose(file); }
   };
 
-  // zlib puts the path before its reason.
+  // Removes the path that zlib puts before its reason.
   std::string unpacking_error() const {
     int code = Z_OK;
     const std::string_view message = gzerror(file_.get(), &code);
@@ -161,7 +160,7 @@ Result<DataSet> read_set(const std::string& folder, const std::string& prefix) {
 Result<IdxArray> read_idx(const std::string& path, std::size_t dimensions) {
   IdxFile file(path);
   if (!file.is_open()) {
-    return Error(fmt::format("{}: expected a file that can be read; {}", path, kHowToGet));
+    return Error(fmt::format("{}: cannot be read; {}", path, kHowToGet));
   }
   auto shape = read_shape(file, dimensions);
   if (!shape) {
@@ -172,7 +171,7 @@ Result<IdxArray> read_idx(const std::string& path, std::size_t dimensions) {
   for (const std::int64_t size : array.shape) {
     left *= static_cast<std::size_t>(size);
   }
-  // Memory grows with what the file really holds, not with what its header promises.
+  // Memory grows with what the file really holds, not with what its header claims.
   while (left > 0) {
     const std::size_t begin = array.values.size();
     const std::size_t block = std::min(left, kBlock);

@@ -15,7 +15,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kLayout =
-    "--data-dir is to name a folder with train/CLASS/IMAGE and val/CLASS/IMAGE (or test/...)";
+    "--data-dir must name a folder with train/CLASS/IMAGE and val/CLASS/IMAGE (or test/...)";
 
 bool is_image(const fs::path& path) {
   std::string ending = path.extension().string();
@@ -28,7 +28,7 @@ Error unreadable(const fs::path& path, const std::error_code& reason) {
   return Error(fmt::format("{}: cannot be read: {}; {}", path.string(), reason.message(), kLayout));
 }
 
-// What is in a folder and below it, if it is wanted; by name.
+// The wanted entries of a folder, sorted by name.
 template <class Iterator, class Wanted>
 Result<std::vector<fs::path>> list(const fs::path& folder, Wanted wanted) {
   std::vector<fs::path> found;
@@ -66,7 +66,7 @@ Result<std::vector<fs::path>> images_in(const fs::path& folder) {
   return images;
 }
 
-using Labels = std::map<std::string, std::int64_t>;  // by the name of a class
+using Labels = std::map<std::string, std::int64_t>;  // by class name
 
 Result<Labels> labels_in(const fs::path& folder) {
   const auto classes = classes_in(folder);

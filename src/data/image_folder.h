@@ -9,14 +9,14 @@
 
 namespace sluice {
 
-// Images that are read from their files whenever they are needed.
+// Images that are read from their files each time they are needed.
 struct ImageSet final : Samples {
   Raster raster;
   std::int64_t classes = 0;
   std::vector<std::string> class_names;
-  bool varied = false;  // seen through another view every time; else through the middle
+  bool varied = false;  // a random view each time; else the centre
   std::vector<std::string> paths;
-  std::vector<std::int64_t> labels;  // as many
+  std::vector<std::int64_t> labels;  // one per path
 
   SampleForm form() const override;
   Preparation preparation() const override;
@@ -33,11 +33,11 @@ struct ImageSplit {
 struct ImageFolderSpec {
   std::string folder;
   Raster raster;
-  bool varied = true;  // those to train with
+  bool varied = true;  // the training images
 };
 
-// Finds the images of FOLDER/train/CLASS/... and FOLDER/val/CLASS/... (or test instead of val) with
-// the endings .jpg, .jpeg and .png. Classes count by name. Nothing is decoded yet.
+// Finds the images in FOLDER/train/CLASS/... and FOLDER/val/CLASS/... (or test instead of val) with
+// the extensions .jpg, .jpeg and .png. Classes are numbered by name. Nothing is decoded yet.
 Result<ImageSplit> find_images(const ImageFolderSpec& spec);
 
 }  // namespace sluice

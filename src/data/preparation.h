@@ -6,21 +6,21 @@
 
 namespace sluice {
 
-// What a program must know to use a model as it was trained: what its samples went through, and
-// what its answers mean. All of it may be empty.
+// What another program must know to use a trained model: how its samples were prepared, and what
+// its classes mean. All of it may be empty.
 struct Preparation {
-  // A value v of channel c, as the file has it (pixels: 0 ... 255), became
-  // (v - mean[c]) / deviation[c]. One mean and one deviation stand for all channels.
+  // A value v of channel c in the file (pixels: 0 ... 255) became (v - mean[c]) / deviation[c]. A
+  // single mean and deviation apply to all channels.
   std::vector<double> mean;
   std::vector<double> deviation;
-  // Then the channels were added with these weights to the only one of a grey image.
+  // Then the channels were added with these weights to make one grey channel.
   std::vector<double> grey_weights;
-  std::vector<std::string> classes;  // names by answer
+  std::vector<std::string> classes;  // names, by label
 
   bool operator==(const Preparation&) const = default;
 };
 
-// With the model's name, as a JSON file has it; a name that is not UTF-8 loses letters.
+// As the text of a JSON file, with the model's name. Bytes that are not UTF-8 are replaced.
 std::string to_json_text(const std::string& model, const std::vector<std::int64_t>& sample_shape,
                          const Preparation& preparation);
 

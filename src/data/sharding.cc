@@ -9,9 +9,9 @@
 namespace sluice {
 namespace {
 
-// A permutation of 0 ... size-1 whose places can be asked for one by one: a Feistel network over
-// the next even power of two, applied again while it lands beyond the end (it comes back, because
-// every walk along a permutation is a cycle).
+// A permutation of 0 ... size-1 that can be evaluated at single positions: a Feistel network over
+// the next even power of two, applied again while the result is beyond the end. This terminates,
+// because every walk along a permutation is a cycle.
 class Permutation {
  public:
   Permutation(std::uint64_t key, std::uint64_t size)
@@ -44,7 +44,7 @@ class Permutation {
   unsigned half_bits_;
 };
 
-// Samples that are dealt by themselves, and the part of them that each worker gets in an epoch.
+// Samples that share batches, and the number of them that each worker gets per epoch.
 struct Bucket {
   std::int64_t begin = 0;
   std::int64_t size = 0;
@@ -52,8 +52,8 @@ struct Bucket {
   std::int64_t steps = 0;
 };
 
-// The bounds are moved to multiples of the number of workers, so that only the last bucket, which
-// has at least as many samples as there are workers, has samples to spare.
+// Moves the bounds to multiples of the number of workers. So only the last bucket, which has at
+// least one sample per worker, has samples left over.
 std::vector<Bucket> buckets_of(const Sharding& sharding) {
   const auto workers = static_cast<std::int64_t>(sharding.workers);
   std::vector<Bucket> buckets;
@@ -81,12 +81,12 @@ std::int64_t steps_of(const std::vector<Bucket>& buckets) {
   return steps;
 }
 
-// A step of an epoch: a part of a bucket that is dealt by a permutation.
+// A step of an epoch: part of a bucket, dealt by a permutation.
 struct Step {
   Bucket bucket;
   std::uint64_t key;    // of the permutation
-  std::int64_t before;  // samples of the bucket that a worker gets in earlier steps
-  std::int64_t count;   // in this one
+  std::int64_t before;  // samples of the bucket per worker in earlier steps
+  std::int64_t count;   // samples per worker in this step
 };
 
 Step step_of(const Sharding& sharding, Iteration iteration) {
@@ -106,7 +106,7 @@ Step step_of(const Sharding& sharding, Iteration iteration) {
     step -= bucket->steps;
     key = keys.next();
   }
-  // The first steps of a bucket take one sample more than the others.
+  // The first steps of a bucket have one sample more than the others.
   const std::int64_t size = bucket->share / bucket->steps;
   const std::int64_t larger = bucket->share % bucket->steps;
   return {*bucket, key, step * size + std::min(step, larger), size + (step < larger ? 1 : 0)};

@@ -7,24 +7,24 @@
 
 namespace sluice {
 
-// Deals samples to workers. In every epoch each sample is dealt once, but for fewer than there are
-// workers. All batches of an iteration are equally large and of one bucket, consecutive parts of a
-// permutation made from the seed and the epoch, in the order of the ranks. Where the samples of a
-// bucket do not fill its batches, all of these are smaller, none by more than one sample than
-// another: so no iteration is left with a few samples only.
+// Deals samples to workers. Every epoch deals each sample once, except for fewer samples than there
+// are workers. All batches of an iteration have the same size and come from one bucket. They are
+// consecutive parts, by rank, of a permutation that depends on the seed and the epoch. If the
+// samples of a bucket do not fill its batches, all of them become smaller, with sizes that differ
+// by at most one. So no iteration is left with only a few samples.
 struct Sharding {
   std::uint64_t seed = 1;
   std::int64_t samples = 0;
-  std::int64_t batch = 1;  // of a worker, at most
+  std::int64_t batch = 1;  // max per worker
   std::size_t workers = 1;
-  std::vector<std::int64_t> bucket_ends = {};  // as of Samples
+  std::vector<std::int64_t> bucket_ends = {};  // see Samples
 
-  // 0 if the samples do not suffice for a full batch for every worker.
+  // 0 if there are too few samples for a full batch per worker.
   std::int64_t steps_per_epoch() const;
   std::int64_t samples_per_epoch() const;
-  // Pure functions that need steps_per_epoch() > 0: how many samples all workers get together, the
-  // samples of the worker's batch, and what their random variations depend on, which is one number
-  // for an epoch.
+  // Pure functions that need steps_per_epoch() > 0: the number of samples of all workers together,
+  // the samples of one worker's batch, and the augmentation seed, which is the same for a whole
+  // epoch.
   std::int64_t samples_of(Iteration iteration) const;
   std::vector<std::int64_t> batch_of(std::size_t rank, Iteration iteration) const;
   std::uint64_t augmentation_seed_of(Iteration iteration) const;

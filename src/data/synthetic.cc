@@ -9,8 +9,8 @@
 namespace sluice {
 namespace {
 
-// Uniform with mean 0 and deviation 1; unlike a normal one it needs no logarithm, whose last bit
-// differs between machines.
+// Uniform with mean 0 and standard deviation 1. A normal distribution would need a logarithm, whose
+// last bit differs between machines.
 double unit_noise(Random& random) { return (random.uniform() * 2 - 1) * std::sqrt(3.0); }
 
 std::vector<float> make_prototypes(const SyntheticSpec& spec, std::int64_t classes,
@@ -45,7 +45,7 @@ DataSet make_set(const SyntheticSpec& spec, std::int64_t samples, std::uint64_t 
   return set;
 }
 
-// What an entry of the dictionary says for a word.
+// The dictionary's translation of a word.
 std::int32_t translated(std::int32_t word, const SyntheticTextSpec& spec) {
   const auto words = static_cast<std::uint64_t>(spec.target_words - kFirstWord);
   Random random(spec.seed, static_cast<std::uint64_t>(word));
@@ -76,13 +76,13 @@ TextSet make_text(const SyntheticTextSpec& spec, std::int64_t samples, std::uint
 }  // namespace
 
 DataSplit make_synthetic(const SyntheticSpec& spec) {
-  check(spec.classes > 0, "synthetic data has at least one class");
+  check(spec.classes > 0, "synthetic data needs at least one class");
   return {make_set(spec, spec.train_samples, 1), make_set(spec, spec.test_samples, 2)};
 }
 
 TextSplit make_synthetic_text(const SyntheticTextSpec& spec) {
-  check(spec.longest >= 2, "a sentence has a word and an end mark");
-  check(std::min(spec.source_words, spec.target_words) > kFirstWord, "both languages have words");
+  check(spec.longest >= 2, "a sentence needs a word and an end mark");
+  check(std::min(spec.source_words, spec.target_words) > kFirstWord, "both languages need words");
   return {make_text(spec, spec.train_samples, 1), make_text(spec, spec.test_samples, 2)};
 }
 

@@ -12,12 +12,12 @@ struct SyntheticSpec {
   std::int64_t classes = 10;
   std::int64_t train_samples = 10'000;
   std::int64_t test_samples = 1'000;
-  double noise = 1;  // deviation of the noise; that of the class prototypes is 1
+  double noise = 1;  // standard deviation; that of the class prototypes is 1
   std::uint64_t seed = 1;
 };
 
-// Data that can be learned: every sample is the prototype of its class plus noise. Equal on every
-// machine for equal specs; features have mean 0 and deviation 1.
+// Data that can be learned: each sample is the prototype of its class plus noise. Equal specs give
+// equal data on every machine; features have mean 0 and standard deviation 1.
 DataSplit make_synthetic(const SyntheticSpec& spec);
 
 struct SyntheticTextSpec {
@@ -30,7 +30,8 @@ struct SyntheticTextSpec {
 };
 
 // Text that can be learned: sentences of 1 ... longest-1 words, some of them much more frequent
-// than others, translated word by word with one dictionary. Equal on every machine for equal specs.
+// than others, translated word by word with one dictionary. Equal specs give equal text on every
+// machine.
 TextSplit make_synthetic_text(const SyntheticTextSpec& spec);
 
 }  // namespace sluice

@@ -7,27 +7,27 @@
 
 namespace sluice {
 
-using Sentence = std::vector<std::int32_t>;  // words from kFirstWord on, or kUnknown
+using Sentence = std::vector<std::int32_t>;  // words are kFirstWord or above, or kUnknown
 
-// Numbers that are no words.
+// Numbers with a special meaning.
 inline constexpr std::int64_t kPadding = 0;
 inline constexpr std::int64_t kBegin = 1;
 inline constexpr std::int64_t kEnd = 2;
-inline constexpr std::int64_t kUnknown = 3;  // stands for any word beyond the vocabulary
+inline constexpr std::int64_t kUnknown = 3;  // any word outside the vocabulary
 inline constexpr std::int64_t kFirstWord = 4;
 
-// Sentences with their translations, for a network that foretells each word of a translation from
+// Sentences with their translations, for a network that predicts each word of a translation from
 // the sentence and the words before it. A batch is as wide as its longest sentence with an end
-// mark, and has for every pair two rows:
+// mark, and has two rows per pair:
 //
 //   source   w1 w2 w3 end padding ...
-//   target   begin v1 v2  padding ...      to be answered by: v1 v2 end kNoAnswer ...
+//   target   begin v1 v2  padding ...      labels: v1 v2 end kNoLabel ...
 struct TextSet final : Samples {
-  std::int64_t longest = 0;  // words of a sentence and its end mark, at most
+  std::int64_t longest = 0;  // max words per sentence, with the end mark
   std::int64_t source_words = 0;
   std::int64_t target_words = 0;
   std::vector<Sentence> source;
-  std::vector<Sentence> target;    // as many
+  std::vector<Sentence> target;    // one per source
   std::vector<std::int64_t> ends;  // of the buckets, see Samples
 
   SampleForm form() const override { return {{2, longest}, target_words, source_words}; }

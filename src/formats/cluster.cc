@@ -8,7 +8,7 @@
 namespace sluice {
 namespace {
 
-// Far above any use, and low enough that node ids and times fit their types.
+// Far above any real use, and low enough that node ids and times fit their types.
 constexpr std::int64_t kMostNodes = 1'000'000;
 constexpr std::int64_t kMaxFragmentBytes = 1'000'000'000;
 constexpr double kLongestUs = 3600e6;

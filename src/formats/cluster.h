@@ -10,7 +10,7 @@
 
 namespace sluice {
 
-// A serial channel that takes startup + per_byte * M for an all-reduce of M bytes.
+// A serial channel on which an all-reduce of M bytes takes startup + per_byte * M.
 struct AllReduceCost {
   Duration startup{0};
   double ns_per_byte = 0;
@@ -20,20 +20,20 @@ struct AllReduceCost {
   }
 };
 
-// The machines and the network between them, as the simulator sees them.
+// The hosts and the network between them, as the simulator sees them.
 struct Cluster {
   Topology topology;
-  double bandwidth_gbps = 0;  // of each interface, in each direction; 0: not known
+  double bandwidth_gbps = 0;  // per interface and direction; 0: unknown
   Duration latency = from_us(50);
   double reduce_ns_per_byte = 0.1;
   double update_ns_per_byte = 0.1;
-  double code_ns_per_byte = 0.1;  // of the floats that a codec packs or unpacks
+  double code_ns_per_byte = 0.1;  // per byte of floats that a codec packs or unpacks
   int server_threads = 1;
   Bytes header_bytes = 64;
-  // A longer message is announced, asked for, and goes in such pieces; 0: each goes whole, at once.
+  // Longer messages use rendezvous and travel in fragments of this size; 0: all are eager.
   Bytes fragment_bytes = 0;
-  Duration sync{0};                        // fixed cost of one synchronisation of a chunk
-  std::optional<AllReduceCost> allreduce;  // replaces the network if present
+  Duration sync{0};                        // fixed cost of synchronising a chunk once
+  std::optional<AllReduceCost> allreduce;  // replaces the network model if present
 
   Duration wire_time(Bytes bytes) const;
   bool uses_rendezvous(Bytes payload) const {
@@ -45,8 +45,8 @@ struct Cluster {
 // Reads the TOML cluster format; errors name the file and the key.
 Result<Cluster> read_cluster(const std::string& path);
 Result<Cluster> parse_cluster(const std::string& text, const std::string& source);
-// The same cluster in that format.
+// Writes the same format.
 std::string to_toml(const Cluster& cluster);
-std::string to_toml(const AllReduceCost& cost);  // the table [allreduce] alone
+std::string to_toml(const AllReduceCost& cost);  // only the [allreduce] table
 
 }  // namespace sluice

@@ -15,7 +15,7 @@
 namespace sluice {
 namespace {
 
-// On one line whatever the value holds, and not too long for it.
+// Fits on one line, and is shortened if long.
 std::string shown(const Json& value) {
   constexpr std::size_t kLongest = 60;
   if (value.is_number_float()) {
@@ -33,18 +33,18 @@ std::string shown(const Json& value) {
   return text;
 }
 
-// A key as it stands in the file, without a chance to break the line.
+// A key as the file has it; quoted if it would break the line.
 std::string shown_key(const std::string& key) {
   const std::string quoted = shown(Json(key));
   return quoted == '"' + key + '"' && !key.empty() ? key : quoted;
 }
 
-// TOML has letters beyond ASCII in comments and quotes only, and toml++ 3.3 loses its way on
-// others: they are kept from it. A quote ends with its line here, so text over several lines is
-// plain ASCII.
+// TOML allows non-ASCII letters in comments and quotes only, and toml++ 3.3 fails badly on others,
+// so the text is checked first. Quotes are taken to end with their line, so multi-line strings must
+// be plain ASCII.
 std::optional<std::size_t> line_of_stray_letter(const std::string& text) {
   std::size_t line = 1;
-  char inside = 0;  // the quote that is open, or # in a comment
+  char inside = 0;  // the open quote, or # in a comment
   for (std::size_t i = 0; i < text.size(); ++i) {
     const char c = text[i];
     if (c == '\n') {
@@ -118,7 +118,7 @@ Result<Json> parse_json(const std::string& text, const std::string& source) {
   try {
     Json value = Json::parse(text, watch);
     if (twice) {
-      return Error(source + ": " + shown_key(*twice) + ": stands twice in one object");
+      return Error(source + ": " + shown_key(*twice) + ": occurs twice in one object");
     }
     return value;
   } catch (const Json::exception& e) {
@@ -131,7 +131,7 @@ Result<Json> parse_json(const std::string& text, const std::string& source) {
 Result<Json> parse_toml(const std::string& text, const std::string& source) {
   if (const auto line = line_of_stray_letter(text)) {
     return Error(fmt::format(
-        "{}: is not TOML: line {}: a letter beyond ASCII, expected in quotes only", source, *line));
+        "{}: is not TOML: line {}: a non-ASCII letter, expected in quotes only", source, *line));
   }
   try {
     return to_json(toml::parse(text));

@@ -10,14 +10,14 @@
 
 namespace sluice {
 
-// The values of a JSON or TOML file; TOML's dates come as text.
+// The values of a JSON or TOML file; TOML dates become text.
 using Json = nlohmann::json;
 
-// Errors name the source and the place in it.
+// Errors name the source and the position in it.
 Result<Json> parse_json(const std::string& text, const std::string& source);
 Result<Json> parse_toml(const std::string& text, const std::string& source);
 
-// What a value must be to be accepted. The same forms serve files and flags.
+// Which values are accepted. The same forms serve files and flags.
 class Form {
  public:
   enum class Kind { kText, kSwitch, kInteger, kNumber, kWord, kTable, kList };
@@ -25,20 +25,20 @@ class Form {
   static Form text() { return Form(Kind::kText); }
   static Form on_or_off() { return Form(Kind::kSwitch); }
   static Form integer(std::int64_t min, std::int64_t max);
-  // Finite, and from least to most.
+  // Finite, and between min and max inclusive.
   static Form number(double min, double max);
   static Form word(std::vector<std::string> words);
   static Form table() { return Form(Kind::kTable); }
   // With at least one element.
   static Form list() { return Form(Kind::kList); }
-  // The same form, or one of these words instead.
+  // Also accepts one of these words.
   Form or_word(std::vector<std::string> words) const;
 
   Kind kind() const { return kind_; }
   const std::vector<std::string>& words() const { return words_; }
-  // "an integer from 1 to 8", "one of fifo, priority".
+  // For instance "an integer from 1 to 8" or "one of fifo, priority".
   std::string expected() const;
-  // "is -3, expected an integer from 1 to 8".
+  // For instance "is -3, expected an integer from 1 to 8".
   Result<void> check(const Json& value) const;
 
  private:
@@ -51,15 +51,15 @@ class Form {
   std::vector<std::string> words_;
 };
 
-// Reads the keys of one table. The first complaint stands until done() hands it out; until then
-// every read gives a value, so that a format reads as a plain list of its keys.
+// Reads the keys of one table. done() returns the first error; until then every read returns some
+// value, so that a format reads as a plain list of its keys.
 class Fields {
  public:
-  // `where` names the file, and the place in it if the table is not the whole file. The table must
-  // outlive the fields.
+  // `where` names the file, and the position in it if the table is not the whole file. The table
+  // must outlive the fields.
   Fields(const Json& table, std::string where);
 
-  // Null after a complaint, which an absent key is for required() only.
+  // Null if the key is missing or invalid. A missing key is an error for required() only.
   const Json* required(const std::string& key, const Form& form);
   const Json* optional(const std::string& key, const Form& form);
 
@@ -76,9 +76,9 @@ class Fields {
 
   const std::string& where() const { return where_; }
   void complain(const std::string& key, const std::string& what);
-  // Takes over the complaint of a part of this table, if there is one.
+  // Takes over the error of a nested table, if there is one.
   void merge(const Result<void>& part);
-  // A key that nobody has read is a complaint too, and goes first: it may explain a missing one.
+  // A key that was never read is an error too, and comes first: it may explain a missing one.
   Result<void> done() const;
 
  private:

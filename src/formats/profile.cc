@@ -11,7 +11,7 @@
 namespace sluice {
 namespace {
 
-// Far above any use, and low enough that sums over layers fit their types.
+// Far above any real use, and low enough that sums over layers fit their types.
 constexpr std::int64_t kMostParams = 1'000'000'000'000;
 constexpr std::int64_t kMostBatch = 1'000'000'000;
 
@@ -27,7 +27,7 @@ LayerProfile read_layer(Fields& fields) {
   return layer;
 }
 
-// The index of a layer, and its name if it has one.
+// The layer's index, and its name if it has one.
 std::string place_of(const Json& layer, std::size_t index) {
   std::string place = fmt::format("layers[{}]", index);
   if (layer.is_object() && layer.contains("name") && layer["name"].is_string()) {
@@ -66,7 +66,7 @@ std::vector<LayerProfile> read_layers(Fields& fields) {
   return layers;
 }
 
-// The nearest number to whole picoseconds, so that it reads again as what it was and is short.
+// The double nearest to the whole picoseconds: short to print, and reads back to the same time.
 double exact_us(Duration time) { return static_cast<double>(time.count()) / 1e6; }
 
 nlohmann::ordered_json to_json(const LayerProfile& layer) {

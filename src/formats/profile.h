@@ -15,7 +15,7 @@ struct LayerProfile {
   std::int64_t params = 0;
   Duration forward{0};
   Duration backward{0};
-  // How far the middle half of the measured times lie apart; 0 if nothing was measured.
+  // Interquartile range of the measured times; 0 if nothing was measured.
   Duration forward_iqr{0};
   Duration backward_iqr{0};
 
@@ -26,9 +26,9 @@ struct LayerProfile {
 struct Profile {
   std::string name;
   std::int64_t batch = 1;
-  std::string device;      // that takes these times; empty if the file does not say
-  bool estimated = false;  // the times were computed, not measured
-  std::string source;      // where they come from; may be empty
+  std::string device;      // on which these times hold; empty if the file does not say
+  bool estimated = false;  // the times are computed, not measured
+  std::string source;      // where the times come from; may be empty
   std::vector<LayerProfile> layers;
 
   Duration forward() const;
@@ -37,18 +37,17 @@ struct Profile {
   std::vector<Layer> layout() const;
 };
 
-// The longest that a pass forward and backward may take: a day, so that sums over iterations fit
-// their type.
+// Upper limit for forward plus backward: one day, so that sums over iterations fit their type.
 inline constexpr double kLongestPassUs = 86'400e6;
 
-// The same net with every layer's time and number of parameters multiplied. A layer that has
+// The same net with the times and parameter counts of all layers multiplied. A layer with
 // parameters keeps at least one.
 Profile scaled(Profile profile, double time_scale, double param_scale);
 
 // Reads the JSON profile format; errors name the file and the key.
 Result<Profile> read_profile(const std::string& path);
 Result<Profile> parse_profile(const std::string& text, const std::string& source);
-// Writes the same format: what is read again is equal.
+// Writes the same format. Reading it back gives an equal profile.
 Result<void> write_profile(const std::string& path, const Profile& profile);
 
 }  // namespace sluice

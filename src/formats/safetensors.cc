@@ -15,7 +15,8 @@
 namespace sluice {
 namespace {
 
-static_assert(std::endian::native == std::endian::little, "elements are written as they lie");
+static_assert(std::endian::native == std::endian::little,
+              "elements are written as they are in memory");
 
 constexpr const char* kMetadata = "__metadata__";
 constexpr std::size_t kAlignment = 8;
@@ -47,7 +48,7 @@ void check_size(const StoredTensor& tensor) {
         "a stored tensor has the bytes of its shape");
 }
 
-// The header, padded so that what follows it is aligned.
+// The header, padded to align the data that follows.
 Result<std::string> header_of(const std::vector<StoredTensor>& tensors) {
   nlohmann::ordered_json header{{kMetadata, {{"format", "pt"}}}};
   std::size_t offset = 0;

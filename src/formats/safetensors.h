@@ -24,18 +24,17 @@ enum class ElementType : std::uint8_t {
   kFloat64,
 };
 
-// A tensor that is to be written: a view of somebody's memory.
+// A tensor to write. Only a view: the bytes belong to the caller.
 struct StoredTensor {
   std::string name;
   ElementType type = ElementType::kFloat32;
-  std::vector<std::int64_t> shape;   // empty: a single element
+  std::vector<std::int64_t> shape;   // empty: a scalar
   std::span<const std::byte> bytes;  // of all elements, in row-major order
 };
 
-// Writes tensors as a safetensors file, whole or not at all: the length of a header in eight bytes,
-// the header in JSON, and the elements, all little-endian. Wider elements come first, so that every
-// tensor is aligned. Names must be UTF-8 and differ from each other; the format keeps one of them,
-// __metadata__, for itself.
+// Writes tensors as a safetensors file, completely or not at all: the length of the header in eight
+// bytes, the header in JSON, and the elements, all little-endian. Wider elements come first, so
+// that every tensor is aligned. Names must be unique and UTF-8; the format reserves __metadata__.
 Result<void> write_safetensors(const std::filesystem::path& path,
                                std::vector<StoredTensor> tensors);
 

@@ -9,11 +9,11 @@
 namespace sluice {
 namespace {
 
-// What is wrong with it; empty if nothing is.
+// What is wrong with the interface; empty if nothing is.
 std::string fault_of(const Interface& interface) {
   in_addr parsed{};
   if (inet_pton(AF_INET, interface.address.c_str(), &parsed) != 1) {
-    return fmt::format("{} is no IPv4 address", Json(interface.address).dump());
+    return fmt::format("{} is not an IPv4 address", Json(interface.address).dump());
   }
   if (interface.prefix < 0 || interface.prefix > 32) {
     return fmt::format("prefix {} of {}, expected 0 ... 32", interface.prefix, interface.address);

@@ -8,7 +8,7 @@
 
 namespace sluice {
 
-// Computes nothing: an iteration is as long as its synchronisation. Gradients stay zero.
+// Computes nothing, so an iteration takes as long as its synchronisation. Gradients stay zero.
 class IdleLearner final : public Learner {
  public:
   explicit IdleLearner(std::vector<Layer> layers)

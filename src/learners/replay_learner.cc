@@ -8,7 +8,7 @@
 namespace sluice {
 namespace {
 
-// Never zero, so that no sum of several equals one of them.
+// Never zero, so that a sum of several gradients differs from each of them.
 float content(std::int64_t index) { return 1e-4F * static_cast<float>(1 + index % 251); }
 
 class ReplayLearner final : public Learner {
@@ -55,7 +55,7 @@ class ReplayLearner final : public Learner {
     }
   }
 
-  // Once is enough, unless the gradient was summed with others in place.
+  // Writes only if needed: at first, and after the gradient was summed with others in place.
   void write_gradient(Range range) {
     if (!range.empty() && target_[static_cast<std::size_t>(range.begin)] != content(range.begin)) {
       fill(target_, range);
@@ -72,8 +72,8 @@ class ReplayLearner final : public Learner {
   std::vector<Layer> layers_;
   ZeroedBuffer parameters_;
   ZeroedBuffer gradients_;
-  std::span<float> target_;         // where gradients go
-  std::optional<Time> busy_until_;  // nothing before the first step
+  std::span<float> target_;         // where to write gradients
+  std::optional<Time> busy_until_;  // unset before the first step
 };
 
 }  // namespace

@@ -8,9 +8,9 @@
 
 namespace sluice {
 
-// Learners that learn nothing: each sleeps the profile's times layer by layer, with real buffers
-// for parameters and gradients, so that all that is sent weighs what it would. Delays of waking up
-// do not add up: a layer ends at a moment that is counted from the last wait for parameters.
+// Learners that do not learn: each sleeps the profile's times layer by layer. Buffers for
+// parameters and gradients are real, so all messages have their full size. Late wake-ups do not
+// add up: the end of a layer is counted from the last wait for parameters.
 LearnerFactory make_replay_learners(const Profile& profile,
                                     const std::shared_ptr<const Sleeper>& sleeper);
 

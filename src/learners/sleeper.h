@@ -4,13 +4,13 @@
 
 namespace sluice {
 
-// Real time, for what only pretends to compute. May be used by several threads at once.
+// Real time, for learners that only pretend to compute. Thread-safe.
 class Sleeper {
  public:
   virtual ~Sleeper() = default;
 
   virtual Time now() const = 0;
-  // Returns at once if that moment has passed.
+  // Returns at once if the moment has passed.
   virtual void rest_until(Time moment) const = 0;
 };
 

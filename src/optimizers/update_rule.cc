@@ -8,7 +8,7 @@
 namespace sluice {
 namespace {
 
-// Long enough to amortise the outer loop, short enough for the sum to stay in the first cache.
+// Long enough to amortise the outer loop, short enough for the sum to stay in the L1 cache.
 constexpr std::size_t kBlock = 1024;
 
 }  // namespace
@@ -27,7 +27,7 @@ float RateSchedule::at(Iteration iteration) const {
 void UpdateRule::apply(std::span<float> parameters, std::span<float> velocity,
                        std::span<const std::span<const float>> sources, const BatchShare& share,
                        Iteration iteration) const {
-  check(!sources.empty(), "an update has a gradient");
+  check(!sources.empty(), "an update needs a gradient");
   const float step = rate.at(iteration);
   const float scale = share.scale();
   const float decay = share.decay(weight_decay);

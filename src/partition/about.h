@@ -6,7 +6,7 @@
 
 namespace sluice {
 
-// Work on a whole chunk, and a message about one, with the fields filled in that follow from it.
+// Work on a whole chunk and messages about one, with the fields that follow from the chunk.
 
 inline Work work_on(const ChunkMap& chunks, ChunkId chunk, WorkKind kind, NodeId node,
                     Iteration iteration) {

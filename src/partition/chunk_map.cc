@@ -8,7 +8,6 @@
 namespace sluice {
 namespace {
 
-// Deals chunks over servers in turn.
 class RoundRobin {
  public:
   explicit RoundRobin(std::size_t servers) : servers_(servers) {}
@@ -43,8 +42,8 @@ std::vector<Chunk> cut_whole(std::span<const Layer> layers, std::size_t servers)
   return chunks;
 }
 
-// MXNet's KVStore: a small layer goes to one server chosen by a hash, a large one is split evenly
-// over all of them.
+// MXNet's KVStore: a hash assigns a small layer to one server; a large layer is split evenly over
+// all servers.
 std::vector<Chunk> cut_kvstore(std::span<const Layer> layers, std::size_t servers,
                                const Strategy& strategy) {
   std::vector<Chunk> chunks;
@@ -69,10 +68,10 @@ std::vector<Chunk> cut_kvstore(std::span<const Layer> layers, std::size_t server
   return chunks;
 }
 
-// P3: slices of at most so many parameters, dealt over the servers in turn.
+// P3: slices of at most slice_params parameters, dealt over the servers in turn.
 std::vector<Chunk> cut_slices(std::span<const Layer> layers, std::size_t servers,
                               const Strategy& strategy) {
-  check(strategy.slice_params > 0, "a slice has at least one parameter");
+  check(strategy.slice_params > 0, "a slice needs at least one parameter");
   RoundRobin deal(servers);
   std::vector<Chunk> chunks;
   for (std::size_t l = 0; l < layers.size(); ++l) {
@@ -85,7 +84,7 @@ std::vector<Chunk> cut_slices(std::span<const Layer> layers, std::size_t servers
   return chunks;
 }
 
-// MG-WFBP: the groups stand in the order of sending, so backwards.
+// MG-WFBP: groups come in the order of sending, last layers first.
 std::vector<Chunk> cut_merged(std::span<const Layer> layers, std::size_t servers,
                               std::span<const LayerGroup> groups) {
   RoundRobin deal(servers);

@@ -11,15 +11,15 @@
 
 namespace sluice {
 
-// What is synchronised as one piece: a slice of a layer, a layer, or several layers at once.
+// What is exchanged as a unit: a slice of a layer, a layer, or several layers.
 struct Chunk {
   Range range;
-  std::uint32_t priority = 0;  // that of its most urgent layer
+  std::uint32_t priority = 0;  // of its most urgent layer
   std::uint32_t server = 0;    // index of the server that keeps it
 };
 
-// Which chunks a layer is made of, and which layers a chunk touches. Chunks tile the parameters in
-// ascending order; layers without parameters have no chunk.
+// Maps layers to their chunks and back. Chunks tile the parameters in ascending order; layers
+// without parameters have no chunk.
 class ChunkMap {
  public:
   ChunkMap(std::span<const Layer> layers, std::vector<Chunk> chunks);
@@ -38,9 +38,9 @@ class ChunkMap {
   std::vector<std::vector<LayerId>> layers_of_;
 };
 
-// Cuts the layers as the strategy says and deals the chunks over the servers. The groups are for
-// partition merged: in the order of sending, with every layer that has parameters; or none, which
-// leaves each layer by itself.
+// Cuts the layers as the strategy says and deals the chunks over the servers. Only partition merged
+// uses the groups: in the order of sending, with every layer that has parameters. Without groups
+// each layer is a chunk.
 ChunkMap make_chunks(std::span<const Layer> layers, std::size_t servers, const Strategy& strategy,
                      std::span<const LayerGroup> groups = {});
 

@@ -7,14 +7,14 @@
 namespace sluice {
 namespace {
 
-// What a layer that is not bare has to send.
+// The gradient of a layer with parameters.
 struct Gradient {
   std::size_t layer = 0;
   Time ready{0};
   Bytes bytes = 0;
 };
 
-// In the order in which backward makes them final (Eq. 6).
+// In the order in which backward completes them (Eq. 6).
 std::vector<Gradient> gradients_of(const Profile& profile) {
   std::vector<Gradient> gradients;
   Time now = profile.forward();
@@ -28,8 +28,8 @@ std::vector<Gradient> gradients_of(const Profile& profile) {
   return gradients;
 }
 
-// Message m has the gradients ends[m-1] ... ends[m]-1. A bare layer goes with the layer before it,
-// or with the first group.
+// Message m carries the gradients ends[m-1] ... ends[m]-1. A bare layer belongs to the group of the
+// layer before it, or to the first group.
 MergePlan plan_of(const Profile& profile, const AllReduceCost& cost,
                   std::span<const Gradient> gradients, std::span<const std::size_t> ends) {
   MergePlan plan;
@@ -54,7 +54,7 @@ Duration merged_iteration(const Profile& profile, const AllReduceCost& cost,
     Time ready{0};
     Bytes bytes = 0;
     for (; gradient != gradients.end() && gradient->layer >= group.begin; ++gradient) {
-      check(gradient->layer < group.end, "the groups leave no gradient out");
+      check(gradient->layer < group.end, "the groups cover every gradient");
       ready = gradient->ready;
       bytes += gradient->bytes;
     }
@@ -62,17 +62,17 @@ Duration merged_iteration(const Profile& profile, const AllReduceCost& cost,
       channel_free = std::max(channel_free, ready) + cost.time(bytes);
     }
   }
-  check(gradient == gradients.end(), "the groups leave no gradient out");
+  check(gradient == gradients.end(), "the groups cover every gradient");
   return std::max(channel_free, profile.compute());
 }
 
-// The printed line 13 compares with the duration t_c[l] what must be compared with the start
-// tau_c[l], and has no tau_b[0]. With tau_b[l-2] read as the end of layer l-1's backward step both
-// come right: for l=2 it is the end of backward.
+// Line 13 as printed compares with the duration t_c[l] where it must compare with the start
+// tau_c[l], and needs a tau_b[0] that is not defined. Reading tau_b[l-2] as the end of layer l-1's
+// backward step fixes both: for l=2 it is the end of backward.
 MergePlan merge_greedy(const Profile& profile, const AllReduceCost& cost) {
   const std::vector<Gradient> gradients = gradients_of(profile);
   std::vector<std::size_t> ends;
-  Time start{0};  // of the message that is being gathered, as far as is known
+  Time start{0};  // earliest start of the message being collected
   Bytes bytes = 0;
   for (std::size_t i = 0; i < gradients.size(); ++i) {
     start = std::max(start, gradients[i].ready);
@@ -87,15 +87,15 @@ MergePlan merge_greedy(const Profile& profile, const AllReduceCost& cost) {
   return plan_of(profile, cost, gradients, ends);
 }
 
-// What is sent later never ends sooner because what went before ended later. So the best plan for
-// the first j gradients is a last message i ... j-1 after the best plan for the first i.
+// Ending an earlier message later never makes a later one end sooner. So the best plan for the
+// first j gradients is the best plan for the first i followed by a last message i ... j-1.
 MergePlan merge_optimal(const Profile& profile, const AllReduceCost& cost) {
   const std::vector<Gradient> gradients = gradients_of(profile);
   struct Best {
     Time end{0};
-    std::size_t before_last = 0;  // gradients that go before the last message
+    std::size_t before_last = 0;  // gradients sent before the last message
   };
-  std::vector<Best> best(gradients.size() + 1);  // for the first so many gradients
+  std::vector<Best> best(gradients.size() + 1);  // best[j]: for the first j gradients
   for (std::size_t j = 1; j < best.size(); ++j) {
     best[j].end = Time::max();
     Bytes bytes = 0;

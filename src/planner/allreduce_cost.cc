@@ -12,7 +12,7 @@
 namespace sluice {
 namespace {
 
-// Sizes of sums between the smallest layer and all of them, each four times the one before.
+// Sizes from the smallest layer up to all layers together, each four times the one before.
 std::vector<std::int64_t> sizes_for(const std::vector<Layer>& layers, std::int64_t max_params) {
   const std::int64_t largest =
       std::max<std::int64_t>(2, std::min(total_params(layers), max_params));
@@ -30,8 +30,8 @@ std::vector<std::int64_t> sizes_for(const std::vector<Layer>& layers, std::int64
   return sizes;
 }
 
-// Of the hops, where `sent` bytes stand for so many parameters, and of the arithmetic at their
-// ends. Coding counts once out and once in; what it takes at the hops hides behind the transfer.
+// The time of the hops and of the arithmetic at both ends, if `params` parameters take `sent` bytes
+// on the wire. Packing counts once at each end; at the hops it hides behind the transfer.
 Duration network_time(const Job& job, const Cluster& cluster, std::int64_t params, Bytes sent) {
   const double ns_per_byte =
       cluster.update_ns_per_byte + (job.strategy.coded() ? 2 * cluster.code_ns_per_byte : 0);
@@ -40,10 +40,10 @@ Duration network_time(const Job& job, const Cluster& cluster, std::int64_t param
          from_ns(static_cast<double>(params * kFloatBytes) * ns_per_byte);
 }
 
-// Enough to fill what is to be filled: beyond it the time is proportional to the size.
+// Enough to saturate the link: beyond it, time is proportional to size.
 constexpr std::int64_t kMostMeasured = 4'000'000;
 constexpr Iteration kIterations = 8;
-// Small sums are short and vary most: more of them.
+// Small sums are short and vary most, so more of them are measured.
 constexpr std::int64_t kManyParams = 1 << 16;
 constexpr Iteration kShortIterations = 24;
 
@@ -68,7 +68,7 @@ AllReduceCost fit_allreduce(std::span<const Timing> timings, double wire_ns_per_
     sxy += w * x * y;
   }
   const double determinant = s * sxx - sx * sx;
-  check(determinant > 0, "a line is fitted to two sizes or more");
+  check(determinant > 0, "a line needs at least two sizes");
   const double a = (sy * sxx - sxy * sx) / determinant;
   const double b = (s * sxy - sx * sy) / determinant;
   if (b < wire_ns_per_byte) {
@@ -79,7 +79,7 @@ AllReduceCost fit_allreduce(std::span<const Timing> timings, double wire_ns_per_
 }
 
 double wire_ns_per_byte(std::size_t machines, double gbps) {
-  check(machines > 0 && gbps > 0, "a wire has a rate and machines at it");
+  check(machines > 0 && gbps > 0, "a wire needs a rate and machines");
   const auto n = static_cast<double>(machines);
   return 2 * (n - 1) / n * 8 / gbps;
 }

@@ -8,7 +8,7 @@
 namespace sluice {
 namespace {
 
-constexpr std::int64_t kParams = 1 << 20;  // more than caches hold, as with gradients that come in
+constexpr std::int64_t kParams = 1 << 20;  // exceeds the caches, as incoming gradients do
 constexpr int kRepetitions = 9;
 
 std::vector<float> some_values() {
@@ -27,13 +27,13 @@ class Bench {
         gradients_(some_values()),
         workspace_(parameters_, {gradients_}, {}, strategy, Topology(1, 1, 0)) {}
 
-  // The output is that of the last repetition.
+  // Returns the output of the last repetition.
   double ns_per_byte(const Work& work, Payload* output = nullptr) {
     std::vector<Duration> times;
     for (int i = 0; i <= kRepetitions; ++i) {
       const Time begin = now_();
       Payload made = workspace_.execute(work);
-      if (i > 0) {  // the first one warms up
+      if (i > 0) {  // the first one is a warm-up
         times.push_back(now_() - begin);
       }
       if (output != nullptr) {

@@ -6,14 +6,14 @@
 
 namespace sluice {
 
-// What a machine's arithmetic takes, for each byte of floats; the fields of Cluster.
+// The time of a machine's arithmetic per byte of floats; see the fields of Cluster.
 struct ArithmeticCost {
-  double reduce_ns_per_byte = 0;  // adding a gradient to another
+  double reduce_ns_per_byte = 0;  // adding one gradient to another
   double update_ns_per_byte = 0;  // applying the update rule
-  double code_ns_per_byte = 0;    // packing to bytes or unpacking them, mean of both
+  double code_ns_per_byte = 0;    // mean of packing and unpacking
 };
 
-// By doing it, as training does; medians of several repetitions.
+// Measures the same arithmetic as in training; medians of several repetitions.
 ArithmeticCost measured_arithmetic(const std::function<Time()>& now);
 
 }  // namespace sluice

@@ -8,8 +8,8 @@
 
 namespace sluice {
 
-// Watches training and tells what an iteration is made of. The first iteration it sees is not
-// counted: caches are cold and threads have just begun.
+// Watches training and reports where the time of an iteration goes. Skips the first iteration it
+// sees: caches are cold and threads have just started.
 class LayerTimes final : public Observer {
  public:
   LayerTimes(std::size_t workers, std::size_t layers) : workers_(workers, Seen(layers)) {}
@@ -21,12 +21,12 @@ class LayerTimes final : public Observer {
   void received(const Message&, Time, Time) override {}
   void worked(const Work&, Time, Time) override {}
 
-  // All are for when nothing is in flight, and zero or empty where fewer than three iterations were
-  // seen.
+  // Call these only when nothing is in flight. The results are zero or empty if fewer than three
+  // iterations were seen.
 
-  // Forward and backward of each layer, mean over workers and iterations.
+  // Forward and backward times per layer, as means over workers and iterations.
   Profile profile(const std::vector<Layer>& layers) const;
-  // Start of forward to start of forward on the first worker that was seen, and the median of it.
+  // From start of forward to start of forward on the first worker seen; then the median.
   std::vector<Duration> iterations() const;
   Duration iteration() const;
 
@@ -35,7 +35,7 @@ class LayerTimes final : public Observer {
     Duration time{0};
     std::int64_t count = 0;
   };
-  // Written by the worker's own thread only.
+  // Only the worker's own thread writes it.
   struct Seen {
     explicit Seen(std::size_t layers) : forward(layers), backward(layers) {}
 

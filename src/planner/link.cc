@@ -8,7 +8,7 @@
 namespace sluice {
 
 Link link_of(const LinkTimings& timings) {
-  check(timings.timings.size() > 1, "a link is known by a round trip and a longer message");
+  check(timings.timings.size() > 1, "a link needs a round trip and a longer message");
   const Timing& round_trip = timings.timings.front();
   const Timing& longest = timings.timings.back();
   const Duration moving = std::max(longest.median - round_trip.median, Duration{1});

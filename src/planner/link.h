@@ -4,14 +4,14 @@
 
 namespace sluice {
 
-// From one rank to another, as a survey found it.
+// The link from one rank to another, from a survey.
 struct Link {
   std::size_t from = 0;
   std::size_t to = 0;
   Duration latency{0};  // half a round trip of an empty message
-  Duration min{0};      // the shortest that it took: busy processes lengthen the others
-  double gbps = 0;      // of the longest message, without the round trip
-  double spread = 0;    // of its repetitions: (most - least) / median
+  Duration min{0};      // the shortest one: busy processes lengthen the others
+  double gbps = 0;      // from the longest message, without the round trip
+  double spread = 0;    // of the longest message's repetitions: (max - min) / median
 
   bool operator==(const Link&) const = default;
 };

@@ -9,9 +9,9 @@
 namespace sluice {
 namespace {
 
-constexpr double kOthersLoad = 0.5;  // less is the system's own
-constexpr double kFarApart = 0.15;   // of the median
-constexpr double kShorter = 0.9;     // than the wire allows
+constexpr double kOthersLoad = 0.5;  // the system itself causes less
+constexpr double kFarApart = 0.15;   // relative to the median
+constexpr double kShorter = 0.9;     // relative to what the wire allows
 
 constexpr const char* kAgain = "measure again when nothing else runs";
 
@@ -24,13 +24,14 @@ std::vector<std::string> doubts_of(const std::vector<MachineLoad>& machines) {
   for (const MachineLoad& machine : machines) {
     if (machine.processes > machine.cores) {
       doubts.push_back(fmt::format(
-          "{}: {} processes shared {} core{}, and waited for each other; start fewer of them there",
+          "{}: {} processes shared {} core{} and waited for each other; start fewer processes "
+          "there",
           machine.host, machine.processes, machine.cores, machine.cores == 1 ? "" : "s"));
     }
     if (machine.load > kOthersLoad && machine.load + static_cast<double>(machine.processes) >
                                           static_cast<double>(machine.cores)) {
       doubts.push_back(fmt::format(
-          "{}: its load was {:.1f} on {} core{} before {} process{} began to measure; {}",
+          "{}: the load was {:.1f} on {} core{} before {} process{} began to measure; {}",
           machine.host, machine.load, machine.cores, machine.cores == 1 ? "" : "s",
           machine.processes, machine.processes == 1 ? "" : "es", kAgain));
     }
@@ -57,7 +58,7 @@ std::vector<std::string> doubts_of(const NetworkFit& network) {
   }
   if (const double apart = median_of(spreads); apart > kFarApart) {
     doubts.push_back(fmt::format(
-        "bandwidth: repetitions of the same message lie {:.0f} % of their median apart; {}",
+        "bandwidth: repetitions of the same message differ by {:.0f} % of their median; {}",
         percent(apart), kAgain));
   }
   return doubts;
@@ -76,7 +77,7 @@ std::vector<std::string> doubts_of(const MeasuredSums& sums) {
   }
   if (sums.ns_per_byte < kShorter * sums.wire_ns_per_byte) {
     doubts.push_back(fmt::format(
-        "all-reduce {}: took {:.3g} ns a byte, and at the measured bandwidth none can take less "
+        "all-reduce {}: took {:.3g} ns per byte, but at the measured bandwidth none can take less "
         "than {:.3g}: the bandwidth was measured too low, or the sums too short; {}",
         sums.collective, sums.ns_per_byte, sums.wire_ns_per_byte, kAgain));
   }

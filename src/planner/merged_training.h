@@ -8,24 +8,24 @@
 
 namespace sluice {
 
-// Chooses the groups of layers of a run, from what is measured while it goes on.
+// Chooses which layers to merge in a run, from measurements while it trains.
 class MergePolicy {
  public:
   explicit MergePolicy(Merge how) : how_(how) {}
 
-  // The iteration at which to look again, after a look at `now`. The first look comes soon; later
-  // ones more and more rarely while nothing changes.
+  // The iteration of the next look, after a look at `now`. The first look comes soon; later ones
+  // become rarer while nothing changes.
   Iteration next_look(Iteration now) const { return now + interval_; }
-  // Plans anew. The groups change only if that is predicted to gain more than a few per cent: a
-  // measurement is not exact, and two plans may be as good as each other.
+  // Plans again. The groups change only if the predicted gain is more than a few per cent:
+  // measurements are not exact, and two plans may be equally good.
   void look(const Profile& profile, const AllReduceCost& cost);
 
-  // The plan in force and what it was last predicted to take; no groups before the first look.
+  // The current plan with its latest predicted time; no groups before the first look.
   const MergePlan& plan() const { return plan_; }
   const AllReduceCost& cost() const { return cost_; }
   int replans() const { return replans_; }  // changes after the first plan
 
-  // What the look has decided, and the same for the policy of another process.
+  // The result of a look, to be adopted by the policies of other processes.
   struct Decision {
     std::vector<LayerGroup> groups;
     Iteration interval = 0;  // to the next look
@@ -46,23 +46,23 @@ class MergePolicy {
   int replans_ = 0;
 };
 
-// Training of a job with partition merged in phases: in each, chunks and protocols stay as they
-// are; between two, all workers have all parameters and nothing is in flight. The first phase
-// goes layer by layer, and each of the later ones by what has been measured before it.
+// Trains a job with partition merged, in phases. Within a phase, chunks and protocols stay the
+// same; between two phases, all workers have all parameters and nothing is in flight. The first
+// phase sends each layer separately; each later one uses what was measured before it.
 struct MergedTraining {
   Job job;
   Iteration iterations = 0;
-  // Trains with this assembly from its job's first iteration up to `last`; false: it was stopped
-  // before, and the whole training is over.
+  // Trains with this assembly from its job's first iteration up to `last`. False if it was stopped
+  // early; then the whole training ends.
   std::function<bool(Assembly assembly, Iteration last, Observer& observer)> train;
   TrainAside train_aside;
-  // What was decided by the one process that decides for all; unset if there is no other.
+  // Returns the decision of the one process that decides for all; unset if there is only one.
   std::function<MergePolicy::Decision(const MergePolicy::Decision& own)> agree;
 };
 
 struct MergeOutcome {
   MergePolicy policy;
-  Duration measured{0};  // an iteration of the last phase; 0 if that was too short to tell
+  Duration measured{0};  // per iteration of the last phase; 0 if that was too short to measure
 };
 
 MergeOutcome train_merged(const MergedTraining& training);

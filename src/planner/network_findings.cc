@@ -15,7 +15,7 @@ namespace {
 
 using Ranks = std::vector<std::size_t>;
 
-// A network that all machines have an interface in, as an argument of mpirun.
+// A network in which all machines have an interface, as an argument for mpirun.
 std::string right_network(const std::vector<std::optional<Member>>& members) {
   std::map<std::string, std::size_t> in;
   std::size_t known = 0;
@@ -36,7 +36,7 @@ std::string right_network(const std::vector<std::optional<Member>>& members) {
   return "mpirun --mca btl_tcp_if_include " + common;
 }
 
-// All that is said about a survey.
+// Derives all findings from a survey.
 class Diagnosis {
  public:
   Diagnosis(const Survey& survey, std::span<const Link> links)
@@ -58,7 +58,7 @@ class Diagnosis {
   }
 
  private:
-  using Measure = std::function<double(const Link&)>;  // the more the worse
+  using Measure = std::function<double(const Link&)>;  // higher is worse
 
   void add_silent();
   void add_slow();
@@ -67,9 +67,9 @@ class Diagnosis {
   void add_shared_addresses();
 
   double usual(const Measure& badness) const;
-  // Ranks of which every link is bad, though others have good ones.
+  // Ranks whose links are all bad.
   Ranks bad_ranks(const Measure& badness, double limit) const;
-  // Calls for each bad rank, and for each bad link that has none, with the worst badness.
+  // Calls `say` for each bad rank with its worst link, and for each bad link between other ranks.
   void for_each_bad(
       const Measure& badness, double limit,
       const std::function<void(const Ranks&, const std::string& who, const Link&)>& say) const;
@@ -124,7 +124,7 @@ void Diagnosis::for_each_bad(
         worst = &link;
       }
     }
-    say({rank}, survey_.name(rank) + ", to and from everybody", *worst);
+    say({rank}, survey_.name(rank) + ", to and from all others", *worst);
   }
   for (const Link& link : links_) {
     const bool named =
@@ -147,7 +147,7 @@ void Diagnosis::add_slow() {
             {Finding::Kind::kSlow, ranks, factor,
              fmt::format("{}: {:.3g} Gb/s where {:.3g} is usual, {:.1f} times slower; check "
                          "the cable, the rate that the interface and the switch agreed "
-                         "on, what else uses the link, and whether MPI takes the right "
+                         "on, what else uses the link, and whether MPI uses the right "
                          "interface ({})",
                          who, link.gbps, usual_gbps, factor, advice_)});
       });
@@ -163,13 +163,13 @@ void Diagnosis::add_late() {
         findings_.push_back(
             {Finding::Kind::kLate, ranks, factor,
              fmt::format("{}: an empty message takes at least {:.0f} us where {:.0f} is usual, "
-                         "{:.1f} times longer; check the route and whether MPI takes the "
+                         "{:.1f} times longer; check the route and whether MPI uses the "
                          "right interface ({})",
                          who, to_us(link.min), usual_us, factor, advice_)});
       });
 }
 
-// A machine whose best link is far below what its fastest interface can do.
+// Finds machines whose best link is far slower than their fastest interface.
 void Diagnosis::add_below_rate() {
   std::map<std::string, const Link*> best;  // by machine
   std::map<std::string, std::size_t> leader;
@@ -191,16 +191,17 @@ void Diagnosis::add_below_rate() {
         {Finding::Kind::kBelowRate,
          {leader[host]},
          *fastest->gbps / link->gbps,
-         fmt::format("{}: its interface {} can do {:.3g} Gb/s, but no link of it does more than "
-                     "{:.3g}; MPI may take another interface: mpirun --mca btl_tcp_if_include {}",
-                     host, fastest->name, *fastest->gbps, link->gbps, fastest->network())});
+         fmt::format(
+             "{}: its interface {} can do {:.3g} Gb/s, but none of its links does more than "
+             "{:.3g}; MPI may use another interface: mpirun --mca btl_tcp_if_include {}",
+             host, fastest->name, *fastest->gbps, link->gbps, fastest->network())});
   }
 }
 
 std::string Diagnosis::addresses(std::size_t rank) const {
   const auto& member = survey_.members[rank];
   if (!member) {
-    return fmt::format("those of rank {} are not known", rank);
+    return fmt::format("unknown for rank {}", rank);
   }
   std::vector<std::string> texts;
   for (const Interface& interface : member->interfaces) {
@@ -220,7 +221,7 @@ void Diagnosis::add_silent() {
     return survey_.members.size() > 2 && count[rank] + 1 == survey_.members.size();
   };
   constexpr const char* kText =
-      "{}: no answer came in time; a firewall may stand between them, or MPI takes an interface "
+      "{}: no answer came in time; a firewall may separate them, or MPI uses an interface "
       "that does not lead there: open all TCP ports between the hosts, or name the right network "
       "({}); addresses: {}";
   std::set<std::size_t> named;
@@ -245,10 +246,10 @@ void Diagnosis::add_silent() {
   }
 }
 
-// Bridges of containers and the like: MPI may take the address of its own machine for a peer's.
+// Container bridges and the like: MPI may mistake an address of its own machine for a peer's.
 void Diagnosis::add_shared_addresses() {
   std::map<std::string, std::map<std::string, std::size_t>>
-      owners;  // address, host, its first rank
+      owners;  // by address and host: the host's first rank
   std::map<std::string, std::string> names;
   for (std::size_t r = 0; r < survey_.members.size(); ++r) {
     if (const auto& member = survey_.members[r]) {
@@ -270,8 +271,8 @@ void Diagnosis::add_shared_addresses() {
     }
     findings_.push_back(
         {Finding::Kind::kSharedAddress, ranks, 0,
-         fmt::format("{} ({}) is an address of {} alike, and MPI may take it for a way between "
-                     "them; keep it out: mpirun --mca btl_tcp_if_exclude lo,{}",
+         fmt::format("{} ({}) is an address of all of {}, and MPI may try to use it between "
+                     "them; exclude it: mpirun --mca btl_tcp_if_exclude lo,{}",
                      address, names[address], fmt::join(named, ", "), names[address])});
   }
 }

@@ -11,14 +11,14 @@
 
 namespace sluice {
 
-// Something about the network between the ranks that a user should look at.
+// Something about the network that the user should look at.
 struct Finding {
   enum class Kind : std::uint8_t { kSilent, kSlow, kLate, kBelowRate, kSharedAddress };
 
   Kind kind = Kind::kSilent;
   std::vector<std::size_t> ranks;
-  double factor = 0;  // how many times slower than usual; 0 where that means nothing
-  std::string text;   // what it is and what to check
+  double factor = 0;  // how many times slower than usual; 0 if not applicable
+  std::string text;   // what is wrong and what to check
 };
 
 inline constexpr std::array kFindingNames{
@@ -29,12 +29,12 @@ inline constexpr std::array kFindingNames{
     Names<Finding::Kind>{Finding::Kind::kSharedAddress, "shared-address"},
 };
 
-inline constexpr double kSlowFactor = 2;       // from here on a link is said to be slow
-inline constexpr double kLateFactor = 5;       // and its latency long
-inline const Duration kLateBy = from_us(200);  // if it is so much longer
+inline constexpr double kSlowFactor = 2;       // a link this much slower than usual is reported
+inline constexpr double kLateFactor = 5;       // likewise for latency,
+inline const Duration kLateBy = from_us(200);  // which must also be this much longer
 
-// Usual is the median over the ranks of what is best for each, so that one slow host does not count
-// as often as it has links. Links inside a machine are not judged.
+// "Usual" is the median over all ranks of each rank's best link, so that one slow host counts once
+// and not once per link. Links inside a machine are ignored.
 std::vector<Finding> findings_of(const Survey& survey, std::span<const Link> links);
 
 }  // namespace sluice

@@ -42,7 +42,7 @@ std::vector<Timing> pooled(const std::vector<LinkTimings>& links) {
 
 NetworkFit fit_network(const Survey& survey) {
   const std::vector<LinkTimings> counted = links_that_count(survey);
-  check(!counted.empty(), "a network is fitted to one link or more");
+  check(!counted.empty(), "a network needs at least one link");
   NetworkFit fit;
   std::vector<Duration> latencies;
   std::vector<double> rates;

@@ -7,20 +7,20 @@
 
 namespace sluice {
 
-// The links of a survey as one alpha and one beta.
+// The links of a survey, summarised as one alpha and one beta.
 struct NetworkFit {
   Duration latency{0};         // alpha: the median over the links
   double gbps = 0;             // 8 / beta: likewise
-  std::vector<Link> links;     // that count
-  std::vector<Timing> points;  // by size: a message and its empty answer, over these links
+  std::vector<Link> links;     // the links used
+  std::vector<Timing> points;  // by size: a message and its empty reply, over these links
 
-  // 2 * alpha + beta * M, for each of the points. (The form of an all-reduce serves for any line.)
+  // 2 * alpha + beta * M, as for the points. (AllReduceCost can represent any line.)
   AllReduceCost line() const { return {2 * latency, 8 / gbps}; }
 };
 
-// Of the links between machines, or of all if there is one machine only. Alpha is taken from empty
-// messages and beta from the longest: between them lie changes of MPI's protocol, which no line
-// follows. Needs a link.
+// Fits the links between machines, or all links if there is only one machine. Alpha comes from
+// empty messages and beta from the longest: between them MPI changes its protocol, so no line fits
+// there. Needs at least one link.
 NetworkFit fit_network(const Survey& survey);
 
 }  // namespace sluice

@@ -16,15 +16,15 @@ void tune(T& size, bool chosen, T tuned) {
 void tune_for_link(Job& job, const ChosenSizes& chosen) {
   Strategy& strategy = job.strategy;
   if (job.topology.on_one_machine()) {
-    // Memory has no queue that short hops and a small credit would keep short; fewer messages cost
-    // less.
+    // In memory there is no queue to keep short with short hops and a small credit, and fewer
+    // messages cost less.
     tune(strategy.segment_params, chosen.segment, std::int64_t{262'144});
     tune(strategy.peer_credit, chosen.peer_credit, Bytes{8'000'000});
   } else if (job.link.gbps() < kSlowGbps) {
     tune(strategy.slice_params, chosen.slice, kEagerParams);
     if (strategy.order == Order::kPriority) {
-      // What is urgent waits for half a millisecond of what is on its way to the peer, which is a
-      // slice at 1 Gb/s.
+      // Something urgent waits for at most half a millisecond of data in flight to the peer, which
+      // is one slice at 1 Gb/s.
       const auto half_ms = static_cast<Bytes>(64'000 * job.link.gbps());
       tune(strategy.peer_credit, chosen.peer_credit,
            std::clamp(half_ms, Bytes{60'000}, Strategy().peer_credit));
@@ -42,14 +42,14 @@ Result<void> check_driver_sums(const Strategy& strategy, const Topology& topolog
   }
   if (strategy.exchange != Exchange::kAllReduce) {
     return Error("exchange " + std::string(name_of(kExchangeNames, strategy.exchange)) +
-                 " makes no sums between workers; take exchange allreduce");
+                 " does not sum between workers; take exchange allreduce");
   }
   if (strategy.coded()) {
-    return Error("it knows no codec; take codec none");
+    return Error("it supports no codec; take codec none");
   }
   if (strategy.order == Order::kPriority) {
     return Error(
-        "all processes ask for sums in one order, so that no gradient can overtake another; take "
+        "all processes request sums in the same order, so no gradient can overtake another; take "
         "order fifo or after-backward");
   }
   if (strategy.local_aggregation) {
@@ -57,7 +57,7 @@ Result<void> check_driver_sums(const Strategy& strategy, const Topology& topolog
   }
   if (topology.workers_per_host() != 1) {
     return Error(
-        "it sums over processes and not over the workers of one; leave --workers-per-host out");
+        "it sums over processes, not over the workers within one; leave --workers-per-host out");
   }
   if (strategy.collective == Collective::kSharedMemory && !topology.on_one_machine()) {
     return Error("the processes are on several machines");

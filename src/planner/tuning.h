@@ -5,7 +5,7 @@
 
 namespace sluice {
 
-// Which sizes of a strategy the user has chosen.
+// Which sizes of a strategy the user has set.
 struct ChosenSizes {
   bool slice = false;
   bool credit = false;
@@ -13,17 +13,16 @@ struct ChosenSizes {
   bool segment = false;
 };
 
-// Changes the other sizes to what suits the machines and the link of the job: for drivers that know
-// both.
+// Tunes the other sizes to the machines and the link of the job, for drivers that know both.
 void tune_for_link(Job& job, const ChosenSizes& chosen);
 
-// Whether the driver can make the sums that the strategy leaves to it, if it does: one after the
-// other in the same order on all processes, of plain gradients, one from each process. The error
-// says what stands against it and what to do.
+// If the strategy leaves sums to the driver, checks that the driver can make them: one after
+// another in the same order on all processes, of plain gradients, one from each process. The error
+// says what prevents it and what to do.
 Result<void> check_driver_sums(const Strategy& strategy, const Topology& topology);
 
-// Has the processes of one machine sum in the memory that they share, if nothing stands against it
-// and the user has not chosen another way: for a driver that can do so.
+// Makes the processes of one machine sum in shared memory, if nothing prevents it and the user has
+// not chosen another collective. For drivers that support it.
 void tune_sums_for_machine(Job& job);
 
 }  // namespace sluice

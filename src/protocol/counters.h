@@ -7,17 +7,17 @@
 
 namespace sluice {
 
-// What the mechanisms of a host did: the proof that they are on.
+// What the mechanisms of a host did, as evidence that they are on.
 struct Counters {
   std::int64_t messages = 0;        // handed to the network
-  Bytes payload_bytes = 0;          // in them
-  std::int64_t local_messages = 0;  // between nodes of one host, past the network
-  std::int64_t chunks = 0;          // gradients and parameters that travelled as one piece
+  Bytes payload_bytes = 0;          // in these messages
+  std::int64_t local_messages = 0;  // between nodes of one host, without the network
+  std::int64_t chunks = 0;          // chunks of gradients or parameters sent
   std::int64_t egress_overtakings = 0;
   std::int64_t inbox_overtakings = 0;
-  Bytes before_packing = 0;  // bytes of gradients that a codec packed
+  Bytes before_packing = 0;  // of the gradients that a codec packed
   Bytes after_packing = 0;
-  std::int64_t local_sums = 0;  // gradients added on their own machine
+  std::int64_t local_sums = 0;  // gradients added within their machine
   std::int64_t updates = 0;
   std::int64_t releases = 0;
 
@@ -25,7 +25,6 @@ struct Counters {
   Counters& operator-=(const Counters& other);
 };
 
-// All there are.
 inline constexpr std::array kCounters{
     &Counters::messages,       &Counters::payload_bytes,      &Counters::local_messages,
     &Counters::chunks,         &Counters::egress_overtakings, &Counters::inbox_overtakings,

@@ -8,24 +8,23 @@
 
 namespace sluice {
 
-// What a node can do to its world. Nothing here blocks or calls back: every answer is a later
-// event.
+// What a node can do. Nothing here blocks or calls back: every result comes as a later event.
 class Effects {
  public:
   virtual ~Effects() = default;
 
-  // Sends a message. Sent follows if it leaves the host, and Returned if the message wants it:
-  // until then the payload is read, so the range behind it must stay as it is.
+  // Sends a message. A Sent event follows if the message leaves the host. If it wants_return, a
+  // Returned event follows; until then the range behind the payload must not change.
   virtual void send(const Message& message, Payload payload) = 0;
-  // Begins a piece of arithmetic; Finished follows. Until then what it writes belongs to the
-  // driver, which may do the work on another thread: the node neither borrows nor copies it. An
-  // update also has its parameters to itself: the node starts no other work on them meanwhile.
+  // Starts arithmetic; a Finished event follows. Until then the ranges that it writes belong to the
+  // driver, which may use another thread: the node must neither borrow nor copy them. While an
+  // update runs, the node must not start other work on the same parameters.
   virtual void start(Work work) = 0;
-  // The worker may run forward through the layer in this iteration.
+  // Permits the worker to run the layer's forward pass in this iteration.
   virtual void release(NodeId worker, LayerId layer, Iteration iteration) = 0;
-  // A view of a node's own buffer, to be sent or worked on.
+  // A view of one of the node's own buffers, to send or to work on.
   virtual Payload borrow(NodeId node, const BufferRange& what) = 0;
-  // The same as it is now, free of what happens to the buffer later.
+  // A copy of the same; later changes to the buffer do not affect it.
   virtual Payload copy(NodeId node, const BufferRange& what) = 0;
 };
 

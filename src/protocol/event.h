@@ -9,10 +9,9 @@
 
 namespace sluice {
 
-// What can happen to a node. Events of one host are handled one at a time.
+// What can happen to a node. A host handles its events one at a time.
 
-// The run begins, or goes on: the parameters of the job's first iteration are in place on every
-// node.
+// The run begins or continues: every node has the parameters of the job's first iteration.
 struct Started {
   NodeId node;
 };
@@ -22,25 +21,25 @@ struct GradientReady {
   LayerId layer;
   Iteration iteration;
 };
-// All layers of this iteration have been reported; the worker is about to begin the next one.
+// All gradients of this iteration have been reported; the worker is about to begin the next one.
 struct BackwardDone {
   NodeId worker;
   Iteration iteration;
 };
-// If the protocol named a landing for the message, the payload lies there already.
+// If the protocol named a landing for the message, the payload is already there.
 struct Received {
   Message message;
   Payload payload;
 };
-// The network has taken the message: its credit is free again.
+// The network has taken the message, which frees its credit.
 struct Sent {
   Message message;
 };
-// The payload of a message that wanted its return may be overwritten.
+// The payload of a message with wants_return may be overwritten.
 struct Returned {
   Message message;
 };
-// A piece of work is done; its sources have been let go.
+// The work is done and no longer holds its sources.
 struct Finished {
   Work work;
   Payload output;

@@ -5,14 +5,14 @@
 
 namespace sluice {
 
-// What the nodes of a job may say to each other. A driver that gets messages from other processes
-// asks before it does anything else with one.
+// Which messages the nodes of a job may send each other. A driver that receives from other
+// processes checks each message before it does anything else with it.
 class MessageRules {
  public:
   virtual ~MessageRules() = default;
 
-  // The error tells what cannot be right. Of a legal message all indices lie inside the job, and
-  // its payload fits what it is about.
+  // The error says what is wrong. If there is none, all indices lie inside the job and the payload
+  // has the right length.
   virtual Result<void> check(const Message& message) const = 0;
 };
 

@@ -10,8 +10,8 @@
 
 namespace sluice {
 
-// Bytes on their way, or only their number where a run has no numbers at all. Whoever holds a
-// payload may read it; the owner of the memory may write to it again when the last holder lets go.
+// Bytes in flight, or only their number if the run has no numbers. A holder may read them; the
+// owner of the memory may write to it again once the last holder has let go.
 class Payload {
  public:
   Payload() = default;
@@ -41,7 +41,7 @@ class Payload {
     return {reinterpret_cast<const float*>(data_), static_cast<std::size_t>(size_ / kFloatBytes)};
   }
   std::span<const std::byte> bytes() const { return {data_, static_cast<std::size_t>(size_)}; }
-  // The same bytes, kept alive by something else (a loan that reports its end, a copy).
+  // The same bytes, kept alive by another object (a loan that reports its end, or a copy).
   Payload held_by(std::shared_ptr<const void> hold) const {
     Payload p = *this;
     p.hold_ = std::move(hold);

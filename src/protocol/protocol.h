@@ -6,14 +6,14 @@
 namespace sluice {
 
 // A pure state machine: no clock, no thread, no socket, no float. The same object runs on threads,
-// on MPI and in virtual time. A node is one, and a host that bundles its nodes is one too.
+// on MPI and in virtual time. A node is a protocol, and so is a host, which bundles nodes.
 class Protocol {
  public:
   virtual ~Protocol() = default;
 
   virtual void handle(const Event& event, Effects& effects) = 0;
-  // Where the payload of an incoming message belongs, so that the driver can put it there without
-  // a detour; kNone hands it over with the event.
+  // Where the payload of an incoming message belongs, so that the driver can put it there directly.
+  // With kNone, the payload comes with the event.
   virtual BufferRange landing(const Message& message) const = 0;
 };
 

@@ -9,15 +9,15 @@
 
 namespace sluice {
 
-// The flat buffers a node has; all are indexed like the model's parameters.
+// The flat buffers of a node; all are indexed like the model's parameters.
 enum class Buffer : std::uint8_t {
   kNone,
   kParameters,
   kGradients,
 };
 
-// A worker that goes on while gradients are in use has several buffers of them: the gradient of
-// iteration t is in slot t modulo their number.
+// A worker that computes while earlier gradients are still in use has several gradient buffers:
+// iteration t uses slot t modulo their number.
 struct BufferRange {
   Buffer buffer = Buffer::kNone;
   Range range;
@@ -26,33 +26,34 @@ struct BufferRange {
 
 enum class WorkKind : std::uint8_t {
   // parameters[range] <- rule(parameters, mean of the sources in their order). Sparse sources
-  // change nothing but their entries; the output is then a sparse vector of the new values.
+  // change only the parameters they have entries for; the output is then a sparse vector of the
+  // new values.
   kUpdate,
   kReduce,  // gradients[range] += the one source
   kBlend,   // parameters[range] <- keep * parameters + add * the one source
   // With x the parameters and y the one source, x <- x + pull * (y - x); the output is
   kElastic,  //   y - pull * (y - x), the other end of the spring
-  kSwap,     //   pull * (y - x), to be subtracted from wherever y has got to by then
-  kEncode,   // the output is gradients[range] as the codec writes it
-  kDecode,   // gradients[range] <- the one source, which is coded
+  kSwap,     //   pull * (y - x), to be subtracted from the sender's y, which may have changed
+  kEncode,   // the output is gradients[range], packed by the codec
+  kDecode,   // gradients[range] <- the one source, which is packed
   kMerge,    // the output is the sum of the sources, which are sparse
-  kPatch,    // parameters[range] <- the values of the one source, which is sparse, at its places
-  kChanges,  // the output is a patch: what has changed since `origin` last had one
+  kPatch,    // parameters[range] <- the entries of the one source, which is sparse
+  kChanges,  // the output is a patch: what changed since the last one for `origin`
 };
 
-// Arithmetic on named ranges. A node asks for it and hears Finished; the real driver computes, the
-// simulator charges time.
+// Arithmetic on ranges. A node asks for it and gets a Finished event; the real-time driver
+// computes, the simulator charges time.
 struct Work {
   WorkKind kind = WorkKind::kUpdate;
   std::uint16_t round = 0;  // of a collective
   std::uint32_t priority = 0;
-  std::uint32_t contributors = 1;  // update: workers whose gradients the sources sum up to
-  std::uint32_t workers = 1;       // update: those of the joined batch, over which the mean is
-  bool coded = false;              // the sources are as the codec writes them
-  bool exact = false;              // encode: gradients[range] become what the code says
-  bool feedback = false;           // encode: keep what the code loses for the next iteration
+  std::uint32_t contributors = 1;  // update: workers whose gradients are in the sources
+  std::uint32_t workers = 1;       // update: workers of the joined batch, the divisor of the mean
+  bool coded = false;              // the sources are packed by the codec
+  bool exact = false;              // encode: gradients[range] become the values as they unpack
+  bool feedback = false;           // encode: keep what packing loses for the next iteration
   NodeId node;
-  NodeId origin;  // on whose behalf; the node itself if nobody else's
+  NodeId origin;  // on whose behalf; by default the node itself
   ChunkId chunk;
   std::uint32_t segment = 0;
   Iteration iteration = 0;  // whose forward pass waits for it
@@ -61,7 +62,7 @@ struct Work {
   float keep = 1;
   float add = 1;
   float pull = 0;
-  Bytes output_bytes = 0;  // about what the output takes, for runs without numbers
+  Bytes output_bytes = 0;  // estimated size of the output, for runs without numbers
   std::vector<Payload> sources;
 };
 

@@ -14,14 +14,14 @@
 
 namespace sluice {
 
-// Decides what passes a narrow channel first, and how much may be inside it at a time.
+// Decides which item enters a narrow channel next, and how much may be in the channel at a time.
 //
-// Items wait in the order of (urgency, arrival), or of arrival alone; the least value is the most
-// urgent. An item is admitted while the cost of all admitted items stays within the budget; an item
-// dearer than the whole budget is admitted alone. Costs come back with give_back().
+// Items wait in the order of (urgency, arrival), or of arrival alone; the smallest value is the
+// most urgent. An item is admitted while the cost of all admitted items stays within the budget. An
+// item that costs more than the whole budget is admitted alone. give_back() returns costs.
 //
-// The channel may have lanes, each with a budget of its own beside the common one. A full lane
-// holds up what is behind it in the same lane only.
+// The channel may have lanes, each with its own budget in addition to the common one. A full lane
+// delays only the items in that lane.
 template <class T>
 class AdmissionQueue {
  public:
@@ -43,7 +43,7 @@ class AdmissionQueue {
     }
   }
 
-  // The item whose turn it is, if the budgets allow it.
+  // The next item, if the budgets allow it.
   std::optional<T> take() {
     while (!heads_.empty()) {
       const std::size_t lane = heads_.value();
@@ -70,7 +70,7 @@ class AdmissionQueue {
 
   std::int64_t spent() const { return common_.spent; }
   std::size_t waiting() const { return waiting_; }
-  // Items that were admitted before it was their turn in their lane by arrival.
+  // Items admitted before an earlier arrival in the same lane.
   std::int64_t overtakings() const { return overtakings_; }
 
  private:
@@ -88,7 +88,7 @@ class AdmissionQueue {
     explicit Budget(std::int64_t limit) : limit(limit) {}
     bool admits(std::int64_t cost) const { return spent == 0 || cost <= limit - spent; }
     void give_back(std::int64_t cost) {
-      check(cost <= spent, "no more budget comes back than was spent");
+      check(cost <= spent, "at most the spent budget is given back");
       spent -= cost;
     }
     std::int64_t limit;
@@ -102,7 +102,7 @@ class AdmissionQueue {
     Heap<Key, Waiting> queue;
   };
 
-  // Lets the head of a lane compete. What competes in vain, or twice, is dropped in take().
+  // Enters the head of a lane into `heads_`. take() drops entries that are outdated or duplicates.
   void stand_for(std::size_t lane) {
     Lane& its = lanes_[lane];
     if (!its.queue.empty() && its.budget.admits(its.queue.value().cost)) {
@@ -125,7 +125,7 @@ class AdmissionQueue {
   Order order_;
   Budget common_;
   OnDemand<Lane> lanes_;
-  Heap<Key, std::uint32_t> heads_;  // the lanes that may have their turn, by their first items
+  Heap<Key, std::uint32_t> heads_;  // lanes that may be next, by their first items
   Slots<T> items_;
   std::uint64_t next_sequence_ = 0;
   std::size_t waiting_ = 0;

@@ -9,11 +9,10 @@
 
 namespace sluice {
 
-// All that leaves a host: ordered by the strategy, bounded by credit. The credit counts payload
-// bytes handed to the network and not yet confirmed, so that an urgent message waits for at most
-// that much; where nothing is urgent it does not count. Each peer has a credit too: one that is
-// slow to take what it gets does not hold up the others, and few senders press on a receiver at a
-// time.
+// Everything that leaves a host, ordered by the strategy and limited by credit. The credit counts
+// payload bytes handed to the network and not yet confirmed, so an urgent message waits for at most
+// that much. It applies only with order priority; otherwise nothing is urgent. Each peer has a
+// credit too: a slow peer does not delay the others, and few senders load one receiver at a time.
 class Egress {
  public:
   Egress(const Strategy& strategy, const Topology& topology)

@@ -6,8 +6,8 @@
 
 namespace sluice {
 
-// The arithmetic that waits on a host, which is what a server's inbox holds: the most urgent piece
-// is done first, so many at a time as the host has threads for it.
+// The arithmetic that waits on a host, including a server's inbox. The most urgent work is done
+// first, with as many at a time as the host has threads for it.
 class Workbench {
  public:
   Workbench(Order order, int threads) : queue_(order, threads) {}

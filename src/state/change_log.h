@@ -13,10 +13,10 @@
 
 namespace sluice {
 
-// Remembers when each parameter last changed, so that every reader can be told what it has missed.
+// Records when each parameter last changed, so that every reader can get what it has missed.
 class ChangeLog {
  public:
-  // Counts on from so many updates.
+  // Starts counting at `updates`.
   explicit ChangeLog(std::size_t parameters, std::uint64_t updates = 0)
       : now_(updates), changed_(parameters) {}
 
@@ -28,7 +28,7 @@ class ChangeLog {
     }
   }
 
-  // Positions in the range, ascending, that have changed since this reader last asked for it.
+  // Positions in the range, ascending, that have changed since this reader last asked.
   std::vector<std::uint32_t> news(NodeId reader, const Range& range) {
     const auto changed = part(range);
     std::uint64_t& seen = seen_[{reader, range.begin}];
@@ -48,8 +48,8 @@ class ChangeLog {
                                      static_cast<std::size_t>(range.size()));
   }
 
-  std::uint64_t now_;  // updates of all ranges: more than fit 32 bits in a long run
-  ZeroedArray<std::uint64_t> changed_;                             // by parameter
+  std::uint64_t now_;                   // updates of all ranges; a long run exceeds 32 bits
+  ZeroedArray<std::uint64_t> changed_;  // by parameter
   std::map<std::pair<NodeId, std::int64_t>, std::uint64_t> seen_;  // by reader and range
 };
 

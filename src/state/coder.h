@@ -13,15 +13,15 @@
 
 namespace sluice {
 
-// Packs and unpacks the gradients of one node as the strategy's codec says, and keeps what that
-// leaves behind. Its state is indexed like the parameters.
+// Packs and unpacks the gradients of one node with the strategy's codec, and keeps what packing
+// leaves out. Its state is indexed like the parameters.
 class Coder {
  public:
-  // The layers tile the parameters, whose number is given.
+  // The layers must tile all parameters.
   Coder(const Strategy& strategy, const DeepGradient::Sender& sender, std::vector<Range> layers,
         std::size_t parameters);
 
-  // As the work says; the spans are of the whole model.
+  // Packs as the work says; the spans cover the whole model.
   std::vector<std::byte> encode(const Work& work, std::span<float> gradients,
                                 std::span<const float> parameters);
   void decode(std::span<const std::byte> bytes, std::span<float> values) const;
@@ -29,7 +29,7 @@ class Coder {
   void add(std::span<const std::byte> bytes, std::span<float> sum) const;
 
  private:
-  std::unique_ptr<DenseCodec> dense_;  // none if the codec is sparse
+  std::unique_ptr<DenseCodec> dense_;  // null if the codec is sparse
   DeepGradient deep_;
   ZeroedBuffer residual_;
 };

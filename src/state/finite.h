@@ -9,14 +9,14 @@
 
 namespace sluice {
 
-// Whether none of these is infinite or no number. In blocks of a fixed length, which compilers turn
-// into vector instructions of any processor.
+// True if no value is infinite or NaN. Works in blocks of a fixed length, which compilers turn into
+// vector instructions on any processor.
 inline bool all_finite(std::span<const float> values) {
   constexpr std::size_t kBlock = 1024;
-  constexpr std::size_t kLanes = 32;  // several vectors, which do not wait for each other
+  constexpr std::size_t kLanes = 32;  // several independent vectors
   constexpr std::uint32_t kExponent = 0x7f80'0000;
   constexpr std::uint32_t kLowestOfExponent = 0x0080'0000;
-  // The top bit is set if all bits of the exponent are, as in nothing that is finite.
+  // Sets the top bit if all exponent bits are set, which means infinite or NaN.
   const auto carry = [](float value) {
     return (std::bit_cast<std::uint32_t>(value) & kExponent) + kLowestOfExponent;
   };

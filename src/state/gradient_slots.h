@@ -7,8 +7,8 @@
 
 namespace sluice {
 
-// The gradient buffers of one learner: its own, and further ones where a worker goes on while
-// earlier gradients are in use. Iteration t writes to slot t modulo their number.
+// The gradient buffers of one learner: its own, and further ones if a worker computes while earlier
+// gradients are still in use. Iteration t writes to slot t modulo their number.
 class GradientSlots {
  public:
   GradientSlots(Learner& learner, std::size_t slots) : learner_(&learner) {
@@ -21,17 +21,17 @@ class GradientSlots {
 
   GradientSlots(const GradientSlots&) = delete;
   GradientSlots& operator=(const GradientSlots&) = delete;
-  // The learner outlives its further buffers.
+  // The learner lives on and must not keep a view of a further buffer.
   ~GradientSlots() { use(0); }
 
   const std::vector<std::span<float>>& all() const { return all_; }
 
-  // Where the step of this iteration writes.
+  // The buffer that the step of this iteration writes to.
   std::span<float> of(Iteration iteration) const {
     return all_[static_cast<std::size_t>(iteration) % all_.size()];
   }
 
-  // Before the step of this iteration.
+  // Call before the step of this iteration.
   void use(Iteration iteration) const {
     if (all_.size() > 1) {
       learner_->gradients_into(of(iteration));

@@ -7,7 +7,7 @@
 
 namespace sluice {
 
-// A server's copy of the parameters it keeps; the rest stays zero and takes no memory.
+// A server's copy of the parameters of its shard; the rest stays zero and takes no memory.
 inline ZeroedBuffer server_parameters(std::span<const float> initial, const ChunkMap& chunks,
                                       std::size_t server) {
   ZeroedBuffer buffer(initial.size());

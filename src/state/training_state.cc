@@ -20,7 +20,7 @@ TrainingState::TrainingState(const Topology& topology,
       continue;
     }
     if (topology.is_worker(node)) {
-      check(workers_.size() < learners.size(), "every worker has its learner");
+      check(workers_.size() < learners.size(), "every worker has a learner");
       Learner& learner = *learners[workers_.size()];
       const auto replica = workers_.try_emplace(node, learner, strategy.gradient_slots()).first;
       add(node, learner.parameters(), replica->second.slots.all());
@@ -30,7 +30,7 @@ TrainingState::TrainingState(const Topology& topology,
       add(node, server_parameters_.back().values(), {});
     }
   }
-  check(workers_.size() == learners.size(), "every learner is some worker's");
+  check(workers_.size() == learners.size(), "every learner belongs to a worker");
 }
 
 }  // namespace sluice

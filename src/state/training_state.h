@@ -16,14 +16,13 @@
 
 namespace sluice {
 
-// The numbers of all nodes of a run, or of those of one host: parameters, gradients, velocities.
-// They stay from the first iteration to the last, while the protocols that work on them may be
-// replaced in between.
+// The numbers of all nodes of a run, or of one host: parameters, gradients, velocities. They last
+// from the first iteration to the last, while the protocols that use them may be replaced.
 class TrainingState {
  public:
-  // The learners are those of the workers among the nodes, by rank. Servers begin with the first
-  // learner's parameters; each keeps its chunks of this map, so where there are servers later
-  // protocols must be of the same map.
+  // The learners belong to the workers among the nodes, by rank. Servers begin with the first
+  // learner's parameters, and each keeps its chunks of this map. So if there are servers, later
+  // protocols must use the same map.
   TrainingState(const Topology& topology, std::span<const std::unique_ptr<Learner>> learners,
                 const ChunkMap& chunks, const Strategy& strategy, const UpdateRule& rule,
                 std::optional<HostId> host = std::nullopt);

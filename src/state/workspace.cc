@@ -20,20 +20,20 @@ std::span<float> part(std::span<float> buffer, const Range& range) {
 }
 
 void blend(std::span<float> values, std::span<const float> other, float keep, float add) {
-  check(values.size() == other.size(), "a blend has parts of equal length");
+  check(values.size() == other.size(), "both parts of a blend have the same length");
   for (std::size_t i = 0; i < values.size(); ++i) {
     values[i] = keep * values[i] + add * other[i];
   }
 }
 
 void add(std::span<float> sum, std::span<const float> values) {
-  check(sum.size() == values.size(), "a sum has terms of equal length");
+  check(sum.size() == values.size(), "all terms of a sum have the same length");
   for (std::size_t i = 0; i < sum.size(); ++i) {
     sum[i] += values[i];
   }
 }
 
-// What comes over the network is checked before it is used as an index.
+// Checks what came over the network before anything is used as an index.
 SparseView parsed(std::span<const std::byte> bytes, const Range& range) {
   const auto view = SparseView::parse(bytes, range.size());
   if (!view) {
@@ -93,7 +93,7 @@ Workspace::Workspace(std::span<float> parameters, std::vector<std::span<float>> 
 }
 
 std::span<float> Workspace::view(const BufferRange& what) const {
-  check(what.buffer != Buffer::kNone, "a view is of some buffer");
+  check(what.buffer != Buffer::kNone, "a view needs a buffer");
   return part(what.buffer == Buffer::kParameters ? parameters_ : gradients_.at(what.slot),
               what.range);
 }
@@ -135,7 +135,7 @@ Payload Workspace::execute(const Work& work) {
     case WorkKind::kChanges:
       return changes(work);
   }
-  fail_check("every kind of work is known");
+  fail_check("every kind of work is handled");
 }
 
 std::span<float> Workspace::gradient(const Work& work) const {

@@ -14,19 +14,19 @@
 
 namespace sluice {
 
-// The numbers of one node and the arithmetic on them: what a driver with real gradients calls to
-// carry out a node's effects. The spans are the node's own; nothing here knows of threads.
+// The numbers of one node and the arithmetic on them. A driver with real gradients calls it to
+// carry out the node's effects. The spans belong to the node; nothing here knows of threads.
 class Workspace {
  public:
-  // A worker has one or more buffers of gradients, a server none. The layers tile the parameters;
-  // only what packs sparse gradients needs to know them.
+  // A worker has one or more gradient buffers, a server none. The layers tile the parameters; only
+  // sparse codecs use them.
   Workspace(std::span<float> parameters, std::vector<std::span<float>> gradients,
             const UpdateRule& rule, const Strategy& strategy, const Topology& topology,
             std::span<const Layer> layers = {});
 
   std::span<float> view(const BufferRange& what) const;
   void land(const BufferRange& where, const Payload& payload) const;
-  // Returns what the work puts out, if anything.
+  // Returns the output of the work, if it has one.
   Payload execute(const Work& work);
 
  private:

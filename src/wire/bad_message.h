@@ -8,8 +8,8 @@
 
 namespace sluice {
 
-// A peer has sent what cannot be right: it is of another version, defective, or was corrupt on its
-// way.
+// A peer has sent something invalid: it runs another version, has a bug, or the message was
+// corrupted in transit.
 class BadMessage : public std::runtime_error {
  public:
   BadMessage(std::size_t rank, const std::string& why)

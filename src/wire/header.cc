@@ -49,14 +49,14 @@ class Reader {
     }
     return static_cast<T>(bits);
   }
-  // A field that is 0 ... limit; otherwise it becomes the fault, if it is the first.
+  // Reads a field that must be in 0 ... limit. Otherwise records the fault, if it is the first.
   template <class T>
   T take_up_to(T limit, std::string_view field) {
     const std::size_t at = offset_;
     const T value = take<T>();
     if (fault_.empty() && (value < 0 || value > limit)) {
       fault_ =
-          fmt::format("message header, offset {}: {} {}, expected 0 ... {}; corrupt on its way", at,
+          fmt::format("message header, offset {}: {} {}, expected 0 ... {}; corrupt in transit", at,
                       field, value, limit);
     }
     return value;
@@ -98,7 +98,7 @@ Result<Message> decode_header(std::span<const std::byte> bytes) {
   Message message;
   if (const auto magic = reader.take<std::uint32_t>(); magic != kMagic) {
     return Error(fmt::format(
-        "message header, offset 0: {:#010x}, expected {:#010x}; the peer does not speak Sluice",
+        "message header, offset 0: {:#010x}, expected {:#010x}; the peer does not run Sluice",
         magic, kMagic));
   }
   if (const auto version = reader.take<std::uint8_t>(); version != kVersion) {
@@ -124,7 +124,7 @@ Result<Message> decode_header(std::span<const std::byte> bytes) {
   }
   if (std::signbit(message.weight) || message.weight > 1 || std::isnan(message.weight)) {
     return Error(
-        fmt::format("message header, offset {}: weight {}, expected 0 ... 1; corrupt on its way",
+        fmt::format("message header, offset {}: weight {}, expected 0 ... 1; corrupt in transit",
                     kHeaderBytes - sizeof(double), message.weight));
   }
   return message;

@@ -52,7 +52,7 @@ TEST(FileTest, KeepsTheOldFileWhenWritingFails) {
   EXPECT_THAT(names_in(folder), ElementsAre("f"));
 }
 
-// The first bytes of a process's memory are no error to open, but one to read.
+// The start of a process's memory can be opened, but reading it fails.
 TEST(FileTest, AnErrorWhileReadingIsNotTheEnd) {
   EXPECT_EQ(read_file("/proc/self/mem").error().message(),
             "/proc/self/mem: cannot be read: Input/output error");
@@ -76,7 +76,7 @@ TEST(FileTest, AFolderIsNotReplaced) {
   EXPECT_THAT(names_in(folder), ElementsAre("f"));
 }
 
-// Two that write the same file at a time have a temporary file each.
+// Two concurrent writers of the same file have a temporary file each.
 TEST(FileTest, OfTwoWritersOneWins) {
   const TemporaryFolder folder;
   const auto written = write_file(folder.path() / "f", [&](std::ostream& outer) {

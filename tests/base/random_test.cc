@@ -9,8 +9,8 @@
 namespace sluice {
 namespace {
 
-// Known answers of SplitMix64 with seed 1234567 (as published with the xoshiro generators): they
-// keep runs of old seeds repeatable.
+// Known values of SplitMix64 with seed 1234567 (as published with the xoshiro generators). They
+// keep runs with old seeds repeatable.
 TEST(RandomTest, ScramblesAsSplitMixDoes) {
   std::uint64_t state = 1234567;
   const std::array<std::uint64_t, 3> expected{6457827717110365317ULL, 3203168211198807973ULL,

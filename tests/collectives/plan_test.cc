@@ -17,7 +17,7 @@
 
 namespace sluice {
 
-// Found by GoogleTest: gives the tests below the collectives' names.
+// GoogleTest uses it to name the tests below after the collectives.
 void PrintTo(Collective collective, std::ostream* out) {
   *out << name_of(kCollectiveNames, collective);
 }
@@ -25,7 +25,7 @@ void PrintTo(Collective collective, std::ostream* out) {
 namespace {
 
 template <class T>
-using Vectors = std::vector<std::vector<T>>;  // one for each rank
+using Vectors = std::vector<std::vector<T>>;  // one per rank
 
 std::vector<Plan> plans_of_all(Collective collective, std::size_t size, Range whole) {
   std::vector<Plan> plans;
@@ -35,8 +35,8 @@ std::vector<Plan> plans_of_all(Collective collective, std::size_t size, Range wh
   return plans;
 }
 
-// Runs the plans in lock step by their definition: all messages of a round are read before any is
-// written. Element 0 of a rank's data stands for `base` in the plans.
+// Runs the plans in lock step, by their definition: all messages of a round are read before any is
+// written. Element 0 of a rank's data is `base` in the plans.
 template <class T>
 void execute(const std::vector<Plan>& plans, std::int64_t base, Vectors<T>& data) {
   for (std::size_t i = 0; i < plans.front().size(); ++i) {
@@ -55,7 +55,7 @@ void execute(const std::vector<Plan>& plans, std::int64_t base, Vectors<T>& data
   }
 }
 
-// The first thing wrong with how the plans fit together, or nothing.
+// The first mismatch between the plans, or nothing.
 std::string mismatch(const std::vector<Plan>& plans, Range whole) {
   for (std::size_t rank = 0; rank < plans.size(); ++rank) {
     if (plans[rank].size() != plans.front().size()) {
@@ -119,7 +119,7 @@ std::vector<std::int64_t> sum_of(const Vectors<std::int64_t>& data) {
   return sum;
 }
 
-// All that is promised, for one collective, number of ranks and range; "" if it holds.
+// Checks all promises for one collective, number of ranks and range; empty if they hold.
 std::string fault(Collective collective, std::size_t size, Range whole) {
   const std::vector<Plan> plans = plans_of_all(collective, size, whole);
   if (std::string found = mismatch(plans, whole); !found.empty()) {
@@ -169,7 +169,7 @@ TEST_P(PlanTest, RejectsARankOutsideTheGroup) {
   EXPECT_THROW(make_plan(GetParam(), 3, 3, {0, 10}), InvariantError);
 }
 
-// Every plan is executed with costs attached: a round lasts as long as its longest message.
+// Adds up costs while the plans run: a round takes as long as its longest message.
 TEST_P(PlanTest, CostsWhatTheTableSaysOnPowersOfTwo) {
   const LinkCost link{from_us(7), 3.0, 0.5};
   for (const std::size_t size : {1U, 2U, 4U, 8U, 16U, 32U}) {
@@ -225,7 +225,7 @@ TEST(HalvingDoublingTest, HalvesThenDoubles) {
   EXPECT_EQ(plan, expected);
 }
 
-// The tests above rely on this: a plan that does not fit is told from one that does.
+// The tests above rely on mismatch(), so it must find broken plans.
 TEST(PlanMismatchTest, IsFoundInBrokenPlans) {
   const Range whole{0, 9};
   const std::vector<Plan> good = plans_of_all(Collective::kRing, 3, whole);

@@ -17,8 +17,8 @@
 namespace sluice {
 namespace {
 
-// Runners of all ranks that talk to each other in an order drawn from a seed. Values are whole
-// numbers, so that sums do not depend on the order.
+// Runners of all ranks that exchange messages in an order drawn from a seed. Values are whole
+// numbers, so sums do not depend on the order.
 class RunnerWorld {
  public:
   RunnerWorld(const Strategy& strategy, Collective collective, std::size_t ranks,
@@ -48,7 +48,7 @@ class RunnerWorld {
     }
   }
 
-  // Every rank begins every chunk at some time; true if all came to an end.
+  // Every rank begins every chunk at some time. True if all of them finish.
   bool run() {
     for (auto& node : nodes_) {
       for (std::size_t c = 0; c < chunks_->size(); ++c) {
@@ -130,7 +130,7 @@ class RunnerWorld {
     std::set<ChunkId> done;
   };
 
-  // The payload is read when it is delivered, and must be as it was when it was sent.
+  // The payload is read on delivery and must not have changed since it was sent.
   void deliver(const Message& message, const Payload& payload, const std::vector<float>& sent) {
     const auto values = payload.values();
     lent_was_kept_ = lent_was_kept_ && std::equal(values.begin(), values.end(), sent.begin());

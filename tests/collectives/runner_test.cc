@@ -1,4 +1,4 @@
-// The runner of one rank, and small groups of them whose messages the test carries by hand.
+// The runner of one rank, and small groups of runners whose messages the test delivers.
 #include "collectives/runner.h"
 
 #include <gtest/gtest.h>
@@ -38,7 +38,7 @@ CollectiveRunner runner_of(const Job& job, Collective collective, std::size_t ra
           AggregationGroups(job), chunks};
 }
 
-// What rank 0 would get from rank 1 of two in this round.
+// What rank 0 receives from rank 1 of two in this round.
 Received from_peer(MessageKind kind, std::uint16_t round, Iteration iteration, Bytes bytes) {
   Message message;
   message.kind = kind;
@@ -61,7 +61,7 @@ TEST(CollectiveRunner, OfOneRankIsDoneAtOnce) {
   EXPECT_TRUE(world.sent.empty());
 }
 
-// Two ranks in a ring: a part goes out to be added, then the sum of the other one.
+// Two ranks in a ring: one part goes out to be added, then the sum of the other part.
 TEST(CollectiveRunner, IsDoneWhenTheSumIsInPlaceAndNothingIsLent) {
   EffectLog world;
   auto runner = runner_of(job_of(2, 10, 100), Collective::kRing, 0);
@@ -89,7 +89,7 @@ TEST(CollectiveRunner, KeepsWhatComesAheadOfItsRound) {
   auto runner = runner_of(job_of(2, 10, 100), Collective::kRing, 0);
   EXPECT_FALSE(runner.handle(from_peer(MessageKind::kGather, 1, 1, 20), world));
   EXPECT_FALSE(runner.handle(from_peer(MessageKind::kReduce, 0, 1, 20), world));
-  EXPECT_TRUE(world.started.empty()) << "the own gradient is not final yet";
+  EXPECT_TRUE(world.started.empty()) << "its own gradient is not final yet";
   EXPECT_FALSE(runner.begin(kChunk, 1, world));
   ASSERT_EQ(world.started.size(), 1U);
   EXPECT_FALSE(runner.handle(Finished{world.started[0], {}}, world));
@@ -98,7 +98,7 @@ TEST(CollectiveRunner, KeepsWhatComesAheadOfItsRound) {
   EXPECT_TRUE(runner.handle(Returned{world.sent[1].message}, world));
 }
 
-// The peer would see the sum grow while it reads.
+// Otherwise the peer would see the sum change while it reads.
 TEST(CollectiveRunner, SendsACopyOfWhatItAddsTo) {
   EffectLog world;
   auto runner = runner_of(job_of(2, 10, 100), Collective::kRecursiveDoubling, 0);
@@ -128,7 +128,7 @@ TEST(CollectiveRunner, GathersWhereTheSumBelongs) {
 
 // ---- Groups -------------------------------------------------------------------------------------
 
-// Ranks with numbers; whatever comes up is done in that order.
+// Ranks with real numbers; effects are carried out in the order in which they come up.
 class Group {
  public:
   Group(const Job& job, Collective collective) {
@@ -239,7 +239,7 @@ RC_GTEST_PROP(CollectiveRunner, EveryRankEndsOnceWithTheSum, ()) {
   }
 }
 
-// The longest hop of a ring carries a segment, and no more segments are made than that takes.
+// The longest hop of a ring carries a segment, and there are no more segments than that takes.
 TEST(CollectiveRunner, CutsLongChunksIntoSegments) {
   for (const auto& [segment, segments] : {std::pair{10, 3}, {25, 2}, {30, 1}}) {
     Group group(job_of(3, 90, segment), Collective::kRing);

@@ -10,7 +10,7 @@ namespace {
 
 using testing::ElementsAre;
 
-// Notes what it is asked for.
+// Records the requests.
 class Noted final : public Samples {
  public:
   SampleForm form() const override { return {{1}, 10}; }

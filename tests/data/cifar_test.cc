@@ -12,7 +12,7 @@ using ::testing::HasSubstr;
 
 constexpr std::size_t kPixels = 3072;
 
-// Labels, and an image that is dark but for its last pixel.
+// Labels, and an image that is black except for its last pixel.
 std::string record(const std::string& labels, char last) {
   std::string bytes = labels + std::string(kPixels, '\0');
   bytes.back() = last;
@@ -61,7 +61,7 @@ TEST(CifarTest, ReadsTheBatchesInTheirOrder) {
   EXPECT_EQ(split->train.classes, 10);
   EXPECT_EQ(split->test.sample_shape, (std::vector<std::int64_t>{3, 32, 32}));
   ASSERT_EQ(split->train.features.size(), 5 * kPixels);
-  // Standardised, so differences are kept but for a factor; bytes have no sign.
+  // Standardising keeps differences up to a factor; bytes are unsigned.
   const auto last = [](const DataSet& set, std::int64_t i) { return set.sample(i).back(); };
   const float dark = split->train.sample(0).front();
   const float unit = last(split->train, 0) - dark;

@@ -83,13 +83,14 @@ TEST_F(CorpusTest, TellsWhereTheTextIsWrong) {
   put_some();
   folder_.write("train.vi", "x y\nz\nx\n");
   EXPECT_THAT(complaint(), HasSubstr("/train.vi: offset 8: expected as many lines as in "));
-  EXPECT_THAT(complaint(), HasSubstr("/train.en, which are 4, found 3"));
+  EXPECT_THAT(complaint(), HasSubstr("/train.en, which has 4, found 3"));
   folder_.write("train.vi", "x\xc3\xa9\xff\n");
   EXPECT_THAT(complaint(),
               HasSubstr("/train.vi: offset 3: expected text in UTF-8, found the byte ff"));
 }
 
-// A cut within the last line cannot be seen; all else can: fewer lines, half of a character.
+// A cut within the last line cannot be detected. Others can: lines are missing, or half a
+// character.
 TEST_F(CorpusTest, WhereverAFileEndsTheOutcomeIsTold) {
   put_some();
   const std::string whole = "x y\nz\u00e9\nx\ny\u1ea5 y\n";

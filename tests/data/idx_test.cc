@@ -57,7 +57,7 @@ class IdxTest : public testing::Test {
     return path;
   }
 
-  // Two training images of 2x3 pixels and one for testing.
+  // Two training images of 2x3 pixels and one test image.
   void write_folder() {
     write("train-images-idx3-ubyte",
           idx_bytes({2, 2, 3}, std::string("\0\1\2\3\4\5\6\7\10\11\12\13", 12)));
@@ -118,7 +118,7 @@ TEST_F(IdxTest, NoticesWhereverAPackedFileIsCut) {
 
 TEST_F(IdxTest, NoticesAWrongCheckSum) {
   std::string packed = zip(idx_bytes({8}, "abcdefgh"));
-  packed[packed.size() - 8] ^= 1;  // the check sum and the length are the last eight bytes
+  packed[packed.size() - 8] ^= 1;  // the last eight bytes are the checksum and the length
   expect_error(read_idx(write("sum.gz", packed), 1), {"(incorrect data check)", "fetch it again"});
 }
 
@@ -135,7 +135,7 @@ TEST_F(IdxTest, RefusesImpossibleSizes) {
   expect_error(read_idx(write("empty", idx_bytes({0}, "")), 1), {"offset 4", "found 0"});
   expect_error(read_idx(write("huge", idx_bytes({0xffffffffU, 0xffffffffU, 0xffffffffU}, "ab")), 3),
                {"offset 8", "found 4294967295"});
-  // A size that is only too large for the file must not be allocated first.
+  // A size too large for the file must not be allocated first.
   expect_error(read_idx(write("promise", idx_bytes({0xffffffffU, 0xffU}, "ab")), 2),
                {"offset 12", "found 2"});
 }

@@ -86,7 +86,7 @@ TEST_F(ImageFolderTest, AVariationDependsOnTheSampleAndTheChanceAlone) {
   EXPECT_NE(other.features, alone.features);
 }
 
-// A pixel of the image that is standardised as the set says is what the set loads.
+// Standardising a pixel as the set says gives what the set loads.
 TEST_F(ImageFolderTest, TellsWhatItsSamplesWentThrough) {
   put_some();
   for (const char* name : {"train/dog/b.PNG", "train/cat/a.jpg"}) {

@@ -34,7 +34,7 @@ std::vector<std::int64_t> epoch_of(const Sharding& sharding, std::int64_t epoch)
   return indices;
 }
 
-// Anywhere, also twice at the same place.
+// At any position, even twice at the same one.
 Sharding any_bucketed() {
   Sharding sharding = any_sharding();
   sharding.bucket_ends = *rc::gen::container<std::vector<std::int64_t>>(
@@ -44,7 +44,7 @@ Sharding any_bucketed() {
   return sharding;
 }
 
-// So that all workers do the same number of iterations, and the mean over workers is that over
+// Then all workers do the same number of iterations, and the mean over workers is the mean over
 // samples.
 RC_GTEST_PROP(ShardingTest, BatchesOfAnIterationAreEquallyLarge, ()) {
   const Sharding sharding = any_bucketed();
@@ -64,7 +64,7 @@ RC_GTEST_PROP(ShardingTest, KnowsHowManySamplesAnIterationHas, ()) {
             static_cast<std::int64_t>(sharding.batch_of(0, iteration).size() * sharding.workers));
 }
 
-// Without buckets none is left with a few samples only.
+// Without buckets, no iteration is left with only a few samples.
 RC_GTEST_PROP(ShardingTest, BatchesOfAnEpochDifferByASampleAtMost, ()) {
   const Sharding sharding = any_sharding();
   std::set<std::size_t> sizes;
@@ -90,7 +90,7 @@ RC_GTEST_PROP(ShardingTest, AnEpochDealsEverySampleOnceButForFewerThanWorkers, (
   RC_ASSERT(sharding.samples_per_epoch() == dealt);
 }
 
-// What was left out of an epoch comes in another.
+// A sample left out of one epoch comes in another.
 RC_GTEST_PROP(ShardingTest, NoSampleIsLeftOutForEver, ()) {
   const Sharding sharding = any_bucketed();
   std::set<std::int64_t> seen;
@@ -104,7 +104,7 @@ RC_GTEST_PROP(ShardingTest, NoSampleIsLeftOutForEver, ()) {
   RC_FAIL("some never come");
 }
 
-// A bucket that all workers can share to the last sample is never mixed with another.
+// A bucket that divides evenly among the workers is never mixed with another.
 RC_GTEST_PROP(ShardingTest, AnIterationKeepsToItsBucket, ()) {
   Sharding sharding = any_bucketed();
   const auto workers = static_cast<std::int64_t>(sharding.workers);
@@ -123,7 +123,7 @@ RC_GTEST_PROP(ShardingTest, AnIterationKeepsToItsBucket, ()) {
   RC_ASSERT(buckets.size() == 1U);
 }
 
-// Where all is even, the joined batch of an iteration does not depend on how many workers share it.
+// If everything divides evenly, the joined batch does not depend on the number of workers.
 RC_GTEST_PROP(ShardingTest, WorkersSplitTheJoinedBatchInRankOrder, ()) {
   Sharding sharding = any_sharding();
   const std::int64_t joined_batch = sharding.batch * static_cast<std::int64_t>(sharding.workers);

@@ -53,7 +53,7 @@ TEST(SyntheticTest, LoadsABatch) {
   EXPECT_TRUE(std::ranges::equal(data.sample(8), std::span(batch.features).subspan(140)));
 }
 
-// Some sets are too small to show all classes.
+// Small sets may not have samples of all classes.
 TEST(SyntheticTest, FewSamplesBeginLikeMany) {
   SyntheticSpec spec = small_spec();
   const DataSet many = make_synthetic(spec).train;
@@ -89,7 +89,7 @@ TEST(SyntheticTest, FeaturesAreStandardised) {
   EXPECT_NEAR(squares / count, 1, 0.1);
 }
 
-// The nearest class mean of the training set names the class of nearly every test sample.
+// The nearest class mean of the training set predicts the class of nearly every test sample.
 TEST(SyntheticTest, CanBeLearned) {
   const DataSplit split = make_synthetic(small_spec());
   std::vector<std::vector<double>> means(6, std::vector<double>(70));

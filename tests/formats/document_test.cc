@@ -106,7 +106,7 @@ TEST(ParseTest, JsonErrorsNameThePlace) {
   EXPECT_EQ(parse_json("{\n\"a\": }", "f").error().message().find("f: is not JSON: "), 0U);
   EXPECT_NE(parse_json("{\n\"a\": }", "f").error().message().find("line 2"), std::string::npos);
   EXPECT_EQ(parse_json(R"({"a":{"b":1,"b":2}})", "f").error().message(),
-            "f: b: stands twice in one object");
+            "f: b: occurs twice in one object");
   EXPECT_TRUE(parse_json(R"([{"a":1},{"a":2}])", "f"));
 }
 
@@ -118,8 +118,7 @@ TEST(ParseTest, TomlHasLettersBeyondAsciiInQuotesAndComments) {
   const auto table = parse_toml("a = 'é\\'  # ü\nb = \"\\\"é\"\n'ö' = 1\n", "f");
   ASSERT_TRUE(table);
   EXPECT_EQ(*table, Json::parse(R"({"a":"é\\","b":"\"é","ö":1})"));
-  const std::string complaint =
-      "is not TOML: line 2: a letter beyond ASCII, expected in quotes only";
+  const std::string complaint = "is not TOML: line 2: a non-ASCII letter, expected in quotes only";
   EXPECT_EQ(parse_toml("a = 1\né = 2\n", "f").error().message(), "f: " + complaint);
   EXPECT_EQ(parse_toml("a = 'x'\nb = 'y' é\n", "f").error().message(), "f: " + complaint);
 }

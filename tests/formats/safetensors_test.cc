@@ -21,7 +21,7 @@ StoredTensor tensor(const std::string& name, ElementType type, std::vector<std::
   return {name, type, std::move(shape), std::as_bytes(std::span(values))};
 }
 
-// What is in a file, by the text of the format.
+// The contents of a file, read according to the format's specification.
 struct Parsed {
   json header;
   std::string data;

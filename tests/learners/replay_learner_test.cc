@@ -13,7 +13,7 @@ namespace {
 
 using testing::ElementsAre;
 
-// Wakes up late, as real ones do.
+// Wakes up late, as a real sleeper does.
 class LateSleeper final : public Sleeper {
  public:
   Time now() const override { return now_; }
@@ -39,7 +39,7 @@ const Profile kNet = profile_of(
        {"name": "b", "params": 0, "forward_us": 30, "backward_us": 40},
        {"name": "c", "params": 2, "forward_us": 0, "backward_us": 50})");
 
-// Writes down when things happen, in microseconds; some layers let wait.
+// Records when things happen, in microseconds; the late layers make the step wait.
 class TimedHooks final : public StepHooks {
  public:
   explicit TimedHooks(LateSleeper& sleeper) : sleeper_(sleeper) {}

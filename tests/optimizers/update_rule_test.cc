@@ -49,7 +49,7 @@ RC_GTEST_PROP(UpdateRuleProperties, IsMomentumSgdOnTheMean, ()) {
   }
 }
 
-// The gradients of all workers in an iteration bring one decay, also when each comes by itself.
+// The gradients of all workers in one iteration cause one decay, even if each comes separately.
 TEST(UpdateRuleTest, AShareOfTheBatchBringsItsShareOfTheDecay) {
   const UpdateRule rule{.rate = {.base = 0.5F}, .momentum = 0, .weight_decay = 0.25F};
   std::vector<float> w{8};
@@ -60,7 +60,7 @@ TEST(UpdateRuleTest, AShareOfTheBatchBringsItsShareOfTheDecay) {
   EXPECT_EQ(w[0], 8 - 0.5F * (4.0F / 2 + 0.25F / 2 * 8));
 }
 
-// A value must not depend on where its slice begins.
+// A value must not depend on the start of its slice.
 RC_GTEST_PROP(UpdateRuleProperties, SlicesGiveTheSameBits, ()) {
   constexpr std::size_t kCount = 3000;
   const auto cut = *rc::gen::inRange<std::size_t>(1, kCount);

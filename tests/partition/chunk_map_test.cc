@@ -33,7 +33,7 @@ RC_GTEST_PROP(ChunkMapProperties, ChunksTileTheLayers, ()) {
     RC_ASSERT(!chunk.range.empty());
     RC_ASSERT(chunk.server < servers);
     end = chunk.range.end;
-    // A chunk touches exactly the layers whose ranges meet its own, and they know of it.
+    // A chunk touches exactly the layers whose ranges overlap its own, and they list it.
     for (std::size_t l = 0; l < layers.size(); ++l) {
       const Range layer = layers[l].range;
       const bool meets =
@@ -91,7 +91,7 @@ TEST(ChunkMap, KvstoreSplitsOnlyLargeLayers) {
   }
 }
 
-// The hash is seeded: another seed gives another placement, and all servers get their share.
+// The hash is seeded: another seed gives another placement, and all servers get a share.
 TEST(ChunkMap, KvstoreSpreadsSmallLayersBySeed) {
   Strategy strategy;
   strategy.partition = Partition::kKvstore;

@@ -15,8 +15,8 @@ using testing::any_net;
 using testing::timed_allreduce;
 using testing::timed_net;
 
-// Eq. 20 and 21 layer by layer under the conditions 14-16: a layer that does not send hands its
-// gradient on to the layer before it.
+// Eq. 20 and 21 layer by layer under conditions 14-16: a layer that does not send passes its
+// gradient to the layer before it.
 Duration replay(const Profile& profile, const AllReduceCost& cost, const std::vector<bool>& sends) {
   Time computed = profile.forward();
   Time channel_free{0};
@@ -46,7 +46,7 @@ Duration best_of_all_groupings(const Profile& profile, const AllReduceCost& cost
   return best;
 }
 
-// The layer of each group that is the last to have its gradient is the one that sends.
+// In each group, the layer whose gradient is ready last sends.
 std::vector<bool> senders(const Profile& profile, const std::vector<LayerGroup>& groups) {
   std::vector<bool> sends(profile.layers.size(), false);
   for (const auto& [begin, end] : groups) {
@@ -59,7 +59,8 @@ std::vector<bool> senders(const Profile& profile, const std::vector<LayerGroup>&
   return sends;
 }
 
-// Algorithm 1 line by line, its slips mended; for nets without bare layers. Index 0 is not used.
+// Algorithm 1 line by line, with its errors corrected; for nets without bare layers. Index 0 is
+// unused.
 std::vector<bool> algorithm_1(const Profile& profile, const AllReduceCost& cost) {
   const std::size_t count = profile.layers.size();
   std::vector<Bytes> p(count + 1);
@@ -125,8 +126,8 @@ RC_GTEST_PROP(Merge, GreedyIsAlgorithm1, ()) {
   RC_ASSERT(senders(profile, merge_greedy(profile, cost).groups) == algorithm_1(profile, cost));
 }
 
-// Three gradients, each less than a start-up after the one before. Algorithm 1 merges them all, and
-// the long first message no longer hides behind backward.
+// Three gradients, each less than a start-up after the previous one. Algorithm 1 merges them all,
+// and the long first message no longer hides behind backward.
 TEST(Merge, GreedyLosesWhereALongMessageWaitsForShortOnes) {
   const Profile profile = timed_net(0, {{9, 1}, {9, 1}, {0, 8}});
   const AllReduceCost cost = timed_allreduce(10);
@@ -148,15 +149,15 @@ TEST(Merge, WhatHidesIsNotMerged) {
   }
 }
 
-// Case 2: the last layer's message is longer than one backward step, but the next one makes up for
+// Case 2: the last layer's message is longer than one backward step, but the next step makes up for
 // it. Merged or not, only the first layer's message is exposed.
 TEST(Merge, WhatCatchesUpCostsNothing) {
   const Profile profile = timed_net(20, {{10, 3}, {10, 1}, {10, 1}, {10, 9}});
   EXPECT_EQ(merge_optimal(profile, timed_allreduce(5)).iteration, from_us(20 + 40 + 8));
 }
 
-// Case 3 and Figure 4: layer by layer the channel falls behind; with layers 4 and 3 in one message
-// only the first layer's is exposed.
+// Case 3 and Figure 4: layer by layer the channel falls behind. With layers 4 and 3 in one message,
+// only the first layer's message is exposed.
 TEST(Merge, MergingHidesWhatFellBehind) {
   const Profile profile = timed_net(20, {{10, 1}, {10, 2}, {2, 2}, {10, 4}});
   const AllReduceCost cost = timed_allreduce(6);
@@ -180,7 +181,7 @@ TEST(Merge, WhereItMakesNoDifferenceOptimalMerges) {
   EXPECT_EQ(merge_optimal(profile, timed_allreduce(0)).groups, (std::vector<LayerGroup>{{0, 3}}));
 }
 
-// The bare layers take their time, and the message of the layer behind them does not wait.
+// Bare layers take compute time, but the message of the layer behind them does not wait.
 TEST(Merge, BareLayersSendNothingAndKeepNothingWaiting) {
   const Profile profile = timed_net(0, {{50, 0}, {1, 2}, {50, 0}, {1, 2}, {1, 0}});
   const AllReduceCost cost = timed_allreduce(10);

@@ -32,7 +32,7 @@ RC_GTEST_PROP(AllReduceFit, RecoversTheLineBehindMadeSamples, ()) {
   RC_ASSERT(std::abs(fit.ns_per_byte - slope) <= 1e-4 * slope);
 }
 
-// A plain least-squares line through these would miss the small size by far.
+// An ordinary least-squares line would be far off at the small size.
 TEST(AllReduceFit, TakesTheStartUpFromSmallSizesAndTheSlopeFromLargeOnes) {
   auto samples = line(100, 1, {100, 1000, 10'000'000, 40'000'000});
   samples.back().median += from_us(2000);  // 5 % off
@@ -50,7 +50,7 @@ TEST(AllReduceFit, IsNeverNegative) {
   EXPECT_EQ(fit_allreduce(falling).ns_per_byte, 0);
 }
 
-// Sums that seem to be faster than the wire were measured too short.
+// Sums that seem faster than the wire were measured too short.
 TEST(AllReduceFit, IsNotBelowTheWire) {
   const double wire = wire_ns_per_byte(4, 1);
   EXPECT_DOUBLE_EQ(wire, 12);
@@ -96,7 +96,7 @@ RC_GTEST_PROP(SimulatedAllReduce, OfANamedCollectiveIsItsCostWithSyncAndUpdate, 
   RC_ASSERT(std::abs(cost.ns_per_byte - slope) <= 1e-3 * slope);
 }
 
-// Between the smallest and the largest sum the collectives change, and no line is all of them.
+// The cheapest collective changes between the smallest and the largest sum, so no line fits all.
 TEST(SimulatedAllReduce, OfTheCheapestLiesBetweenThem) {
   Cluster cluster;
   cluster.topology = Topology(8, 1, 0);

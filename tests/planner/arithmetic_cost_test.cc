@@ -5,7 +5,7 @@
 namespace sluice {
 namespace {
 
-// On a clock by which everything takes 2^20 * 4 ns, a byte takes one.
+// On a clock where everything takes 2^20 * 4 ns, a byte takes 1 ns.
 TEST(ArithmeticCost, IsTimeOverBytes) {
   Time time{0};
   const ArithmeticCost cost = measured_arithmetic([&] { return time += from_ns(4 << 20); });
@@ -14,7 +14,7 @@ TEST(ArithmeticCost, IsTimeOverBytes) {
   EXPECT_DOUBLE_EQ(cost.code_ns_per_byte, 1);
 }
 
-// A hiccup now and then does not count.
+// An occasional delay has no effect.
 TEST(ArithmeticCost, IsAMedian) {
   Time time{0};
   int calls = 0;

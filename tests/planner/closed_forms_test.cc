@@ -17,7 +17,7 @@ using testing::any_net;
 using testing::timed_allreduce;
 using testing::timed_net;
 
-// The channel is busy without a break from some message to the end: WFBP is the worst case 3.
+// From some message on, the channel is busy until the end: WFBP is the worst instance of case 3.
 RC_GTEST_PROP(ClosedForms, WfbpIsTheLargestOfItsCases, ()) {
   const Profile profile = any_net(20);
   const AllReduceCost cost = any_allreduce();
@@ -66,7 +66,7 @@ TEST(ClosedForms, SpeedupFallsWithTheRatioOfCommunicationToComputation) {
   EXPECT_DOUBLE_EQ(speedup(8, from_us(30), from_us(90)), 2);
 }
 
-// MG-WFBP, Figure 5b: start-up on 2, 4 and 8 nodes, all from one latency.
+// MG-WFBP, Figure 5b: the start-up on 2, 4 and 8 nodes follows from one latency.
 TEST(ClosedForms, TheRingHasTheStartUpTimesOfThePaper) {
   const LinkCost link{from_us(45.26), 0.8, 0.1};
   EXPECT_EQ(collective_cost(Collective::kRing, 2, link).startup, from_us(90.52));

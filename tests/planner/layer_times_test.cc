@@ -7,7 +7,7 @@
 namespace sluice {
 namespace {
 
-// What is measured in virtual time is the profile that was simulated.
+// A measurement in virtual time gives the simulated profile.
 TEST(LayerTimes, AreThoseOfTheProfile) {
   Profile made;
   made.layers = {{"a", 100, from_us(3), from_us(5)},
@@ -57,7 +57,7 @@ TEST(LayerTimes, OneLongIterationDoesNotCount) {
   EXPECT_EQ(times.iteration(), from_us(10));
 }
 
-// A process of several sees its own worker only.
+// One of several processes sees only its own worker.
 TEST(LayerTimes, TellTheIterationsOfTheFirstWorkerThatWasSeen) {
   LayerTimes times(3, 1);
   for (const Iteration t : {0, 1, 2, 3}) {

@@ -14,7 +14,7 @@ TEST(MeasurementDoubts, ABusyMachineIsNamed) {
   EXPECT_THAT(doubts_of({MachineLoad{"idle", 0.2, 2, 2}, MachineLoad{"large", 3, 8, 2}}),
               IsEmpty());
   EXPECT_THAT(doubts_of({MachineLoad{"a", 0, 4, 1}, MachineLoad{"b", 1.5, 2, 1}}),
-              ElementsAre(HasSubstr("b: its load was 1.5 on 2 cores before 1 process began")));
+              ElementsAre(HasSubstr("b: the load was 1.5 on 2 cores before 1 process began")));
   EXPECT_THAT(doubts_of({MachineLoad{"c", 0, 2, 4}}),
               ElementsAre(HasSubstr("c: 4 processes shared 2 cores")));
 }
@@ -33,7 +33,7 @@ TEST(MeasurementDoubts, ScatteredLinksAreDoubted) {
   EXPECT_THAT(doubts_of(network_of({1, 0.7, 1.05, 0.72}, 0.05)),
               ElementsAre(HasSubstr("interquartile range of the links is 28 % of the median")));
   EXPECT_THAT(doubts_of(network_of({1, 1}, 0.4)),
-              ElementsAre(HasSubstr("repetitions of the same message lie 40 %")));
+              ElementsAre(HasSubstr("repetitions of the same message differ by 40 %")));
   EXPECT_THAT(doubts_of(NetworkFit{}), IsEmpty());
 }
 
@@ -50,7 +50,7 @@ TEST(MeasurementDoubts, ScatteredSumsAreDoubtedAndThoseFasterThanTheWire) {
               ElementsAre(HasSubstr("all-reduce ring: the interquartile range of the longest sum "
                                     "is 30 % of the median")));
   EXPECT_THAT(doubts_of(sums(Duration(10), 9)),
-              ElementsAre(HasSubstr("all-reduce ring: took 9 ns a byte, and at the measured "
+              ElementsAre(HasSubstr("all-reduce ring: took 9 ns per byte, but at the measured "
                                     "bandwidth none can take less than 12")));
 }
 

@@ -46,8 +46,8 @@ TEST(MergePolicy, DriftChangesThePlan) {
   EXPECT_EQ(policy.replans(), 1);
 }
 
-// Another plan would be best now, by less than the measurement is worth; the prediction of the one
-// in force follows what was measured.
+// Another plan would be better now, but by less than the measurement error. The prediction of the
+// current plan follows the measurement.
 TEST(MergePolicy, ASmallGainDoesNot) {
   const Profile net = timed_net(1000, {{10, 1}, {10, 2}, {2, 2}, {10, 4}});
   MergePolicy policy(Merge::kOptimal);
@@ -70,7 +70,7 @@ TEST(MergePolicy, LooksMoreRarelyWhileNothingChanges) {
   EXPECT_EQ(policy.next_look(0), usual);
 }
 
-// Processes that have measured differently go on alike.
+// Processes with different measurements continue with the same plan.
 TEST(MergePolicy, AdoptsWhatAnotherHasDecided) {
   MergePolicy one(Merge::kOptimal);
   MergePolicy other(Merge::kOptimal);
@@ -152,7 +152,7 @@ TEST(MergedTrainingThreads, AShortRunIsNotPlanned) {
                           ends.push_back(last);
                           return true;
                         },
-                    .train_aside = [](const auto&...) { FAIL() << "nothing is to be measured"; },
+                    .train_aside = [](const auto&...) { FAIL() << "nothing should be measured"; },
                     .agree = {}});
   EXPECT_EQ(ends, std::vector<Iteration>{5});
   EXPECT_TRUE(outcome.policy.plan().groups.empty());
@@ -169,7 +169,7 @@ TEST(MergedTrainingThreads, ARunThatIsStoppedIsNotPlannedEither) {
                       ++phases;
                       return false;
                     },
-                .train_aside = [](const auto&...) { FAIL() << "nothing is to be measured"; },
+                .train_aside = [](const auto&...) { FAIL() << "nothing should be measured"; },
                 .agree = {}});
   EXPECT_EQ(phases, 1);
 }

@@ -14,7 +14,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using Kind = Finding::Kind;
 
-// Every rank on a machine of its own, in one network.
+// Every rank on its own machine, all in one network.
 Survey made_survey(std::size_t ranks) {
   Survey survey;
   for (std::size_t r = 0; r < ranks; ++r) {
@@ -24,7 +24,7 @@ Survey made_survey(std::size_t ranks) {
   return survey;
 }
 
-// All links, with rates and latencies that differ a little.
+// All links, with slightly different rates and latencies.
 std::vector<Link> made_links(std::size_t ranks, double gbps) {
   std::vector<Link> links;
   for (std::size_t a = 0; a < ranks; ++a) {
@@ -88,7 +88,7 @@ RC_GTEST_PROP(NetworkFindings, AHostFarAwayIsNamed, ()) {
   RC_ASSERT(findings[0].ranks == std::vector{far});
 }
 
-// Ten times nothing is still next to nothing.
+// Ten times a tiny latency is still a tiny latency.
 TEST(NetworkFindings, AShortLatencyIsNotSaidToBeLong) {
   auto links = made_links(3, 10);
   for (Link& link : links) {
@@ -167,7 +167,7 @@ TEST(NetworkFindings, AnAddressThatSeveralMachinesHaveIsNamed) {
   ASSERT_EQ(findings.size(), 1U);
   EXPECT_EQ(findings[0].kind, Kind::kSharedAddress);
   EXPECT_THAT(findings[0].ranks, ElementsAre(0, 2));
-  EXPECT_THAT(findings[0].text, HasSubstr("172.17.0.1 (docker0) is an address of m0, m2 alike"));
+  EXPECT_THAT(findings[0].text, HasSubstr("172.17.0.1 (docker0) is an address of all of m0, m2"));
 }
 
 }  // namespace

@@ -11,7 +11,7 @@
 namespace sluice {
 namespace {
 
-// What a link with this latency and rate would show, each repetition a little longer or shorter.
+// The timings of a link with this latency and rate; repetitions vary a little.
 LinkTimings made_link(std::size_t from, std::size_t to, double latency_us, double gbps) {
   LinkTimings link{from, to, {}};
   for (const Bytes bytes : {0, 4096, 65536, 1 << 20, 16 << 20}) {
@@ -72,7 +72,7 @@ TEST(NetworkFit, OneOddLinkDoesNotChangeIt) {
   const NetworkFit fit = fit_network(survey);
   EXPECT_NEAR(to_us(fit.latency), 40, 0.1);
   EXPECT_NEAR(fit.gbps, 10, 0.01);
-  EXPECT_GT(to_us(fit.points.front().max), 8000) << "but it shows in the spread";
+  EXPECT_GT(to_us(fit.points.front().max), 8000) << "but it shows in the maximum";
 }
 
 TEST(NetworkFit, LeavesOutWhatStaysInsideAMachine) {

@@ -96,7 +96,8 @@ TEST(TuningTest, CreditsHoldASliceForEachPeer) {
     const Strategy strategy = tuned(kApart, gbps);
     const Bytes slice = strategy.slice_params * kFloatBytes;
     EXPECT_GE(strategy.peer_credit, slice) << gbps;
-    EXPECT_LT(strategy.peer_credit, 2 * slice) << gbps << ": an urgent slice waits for one more";
+    EXPECT_LT(strategy.peer_credit, 2 * slice)
+        << gbps << ": an urgent slice waits for at most one other";
     EXPECT_GE(strategy.credit, 3 * strategy.peer_credit) << gbps;
     EXPECT_LE(strategy.credit, 3 * std::max(slice, usual().peer_credit)) << gbps;
   }

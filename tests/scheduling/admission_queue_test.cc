@@ -65,7 +65,7 @@ TEST(AdmissionQueue, TheUrgentWaitsForTheCommonBudgetAndNothingPassesItMeanwhile
   EXPECT_EQ(queue.take(), 'c');
 }
 
-// What the queue should do, by searching a list.
+// A simple model of the queue, which searches a list.
 struct SearchedList {
   struct Item {
     std::uint64_t urgency;
@@ -115,7 +115,7 @@ struct SearchedList {
   Order order = Order::kFifo;
   std::int64_t budget = 0;
   std::int64_t lane_budget = 0;
-  std::vector<std::size_t> left;  // by lane: how many were admitted
+  std::vector<std::size_t> left;  // admitted items, by lane
   std::vector<Item> arrived;
   std::vector<Item> waiting;
   std::vector<Item> inside;

@@ -9,7 +9,7 @@
 namespace sluice {
 namespace {
 
-// A network that keeps what it is handed until the test confirms it.
+// A network that keeps each message until the test confirms it.
 class HeldNetwork final : public Effects {
  public:
   void send(const Message& message, Payload) override { handed.push_back(message); }
@@ -57,7 +57,7 @@ TEST(Egress, OnePeerDoesNotHoldUpTheOthers) {
   EXPECT_EQ(network.handed.back().to, NodeId(2));
 }
 
-// Nobody can be urgent in a queue that goes by arrival: only the peers' credit counts.
+// Without priority nothing is urgent, so only the credit per peer applies.
 TEST(Egress, WithoutPriorityTheCommonCreditDoesNotCount) {
   Strategy strategy;
   strategy.order = Order::kFifo;
@@ -72,7 +72,7 @@ TEST(Egress, WithoutPriorityTheCommonCreditDoesNotCount) {
   EXPECT_EQ(network.handed.size(), 2);
 }
 
-// With priority, nothing is handed over while something more urgent waits.
+// With priority, nothing goes out while something more urgent waits.
 RC_GTEST_PROP(EgressProperties, NothingPassesTheMoreUrgent, ()) {
   Strategy strategy;
   strategy.credit = *rc::gen::inRange<Bytes>(1, 100);

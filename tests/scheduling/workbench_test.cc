@@ -27,7 +27,7 @@ TEST(Workbench, DoesTheMostUrgentFirst) {
   bench.start(fragment(1, 2, 0), driver);
   bench.start(fragment(2, 1, 5), driver);
   bench.start(fragment(3, 1, 5), driver);
-  EXPECT_EQ(driver.news(), News{"start 0"}) << "one at a time, and what has begun goes on";
+  EXPECT_EQ(driver.news(), News{"start 0"}) << "one at a time, without preemption";
   for (const char* next : {"start 2", "start 3", "start 1"}) {
     bench.on_finished(driver);
     EXPECT_EQ(driver.news(), News{next});

@@ -10,7 +10,7 @@ namespace {
 
 using Limits = std::numeric_limits<float>;
 
-// In every place of a vector with whole blocks and a rest, so that none is left out.
+// At every position of a vector with whole blocks and a remainder.
 TEST(FiniteTest, FindsOneAmongMany) {
   std::vector<float> values(2500, Limits::max());
   values[7] = -Limits::max();

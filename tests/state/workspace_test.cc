@@ -19,7 +19,7 @@ using ::testing::ElementsAre;
 
 Payload floats(std::vector<float> values) { return Payload::owning(std::move(values)); }
 
-// The values at these positions of a range that is otherwise empty.
+// A sparse vector with the values of `chunk` at these positions.
 Payload sparse(std::vector<float> chunk, const std::vector<std::uint32_t>& positions) {
   return Payload::owning(encode_sparse(chunk, positions));
 }
@@ -35,7 +35,7 @@ std::vector<std::pair<std::uint32_t, float>> entries_of(const Payload& payload,
   return entries;
 }
 
-// Six parameters and two slots of gradients. Work is on those from the second to the fourth.
+// Six parameters and two slots of gradients. Work is on the second to the fourth parameter.
 struct OneNode {
   explicit OneNode(Codec codec = Codec::kNone, float momentum = 0, float decay = 0) {
     Strategy strategy;
@@ -193,7 +193,7 @@ TEST(Workspace, LandsAPayloadInItsRange) {
   EXPECT_EQ(node.workspace->view({Buffer::kGradients, {2, 3}, 1}).data(), &node.gradients[1][2]);
 }
 
-// What peers send decides some of these ranges and lengths.
+// Some of these ranges and lengths come from peers.
 TEST(Workspace, RefusesWhatDoesNotFit) {
   OneNode node;
   Workspace& workspace = *node.workspace;

@@ -15,7 +15,7 @@ struct Outcome {
   std::string err;
 };
 
-// Runs it by a shell, in this folder.
+// Runs the command in a shell, in this folder.
 inline Outcome run_command(const std::string& command, const TemporaryFolder& folder) {
   const std::string line =
       "cd '" + folder.path().string() + "' && { " + command + "; } >out.txt 2>err.txt";

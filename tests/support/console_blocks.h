@@ -7,23 +7,23 @@
 
 namespace sluice {
 
-// A command of a console block in a Markdown file, and what the block shows below it.
+// A command in a console block of a Markdown file, and the output the block shows for it.
 struct ShownCommand {
   std::string command;
   std::vector<std::string> shown;
-  std::size_t first_shown;  // the line, from 0, where that begins
+  std::size_t first_shown;  // line number, from 0, where the output begins
 };
 
-// What is between ```console and ```. A comment in the line before may say that it is not run, and
-// why, or what running it needs: <!-- not run: REASON --> or <!-- needs: models -->.
+// The text between ```console and ```. A comment in the line before may say why it is not run, or
+// what it needs to run: <!-- not run: REASON --> or <!-- needs: models -->.
 struct ConsoleBlock {
-  std::size_t line;     // of its first fence, from 1
-  std::string not_run;  // the reason; empty if it is run
+  std::size_t line;     // number of its first fence line, from 1
+  std::string not_run;  // the reason; empty if the block is run
   bool needs_models = false;
   std::vector<ShownCommand> commands;
 };
 
-// What a comment says behind this word; empty if it is another one.
+// The text after this word in a comment; empty if the comment has another word.
 inline std::string said_in_comment(std::string_view line, std::string_view word) {
   const std::string begin = "<!-- " + std::string(word) + ": ";
   constexpr std::string_view kEnd = " -->";
@@ -33,7 +33,7 @@ inline std::string said_in_comment(std::string_view line, std::string_view word)
   return std::string(line.substr(begin.size(), line.size() - begin.size() - kEnd.size()));
 }
 
-// A command goes on in the next line if it ends with a backslash.
+// A command that ends with a backslash continues in the next line.
 inline std::vector<ConsoleBlock> console_blocks(const std::vector<std::string>& lines) {
   std::vector<ConsoleBlock> blocks;
   for (std::size_t i = 0; i < lines.size(); ++i) {
@@ -61,7 +61,7 @@ inline std::vector<ConsoleBlock> console_blocks(const std::vector<std::string>& 
   return blocks;
 }
 
-// Whether these lines are as shown; a line "..." stands for any number of them.
+// Whether the lines match; a line "..." stands for any number of lines.
 inline bool is_as_shown(const std::vector<std::string>& shown,
                         const std::vector<std::string>& lines, std::size_t s = 0,
                         std::size_t l = 0) {

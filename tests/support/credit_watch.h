@@ -12,8 +12,8 @@
 
 namespace sluice::testing {
 
-// Counts what each host has in flight and throws if it is more than the strategy's credits allow. A
-// message that is larger than a credit may go alone.
+// Counts what each host has in flight and throws if it exceeds the strategy's credits. A message
+// larger than a credit may go alone.
 class CreditWatch {
  public:
   CreditWatch(const Strategy& strategy, const Topology& topology)

@@ -7,7 +7,7 @@
 
 namespace sluice::testing {
 
-// A world that does nothing but note what a node asks of it. Payloads have a size only.
+// Only records what a node asks for. Payloads have a size and no data.
 class EffectLog final : public Effects {
  public:
   struct Sending {

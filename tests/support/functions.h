@@ -17,8 +17,8 @@ struct Function {
   std::size_t lines;
 };
 
-// The name before the first parenthesis, if this is the head of a function: neither that of a type
-// or namespace nor an expression.
+// The name before the first parenthesis, if this is the head of a function and not of a type, a
+// namespace or an expression.
 inline std::optional<std::string> function_named_by(const std::string& head) {
   static const std::regex kNoFunction(
       R"(^\s*(template\s*<[^>]*>\s*)?(class|struct|enum|union|namespace|extern)\b)");
@@ -31,7 +31,7 @@ inline std::optional<std::string> function_named_by(const std::string& head) {
   return name.str(1);
 }
 
-// Lines that begin with # are emptied.
+// Empties preprocessor lines.
 inline std::string without_directives(const std::string& code) {
   std::string rest;
   for (const std::string& line : lines_of(code)) {
@@ -41,7 +41,7 @@ inline std::string without_directives(const std::string& code) {
   return rest;
 }
 
-// The outermost functions of a file: what stands between braces behind the head of a function.
+// The outermost functions of a file: the text in braces after the head of a function.
 inline std::vector<Function> functions_in(const std::string& text) {
   struct Open {
     std::string head;
@@ -52,7 +52,7 @@ inline std::vector<Function> functions_in(const std::string& text) {
   std::vector<Function> functions;
   std::vector<Open> open;
   std::string head;
-  bool inside = false;  // of a function
+  bool inside = false;  // a function
   std::size_t line = 1;
   for (std::size_t i = 0; i < code.size(); ++i) {
     const char c = code[i];

@@ -12,7 +12,6 @@
 
 namespace sluice::testing {
 
-// A made-up net on a made-up cluster.
 struct World {
   Profile profile;
   Cluster cluster;

@@ -6,13 +6,13 @@
 #include <cstdlib>
 #include <string>
 #include <vector>
-// Needs the declarations above.
+// Must come after the headers above.
 #include <jpeglib.h>
 #include <png.h>
 
 #include "base/random.h"
 
-// Images as files, written by the libraries themselves.
+// Image files, written by the libraries themselves.
 namespace sluice {
 
 using Bytes8 = std::vector<std::uint8_t>;
@@ -24,7 +24,7 @@ struct PngKind {
   int interlace = PNG_INTERLACE_NONE;
 };
 
-// `rows` are as a PNG of this kind has them, packed.
+// `rows` are packed as a PNG of this kind has them.
 inline std::string png_file(png_uint_32 width, png_uint_32 height, const Bytes8& rows,
                             const PngKind& kind = {}) {
   std::string file;
@@ -58,7 +58,7 @@ struct JpegKind {
   J_COLOR_SPACE colours = JCS_RGB;
   int components = 3;
   bool progressive = false;
-  bool adobe = true;  // of an image in inks: marked as Adobe's
+  bool adobe = true;  // CMYK images: with Adobe's marker
   int quality = 95;
 };
 

@@ -8,7 +8,7 @@
 
 namespace sluice::testing {
 
-// Starts so many threads and no more, as under a limit of the system.
+// Starts at most `limit` threads, as under a limit of the system.
 inline StartThread limited_threads(int limit) {
   return [left = std::make_shared<int>(limit)](ThreadBody body) {
     if ((*left)-- == 0) {

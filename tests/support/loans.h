@@ -11,7 +11,7 @@
 
 namespace sluice::testing {
 
-// The memory that nodes have lent. It must stay as it is while anybody holds the payload.
+// Memory that nodes have lent. It must not change while anybody holds the payload.
 class Loans {
  public:
   Payload lend(std::span<const float> values) {

@@ -9,7 +9,7 @@
 
 namespace sluice {
 
-// Why no MPI job can be run here; empty if one can.
+// Why MPI jobs cannot run here; empty if they can.
 inline std::string why_no_mpi() {
   const std::string mpirun = SLUICE_MPIRUN;
   return mpirun.empty() || !std::filesystem::exists(mpirun)
@@ -17,9 +17,9 @@ inline std::string why_no_mpi() {
              : "";
 }
 
-// Runs a program as so many processes of this machine. The settings are Open MPI's, up to version 4
-// and from 5 on: as root, on fewer cores than processes, and not tied to one of them. Leaks are not
-// searched for, since MPI has some. A job that hangs is ended.
+// Runs a program as several processes on this machine. The settings are Open MPI's, for versions up
+// to 4 and from 5 on: allow root, allow more processes than cores, bind to none. Leak detection is
+// off, since MPI has leaks. A job that hangs is killed.
 inline Outcome mpirun(int processes, const std::string& program, const TemporaryFolder& folder) {
   return run_command(
       "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 "

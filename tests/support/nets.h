@@ -8,12 +8,12 @@
 
 namespace sluice::testing {
 
-// Like between, but the whole range from the first case on.
+// Like between, but covers the whole range from the first case on.
 inline rc::Gen<std::int64_t> anywhere(std::int64_t low, std::int64_t high) {
   return rc::gen::resize(rc::kNominalSize, between(low, high));
 }
 
-// A made-up net; layers are bare (without parameters) now and then.
+// A random net; some layers are bare (without parameters).
 inline Profile any_net(std::int64_t max_layers) {
   Profile profile;
   profile.name = "generated";
@@ -32,7 +32,7 @@ inline AllReduceCost any_allreduce() {
 }
 
 // Backward steps and messages in microseconds; layers in forward order. A message takes the
-// start-up and one microsecond a parameter.
+// start-up and one microsecond per parameter.
 struct TimedLayer {
   double backward_us;
   std::int64_t params;

@@ -1,4 +1,4 @@
-// A module as another build of Sluice would have it.
+// A module from another build of Sluice.
 
 #include "torch/module.h"
 

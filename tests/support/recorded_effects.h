@@ -8,7 +8,7 @@
 
 namespace sluice::testing {
 
-// Remembers what a node does, and in which order; nothing comes of it.
+// Records what a node does, in order, and nothing else.
 class RecordedEffects final : public Effects {
  public:
   void send(const Message& message, Payload payload) override {
@@ -33,7 +33,7 @@ class RecordedEffects final : public Effects {
     return Payload(what.range.size() * kFloatBytes);
   }
 
-  // What happened since the last call.
+  // The entries since the last call.
   std::vector<std::string> news() { return std::exchange(log, {}); }
 
   std::vector<std::string> log;

@@ -14,8 +14,8 @@
 
 namespace sluice {
 
-// The command for a training of LeNet on some of Fashion-MNIST, which it puts into the folder. It
-// is over soon, but not before there is a plan of merged layers.
+// The command for training LeNet on part of Fashion-MNIST, which it writes to the folder. It is
+// short, but long enough to make a plan of merged layers.
 inline std::string short_training(const Preset& preset, const TemporaryFolder& folder) {
   const auto data = folder.path() / "clothes";
   write_some_clothes(data);
@@ -24,15 +24,15 @@ inline std::string short_training(const Preset& preset, const TemporaryFolder& f
       data.string(), preset.name, preset.strategy.partition == Partition::kMerged ? 12 : 4);
 }
 
-// Whether there is anything to train: LibTorch is built in.
+// Whether there are models to train: LibTorch is built in.
 inline constexpr bool kHasModels = SLUICE_HAS_MODELS != 0;
 
-// In the list of tests.
+// For the list of tests.
 inline std::ostream& operator<<(std::ostream& out, const Preset& preset) {
   return out << preset.name;
 }
 
-// In the name of a test.
+// For the name of a test.
 inline std::string preset_name(const ::testing::TestParamInfo<Preset>& info) {
   std::string name(info.param.name);
   std::ranges::replace_if(
@@ -40,7 +40,7 @@ inline std::string preset_name(const ::testing::TestParamInfo<Preset>& info) {
   return name;
 }
 
-// Presets whose bits are promised to be those of threads.
+// Presets that must give the same bits as on threads.
 inline bool is_as_on_threads(const Preset& preset) {
   return preset.name == "p3" || preset.name == "kvstore" || preset.name == "slicing";
 }

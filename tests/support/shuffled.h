@@ -25,20 +25,20 @@
 
 namespace sluice::testing {
 
-// A world in which whatever can happen next happens in an order drawn from a seed: any message may
-// overtake any other, confirmations come at any time, work and compute take any time. In some
-// worlds all have the same chance; in others what has less haste waits for long.
+// A driver in which possible events happen in an order drawn from a seed: any message may overtake
+// any other, confirmations come at any time, work and compute take any time. With some seeds all
+// events are equally likely; with others, those with less haste wait for long.
 //
-// It is as unkind as the real drivers together. A message goes in one of two ways:
+// It allows everything that a real driver may do. A message goes in one of two ways:
 //
 //   by reference  as between threads: the receiver reads the sender's memory, at once or later;
 //                 Returned may come when the last reader has let go
-//   by wire       as MPI does it: first its landing is named, and is garbage from then on; then the
-//                 sender's memory is read, so that Sent and Returned may come; then it is received
+//   by wire       as with MPI: first the landing is named and becomes garbage; then the sender's
+//                 memory is read, so that Sent and Returned may come; then it is received
 //
 // Memory that nobody may read is NaN: a landing between these two steps, and the gradient of a
-// layer until it is reported. The world throws if lent memory changes, if the parameters of a layer
-// are not numbers or change while the worker computes with them, and if a host exceeds a credit.
+// layer until it is reported. Throws if lent memory changes, if the parameters of a layer are NaN
+// or change while the worker computes with them, or if a host exceeds a credit.
 class ShuffledWorld final : public Effects {
  public:
   ShuffledWorld(const Job& job, std::vector<Protocol*> hosts, const VirtualNumbers& numbers,
@@ -61,10 +61,10 @@ class ShuffledWorld final : public Effects {
 
   // Called after every event.
   std::function<void(const ShuffledWorld&)> watch;
-  // False where nodes stand alone, without the egress of a host.
+  // False if nodes run alone, without the egress of a host.
   bool has_egress = true;
 
-  // False if nothing can happen any more although a worker is not done: a deadlock.
+  // False on deadlock: nothing more can happen, but a worker is not done.
   bool run() {
     for (auto choices = all_choices(); !choices.empty(); choices = all_choices()) {
       take(choose(choices));
@@ -101,7 +101,7 @@ class ShuffledWorld final : public Effects {
   void start(Work work) override { works_.push_back({std::move(work), random_.uniform()}); }
   void release(NodeId worker, LayerId layer, Iteration iteration) override {
     Iteration& released = workers_[worker.index()].released[layer.index()];
-    check(iteration == released + 1, "a layer is released once an iteration, in order");
+    check(iteration == released + 1, "a layer is released once per iteration, in order");
     released = iteration;
   }
   Payload borrow(NodeId node, const BufferRange& what) override {
@@ -116,10 +116,10 @@ class ShuffledWorld final : public Effects {
   struct WorkerState {
     std::vector<Iteration> released;  // by layer
     Iteration iteration = 0;
-    std::size_t forward = 0;       // layers of this iteration that have been run forward
-    std::size_t backward = 0;      // layers whose gradients have not been reported yet
+    std::size_t forward = 0;       // layers done in this iteration's forward pass
+    std::size_t backward = 0;      // layers whose gradients are not reported yet
     std::vector<float> seen;       // the parameters as the forward pass read them
-    std::vector<float> gradients;  // of this iteration, as the layers' turns come
+    std::vector<float> gradients;  // of this iteration, written layer by layer
     std::deque<Event> posted;      // to its host, which handles them in order
     double haste = 0;
   };
@@ -148,7 +148,7 @@ class ShuffledWorld final : public Effects {
     double haste;
   };
 
-  // The one with the most haste of so many that are drawn.
+  // Draws `rivals_` choices and returns the one with the most haste.
   Choice choose(const std::vector<Choice>& choices) {
     Choice chosen = choices[random_.below(choices.size())];
     for (std::size_t i = 1; i < rivals_; ++i) {
@@ -253,7 +253,7 @@ class ShuffledWorld final : public Effects {
     }
   }
 
-  // From now on autograd may write to any of the gradients.
+  // From here on autograd may write to any gradient.
   void compute_gradients(std::size_t rank) {
     WorkerState& worker = workers_[rank];
     for (std::size_t l = 0; l < worker.released.size(); ++l) {
@@ -350,7 +350,7 @@ class ShuffledWorld final : public Effects {
     }
   }
 
-  // Reports that its last reader has let go.
+  // Reports when the last reader lets go.
   class Return {
    public:
     Return(std::shared_ptr<std::vector<Notice>> returned, const Notice& notice, Payload payload)
@@ -365,7 +365,7 @@ class ShuffledWorld final : public Effects {
     Payload payload_;
   };
 
-  // The driver's own sum is made when the last worker has joined; in between it is in the making.
+  // Makes the driver's own sum when the last worker has joined.
   void join_sum(const Message& message) {
     auto& joined = sums_[{message.chunk, message.iteration}];
     joined.push_back(message);
@@ -400,7 +400,7 @@ class ShuffledWorld final : public Effects {
   TrainingState state_;
   Iteration iterations_;
   Random random_;
-  std::size_t rivals_;  // 1: haste does not count
+  std::size_t rivals_;  // 1: haste has no effect
   std::vector<WorkerState> workers_;
   CreditWatch credits_;
   Loans loans_;

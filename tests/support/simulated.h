@@ -10,7 +10,7 @@
 
 namespace sluice::testing {
 
-// A job on its simulated cluster, wired as the command line does it.
+// A job on a simulated cluster, wired as in the command line.
 struct Simulated {
   Assembly assembly;
   SimulationResult result;

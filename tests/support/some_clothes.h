@@ -11,10 +11,10 @@
 
 namespace sluice {
 
-// Copies the head of an IDX file, with so many entries of the given length behind its header.
+// Copies an IDX file up to the given number of entries of this length.
 inline void copy_head(const std::filesystem::path& from, const std::filesystem::path& to,
                       std::size_t header, std::size_t entries, std::size_t length) {
-  constexpr std::size_t kCountAt = 4;  // its four bytes, the most significant one first
+  constexpr std::size_t kCountAt = 4;  // four bytes, big-endian
   std::string bytes(header + entries * length, '\0');
   const gzFile file = gzopen(from.c_str(), "rb");
   ASSERT_NE(file, nullptr) << from << ": is missing; scripts/packages installs it";
@@ -27,7 +27,8 @@ inline void copy_head(const std::filesystem::path& from, const std::filesystem::
   std::ofstream(to, std::ios::binary) << bytes;
 }
 
-// Writes the first images of Fashion-MNIST as a data set of its own, which is soon read and judged.
+// Writes the first images of Fashion-MNIST as a small data set, which is quick to read and
+// evaluate.
 inline void write_some_clothes(const std::filesystem::path& folder) {
   const std::filesystem::path all(kFashionMnistFolder);
   std::filesystem::create_directories(folder);

@@ -10,12 +10,12 @@
 #include <string_view>
 #include <vector>
 
-// Reads the sources of Sluice for tests that look at them.
+// Reads the sources of Sluice, for tests that inspect them.
 namespace sluice {
 
 inline const std::filesystem::path kSourceRoot(SLUICE_SOURCE_DIR);
 
-// Where the comment or literal that begins at `at` ends; `at` itself if none begins there.
+// The end of the comment or literal that begins at `at`; `at` itself if none begins there.
 inline std::size_t prose_end(std::string_view text, std::size_t at) {
   const auto past = [&](const std::string& closing, std::size_t from) {
     const std::size_t found = text.find(closing, from);
@@ -44,7 +44,7 @@ inline std::size_t prose_end(std::string_view text, std::size_t at) {
   return std::min(end + 1, text.size());
 }
 
-// The text with comments and literals blanked out; lines stay where they are.
+// The text with comments and literals blanked out; line numbers stay the same.
 inline std::string code_only(std::string text) {
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t end = prose_end(text, at);
@@ -72,11 +72,11 @@ inline std::string text_of(const std::filesystem::path& path) {
 }
 
 struct Source {
-  std::string path;  // relative to the folder that was searched
+  std::string path;  // relative to the searched folder
   std::string text;
 };
 
-// All files under a folder that have one of these extensions.
+// All files under a folder with one of these extensions.
 inline std::vector<Source> sources_under(const std::filesystem::path& root,
                                          const std::vector<std::string>& extensions = {".h",
                                                                                        ".cc"}) {

@@ -10,7 +10,7 @@
 
 namespace sluice {
 
-// A folder of its own for each test, removed at its end.
+// A new folder for each test, removed at its end.
 class TemporaryFolder {
  public:
   TemporaryFolder() {

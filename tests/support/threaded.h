@@ -23,7 +23,7 @@ inline TrainingState state_for(const std::vector<std::unique_ptr<Learner>>& lear
   return {assembly.job.topology, learners, *assembly.chunks, assembly.job.strategy, rule};
 }
 
-// The iterations from the job's first one up to `last`.
+// Runs the iterations from the job's first one up to `last`.
 inline void run_phase(const Assembly& assembly, TrainingState& state, Iteration last,
                       Observer* observer = nullptr,
                       const std::optional<Offloading>& offloading = std::nullopt) {
@@ -43,7 +43,7 @@ inline void run_phase(const Assembly& assembly, TrainingState& state, Iteration 
                    offloading);
 }
 
-// Trains the learners on threads, wired as the command line does it.
+// Trains the learners on threads, wired as in the command line.
 inline Assembly run_threaded(const std::vector<std::unique_ptr<Learner>>& learners, const Job& job,
                              const UpdateRule& rule, Iteration iterations,
                              Observer* observer = nullptr) {

@@ -11,13 +11,13 @@
 
 namespace sluice::testing {
 
-// One job that two drivers run, to be held against each other. Layers go inline, as frames with a
-// payload behind them, whole and in slices.
+// One job for two drivers, to compare them. Layers are sent eager, by rendezvous, whole and in
+// slices.
 inline const std::vector<std::int64_t> kToyLayers{1000, 0, 30'000, 500, 70'001, 10};
 inline constexpr std::int64_t kToySlice = 20'000;
 inline const UpdateRule kToyRule{.rate = {.base = 0.05F}, .momentum = 0.9F, .weight_decay = 1e-4F};
 
-// Of the words PRESET or PRESET:PARTITION:COLLECTIVE.
+// From text like PRESET or PRESET:PARTITION:COLLECTIVE.
 inline Strategy toy_strategy(const std::string& words) {
   const std::size_t first = words.find(':');
   const std::size_t second = words.find(':', first + 1);
@@ -30,7 +30,7 @@ inline Strategy toy_strategy(const std::string& words) {
   return strategy;
 }
 
-// The job in phases, with another plan of groups in each where layers are merged.
+// The job in phases; if layers are merged, each phase has another plan of groups.
 struct ToyPhase {
   Job job;
   Iteration last;

@@ -9,8 +9,8 @@
 
 namespace sluice::testing {
 
-// A learner without LibTorch whose every gradient depends on its parameters, its rank and the
-// iteration, so that a value of the wrong iteration, rank or place shows in the result.
+// A learner without LibTorch. Each gradient depends on the parameters, the rank and the iteration,
+// so that a value of the wrong iteration, rank or position shows in the result.
 class ToyLearner final : public Learner {
  public:
   ToyLearner(const std::vector<std::int64_t>& params, std::size_t rank) : rank_(rank) {
@@ -72,7 +72,7 @@ class ToyLearner final : public Learner {
   std::vector<Layer> layers_;
   std::vector<float> parameters_;
   std::vector<float> gradients_;
-  std::span<float> target_;  // where gradients go
+  std::span<float> target_;  // where to write gradients
 };
 
 inline std::vector<std::unique_ptr<Learner>> toy_learners(const std::vector<std::int64_t>& params,

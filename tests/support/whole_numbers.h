@@ -8,8 +8,8 @@
 
 namespace sluice::testing {
 
-// Its gradients are whole numbers, whose sums are exact in any order: how they are summed must not
-// show in the result.
+// A learner whose gradients are whole numbers. Their sums are exact in any order, so the way of
+// summing must not show in the result.
 class WholeNumbers final : public Learner {
  public:
   WholeNumbers(const std::vector<std::int64_t>& params, std::size_t rank)
@@ -51,7 +51,7 @@ class WholeNumbers final : public Learner {
 
   ToyLearner toy_;
   std::size_t rank_;
-  std::span<float> target_;  // where gradients go
+  std::span<float> target_;  // where to write gradients
 };
 
 inline std::vector<std::unique_ptr<Learner>> whole_numbers(const std::vector<std::int64_t>& params,

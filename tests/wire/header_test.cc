@@ -55,7 +55,7 @@ Message any_message() {
   return message;
 }
 
-// Bytes that are not the encoding of any message are refused; of the others nothing is lost.
+// Decoding refuses bytes that do not encode a message, and loses nothing of those that do.
 void accept_only_what_encodes_to(std::span<const std::byte> bytes) {
   const Result<Message> message = decode_header(bytes);
   if (message) {

@@ -2,13 +2,13 @@
 
 #include "data/images/image.h"
 
-// The two formats; decode_image() tells them apart.
+// The two formats. decode_image() tells them apart.
 namespace sluice {
 
-// No image of any data set is larger; a corrupt header may claim more than the memory holds.
+// No data set has larger images, and a corrupt header may claim more than fits into memory.
 inline constexpr std::size_t kMostPixels = 100'000'000;
 
-// An image of this size without its pixels, or why there can be none.
+// An image of this size without pixels yet, or an error if the size is not allowed.
 Result<Image> blank_image(std::size_t width, std::size_t height);
 
 Error image_error(std::size_t offset, const std::string& what);

@@ -8,8 +8,8 @@
 
 #include "base/result.h"
 
-// All that Sluice sees of the libraries that read images. A build without them has the same
-// functions, which say how to get them.
+// The interface to the image libraries. A build without them has the same functions, which then say
+// how to get the libraries.
 namespace sluice {
 
 struct Image {
@@ -18,14 +18,14 @@ struct Image {
   std::vector<std::uint8_t> pixels;  // red, green, blue; row after row
 };
 
-// A JPEG or PNG of any kind as colours of 8 bits: what is grey or has a palette becomes coloured,
-// what has more bits loses them, what is transparent becomes opaque. Errors tell the offset and
-// what was expected; the caller knows the file.
+// Decodes a JPEG or PNG of any kind to 8-bit RGB: grey and palette images become coloured, more
+// bits are dropped, transparent pixels become opaque. Errors name the offset and what was expected;
+// the caller adds the file.
 Result<Image> decode_image(std::string_view bytes);
 
 // What `sluice doctor` reports.
 struct ImageSupport {
-  std::string libraries;  // empty: none
+  std::string libraries;  // empty if none
   std::string advice;     // what to install; empty if nothing is missing
 };
 ImageSupport image_support();

@@ -4,7 +4,7 @@
 #include <csetjmp>
 #include <cstdio>
 #include <optional>
-// Needs the declarations above.
+// Must come after the headers above.
 #include <jpeglib.h>
 
 #include "data/images/codecs.h"
@@ -12,8 +12,8 @@
 namespace sluice {
 namespace {
 
-// One decompression. The library leaves it by a jump when it fails, so that what run() changes
-// lives in the object and not on the stack that is jumped over.
+// One decompression. On failure the library leaves it with longjmp. So everything that run()
+// changes is in the object, not on the stack that the jump skips.
 class JpegReader {
  public:
   explicit JpegReader(std::string_view bytes) : bytes_(bytes) {}
@@ -34,7 +34,7 @@ class JpegReader {
   }
 
  private:
-  // What the library knows of the reader.
+  // How callbacks of the library find the reader.
   struct Link {
     jpeg_error_mgr manager;
     JpegReader* reader;
@@ -77,7 +77,7 @@ class JpegReader {
     return true;
   }
 
-  // Calls nothing that jumps: what has a destructor must not be jumped over.
+  // Calls nothing that jumps: a longjmp must not skip destructors.
   bool make_room() {
     auto image = blank_image(info_.image_width, info_.image_height);
     if (!image) {
@@ -101,7 +101,7 @@ class JpegReader {
     }
   }
 
-  // Adobe writes how much light is left, others how much ink there is.
+  // Adobe stores how much light is left, others how much ink there is.
   void mix_inks(std::uint8_t* to) const {
     for (std::size_t i = 0; i < row_.size(); i += 4) {
       for (std::size_t c = 0; c < 3; ++c) {
@@ -120,7 +120,7 @@ class JpegReader {
   std::optional<Error> too_large_;
   Image image_;
   bool inks_ = false;
-  std::vector<std::uint8_t> row_;  // of inks
+  std::vector<std::uint8_t> row_;  // of CMYK values
 };
 
 }  // namespace

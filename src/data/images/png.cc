@@ -9,9 +9,9 @@ namespace sluice {
 namespace {
 
 constexpr std::size_t kSignature = 8;
-constexpr std::size_t kFrame = 12;  // of a chunk: its length, name and check sum
+constexpr std::size_t kFrame = 12;  // of a chunk: its length, name and checksum
 
-// The library takes no notice of what is missing behind the last row.
+// The library does not notice if something is missing behind the last row.
 Result<void> check_complete(std::string_view bytes) {
   for (std::size_t at = kSignature;;) {
     const std::string_view rest = bytes.substr(at);
@@ -54,7 +54,7 @@ Result<Image> decode_png(std::string_view bytes) {
   if (!image) {
     return image;
   }
-  // Colours of 16 bits are no more linear than those of 8.
+  // 16-bit colours are sRGB too, not linear.
   info.flags |= PNG_IMAGE_FLAG_16BIT_sRGB;
   info.format = PNG_FORMAT_RGBA;
   std::vector<std::uint8_t> rgba(PNG_IMAGE_SIZE(info));

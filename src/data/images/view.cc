@@ -18,7 +18,7 @@ constexpr Colour kMean{0.485F, 0.456F, 0.406F};
 constexpr Colour kDeviation{0.229F, 0.224F, 0.225F};
 constexpr Colour kBrightness{0.299F, 0.587F, 0.114F};
 
-// How much each of the `each` pixels from begin[i] on counts in the value i of a row or a column.
+// The weights of the `each` pixels from begin[i] on in value i of a row or column.
 struct Taps {
   std::size_t each = 0;
   std::vector<std::size_t> begin;
@@ -29,7 +29,7 @@ struct Taps {
   }
 };
 
-// `pixels` are there, and those of the `length` from `from` on become `values`.
+// Resizes the part of a line of `pixels` that begins at `from` and has this length to `values`.
 Taps make_taps(double from, double length, std::size_t values, std::size_t pixels) {
   const double step = length / static_cast<double>(values);
   const double reach = std::max(step, 1.0);
@@ -54,7 +54,7 @@ Taps make_taps(double from, double length, std::size_t values, std::size_t pixel
   return taps;
 }
 
-// A row of the image with as many pixels as there are taps.
+// Resizes a row of the image to one pixel per tap.
 void resize_row(const std::uint8_t* row, const Taps& taps, Colour* out) {
   for (std::size_t i = 0; i < taps.begin.size(); ++i) {
     const std::uint8_t* pixel = row + taps.begin[i] * 3;
@@ -75,7 +75,7 @@ class Canvas {
     values.resize(begin_ + raster.size());
   }
 
-  // Colours are from 0 to 255.
+  // Colours range from 0 to 255.
   void put(std::size_t row, std::size_t column, const Colour& colour) {
     float grey = 0;
     for (std::size_t c = 0; c < 3; ++c) {
@@ -100,7 +100,7 @@ class Canvas {
   std::vector<float>& values_;
 };
 
-// The middle of the image, with these proportions and this share of the largest possible.
+// The middle of the image: the given share of the largest view with the raster's proportions.
 View middle(const Image& image, const Raster& raster, double share) {
   const double proportion = static_cast<double>(raster.columns) / static_cast<double>(raster.rows);
   const auto width = static_cast<double>(image.width);
@@ -126,7 +126,7 @@ View random_view(const Image& image, const Raster& raster, Random& random) {
   View view = middle(image, raster, 1);
   for (int i = 0; i < kTries; ++i) {
     const double area = width * height * (kSmallestArea + (1 - kSmallestArea) * random.uniform());
-    // Neither logarithm nor power, whose last bits differ between machines.
+    // No logarithm and no power: their last bits differ between machines.
     const double phase = 1 + (kMostStretch - 1) * random.uniform();
     const double shape = proportion * (random.below(2) == 0 ? phase : 1 / phase);
     const double wide = std::sqrt(area * shape);

@@ -9,7 +9,7 @@
 
 namespace sluice {
 
-// The part of an image that a network gets to see, in pixels.
+// The part of an image that a network sees, in pixels.
 struct View {
   double left = 0;
   double top = 0;
@@ -18,7 +18,7 @@ struct View {
   bool mirrored = false;
 };
 
-// What pixels become: `channels` planes, which are red, green and blue, or one of grey.
+// The output format: three planes (red, green, blue), or one of grey.
 struct Raster {
   std::size_t channels = 3;
   std::size_t rows = 0;
@@ -27,16 +27,16 @@ struct Raster {
   std::size_t size() const { return channels * rows * columns; }
 };
 
-// For evaluation: the middle, seven eighths of what an image of this raster's proportions can have.
+// For evaluation: the middle, seven eighths of the largest view with the raster's proportions.
 View centre_view(const Image& image, const Raster& raster);
-// For training: 8 to 100 % of the area, stretched by at most 4/3, anywhere, mirrored or not.
+// For training: 8 to 100 % of the area at a random place, stretched by at most 4/3, maybe mirrored.
 View random_view(const Image& image, const Raster& raster, Random& random);
 
-// What append_view() makes of colours.
+// The standardisation that append_view() applies.
 Preparation standardisation_of(const Raster& raster);
 
-// Appends the view, resized with a filter that is as wide as the pixels it makes, and standardised
-// by the mean and the deviation of the images of ImageNet.
+// Appends the view, resized with a filter as wide as the pixels it makes, and standardised with
+// ImageNet's mean and standard deviation.
 void append_view(const Image& image, const View& view, const Raster& raster,
                  std::vector<float>& values);
 

@@ -89,7 +89,7 @@ TEST(DecodeTest, JpegOfAnyKindBecomesColoured) {
   expect_about(decoded(file({200, 30, 90}, {}), 19, 9), {200, 30, 90});
   expect_about(decoded(file({200, 30, 90}, {.progressive = true}), 19, 9), {200, 30, 90});
   expect_about(decoded(file({77}, {.colours = JCS_GRAYSCALE}), 19, 9), {77, 77, 77});
-  // Adobe's files say how much light the inks leave, others how much ink there is.
+  // Adobe's files store how much light the inks leave, others how much ink there is.
   expect_about(decoded(file({255, 100, 0, 128}, {.colours = JCS_CMYK}), 19, 9), {128, 50, 0});
   expect_about(decoded(file({255, 100, 0, 128}, {.colours = JCS_CMYK, .adobe = false}), 19, 9),
                {0, 77, 127});
@@ -107,7 +107,7 @@ TEST_P(DamageTest, WhereverTheFileEndsIsNoticed) {
   }
 }
 
-// An image or a complaint, but always an end.
+// Returns an image or an error; never crashes or hangs.
 TEST_P(DamageTest, WhateverIsWrongIsSurvived) {
   const std::string& whole = GetParam();
   for (std::size_t at = 0; at < whole.size(); ++at) {
@@ -144,7 +144,7 @@ TEST(DecodeTest, WhatIsNoImageIsSaidToBeNone) {
   EXPECT_THAT(complaint("GIF89a"), HasSubstr("found 47 49 46 38 39 61"));
 }
 
-// Whose memory would it be?
+// A corrupt header must not make us allocate that much memory.
 TEST(DecodeTest, AHugeImageIsRefusedBeforeItsPixelsAreMade) {
   std::string png = png_file(7, 5, noise(105));
   png.replace(16, 8, std::string("\0\xff\xff\xff\0\xff\xff\xff", 8));

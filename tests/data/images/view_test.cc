@@ -57,7 +57,7 @@ TEST(ViewTest, InItsOwnSizeAnImageStaysAsItIs) {
   }
 }
 
-// Away from the edges a ramp stays a ramp, whatever its size becomes.
+// Away from the edges a ramp stays a ramp at any size.
 RC_GTEST_PROP(ViewTest, ARampStaysARamp, ()) {
   const Image image = ramp(60, 50, 4, 5, 100);
   const View view{.left = 10 + *rc::gen::inRange(0, 100) / 10.0,
@@ -74,7 +74,7 @@ RC_GTEST_PROP(ViewTest, ARampStaysARamp, ()) {
                                             static_cast<double>(raster.columns);
       const double row = view.top + (static_cast<double>(y) + 0.5) * view.height /
                                         static_cast<double>(raster.rows);
-      // A triangle over whole pixels is a little off its centre.
+      // A triangle sampled at whole pixels is slightly off its centre.
       RC_ASSERT(std::abs(values[y * raster.columns + x] - standardised(4 * (column - 0.5), 0)) <
                 0.02);
       RC_ASSERT(std::abs(values[plane + y * raster.columns + x] -
