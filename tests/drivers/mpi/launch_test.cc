@@ -55,7 +55,7 @@ TEST(LaunchTest, AdvisesALauncherThatTheLibraryUnderstands) {
       launch_in({{"PMIX_RANK", "0"}, {"SLURM_PROCID", "0"}, {"SLURM_STEP_NUM_TASKS", "8"}});
   ASSERT_TRUE(pmix);
   const std::string mpich = strangers(*pmix, 1, "MPICH Version:\t4.0.2");
-  EXPECT_THAT(mpich, HasSubstr("8 processes were started (SLURM_STEP_NUM_TASKS says so)"));
+  EXPECT_THAT(mpich, HasSubstr("8 processes were started (according to SLURM_STEP_NUM_TASKS)"));
   EXPECT_THAT(mpich, HasSubstr("MPI knows of 1"));
   EXPECT_THAT(mpich, HasSubstr("srun --mpi=pmi2"));
   EXPECT_THAT(mpich, HasSubstr("mpiexec"));
