@@ -136,7 +136,7 @@ TEST(LabPlanTest, TheVersionTellsTheLauncher) {
   for (const char* other :
        {"HYDRA build details:\n    Version: 4.0.2\n", "", "mpirun (Open MPI) x"}) {
     EXPECT_THAT(parse_launcher(other).error().message(),
-                StartsWith("mpirun is not Open MPI's, for its version is \""))
+                StartsWith("mpirun is not Open MPI's, since its version is \""))
         << other;
   }
 }
