@@ -307,7 +307,7 @@ TEST(LoopFailureThreadsTest, RefusesWhatMakesNoSense) {
   EXPECT_THAT(
       failure_of(options_for("p3"),
                  [](LoopWorker& worker) { worker.attach(LoopWorker::NamedParameters{}, [] {}); }),
-      HasSubstr("no parameters that want a gradient"));
+      HasSubstr("no parameter requires a gradient"));
 }
 
 }  // namespace
