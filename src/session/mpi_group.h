@@ -6,7 +6,7 @@
 
 namespace sluice {
 
-// All processes of an MPI job: every one is a host. As join_mpi().
+// All processes of an MPI job; each is a host. See join_mpi().
 Result<std::unique_ptr<ProcessGroup>> join_mpi_group(Warn warn, MpiLife life);
 
 }  // namespace sluice

@@ -86,7 +86,7 @@ TEST(CliTest, BadFilesAreOneLineAndCodeTwo) {
 }
 
 TEST(CliTest, ALabNeedsACommandAndItsTools) {
-  expect_refused(sluice("lab"), "lab: expected a command behind --");
+  expect_refused(sluice("lab"), "lab: expected a command after --");
   expect_refused(sluice("lab --rate fast -- true"), "--rate: is \"fast\", expected a rate");
   expect_refused(sluice("lab --hosts 0 -- true"), "--hosts: is 0, expected an integer from 1");
   expect_refused(sluice("presets -- true"), "-- true: only lab takes a command");
@@ -140,7 +140,7 @@ TEST(CliTest, AReplayThatCannotBeIsOneLineAndCodeTwo) {
     return sluice("train --model replay:net.json " + more, folder);
   };
   expect_refused(sluice("train --model replay:none.json"), "none.json: cannot be read");
-  expect_refused(sluice("train --model replay:"), "profile \"\": there is neither such a file");
+  expect_refused(sluice("train --model replay:"), "profile \"\": there is no such file");
   expect_refused(replay("--param-scale 0"), "--param-scale: is 0, expected a number");
   expect_refused(replay("--time-scale -1"), "--time-scale: is -1, expected a number");
   expect_refused(replay("--epochs 2"), "--epochs: a replay has no data");
@@ -249,7 +249,7 @@ TEST(CliTest, TrainMeasuresAndThenMerges) {
   kept.erase("run");
   EXPECT_EQ(summary, kept);
   const json& merging = summary.at("merging");
-  EXPECT_EQ(merging.at("groups").size(), summary.at("mechanism").at("chunks_a_model"));
+  EXPECT_EQ(merging.at("groups").size(), summary.at("mechanism").at("chunks_per_model"));
   EXPECT_GT(merging.at("startup_us").get<double>() + merging.at("ns_per_byte").get<double>(), 0);
   EXPECT_GT(merging.at("predicted_us"), 0);
   EXPECT_GT(merging.at("iteration_us"), 0);

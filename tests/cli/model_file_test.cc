@@ -156,7 +156,7 @@ TEST(CliModelFileTest, WhatCannotBeIsOneLineAndCodeTwo) {
   expect_refused("--model lenet --input-shape 3",
                  "--input-shape: is for --data images, text, synthetic only");
   expect_refused("--model mlp --data synthetic --samples 32 --save text.pt/x",
-                 "--save: text.pt/x: the folder cannot be made: ");
+                 "--save: text.pt/x: the folder cannot be created: ");
 }
 
 }  // namespace

@@ -58,11 +58,11 @@ TEST_F(CliSimulateTest, CountsJustTheIterationsThatAreAskedFor) {
   }
   EXPECT_EQ(many.at("messages_per_iteration"), one.at("messages"));
   for (const auto& [key, value] : one.at("mechanism").items()) {
-    if (value.is_number_integer() && key != "chunks_a_model") {
+    if (value.is_number_integer() && key != "chunks_per_model") {
       EXPECT_EQ(many.at("mechanism").at(key), 20 * value.get<std::int64_t>()) << key;
     }
   }
-  EXPECT_EQ(one.at("mechanism").at("updates"), one.at("mechanism").at("chunks_a_model"));
+  EXPECT_EQ(one.at("mechanism").at("updates"), one.at("mechanism").at("chunks_per_model"));
   EXPECT_EQ(one.at("messages"), one.at("mechanism").at("messages"));
   EXPECT_NEAR(many.at("mechanism").at("hidden_share").get<double>(),
               one.at("mechanism").at("hidden_share").get<double>(), 1e-12);

@@ -61,7 +61,7 @@ Outcome misplaced(const std::string& arguments, const std::string& module = "") 
 TEST(CliTorchModuleTest, WithoutItThereAreNoModels) {
   const Outcome models = misplaced("models");
   EXPECT_EQ(models.code, 1);
-  EXPECT_THAT(models.err, StartsWith("sluice: there are no models: "));
+  EXPECT_THAT(models.err, StartsWith("sluice: no models are available: "));
   EXPECT_THAT(models.err, HasSubstr("LibTorch"));
   const Outcome train = misplaced("train --data synthetic --iterations 1");
   EXPECT_EQ(train.code, 2);

@@ -55,7 +55,7 @@ TEST_F(SurveyTest, ATableHasALineForEveryPair) {
   for (const char* pair : {"0 - 1 ", "0 - 2 ", "1 - 2 "}) {
     EXPECT_THAT(outcome.out, HasSubstr(pair));
   }
-  EXPECT_THAT(outcome.out, HasSubstr("nothing is wrong"));
+  EXPECT_THAT(outcome.out, HasSubstr("no problem was found"));
 }
 
 TEST_F(SurveyTest, OneProcessHasNoNetwork) {
