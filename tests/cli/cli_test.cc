@@ -277,7 +277,7 @@ TEST(CliThreadsTest, HostsAndServersAreAsTheUserSays) {
   EXPECT_GT(json::parse(summed.out).at("mechanism").at("gradients_summed_locally"), 0);
 }
 
-// A worker computes or waits, and every wait has its name.
+// A worker computes or waits, and every wait has a cause.
 TEST(CliTest, TheBreakdownOfAnIterationAddsUp) {
   const TemporaryFolder folder;
   folder.write("net.json", kNet);
@@ -333,7 +333,7 @@ TEST(CliThreadsTest, SyntheticDataFitTheModel) {
   EXPECT_EQ(json::parse(outcome.out).at("parameters"), 1'727'962);
   EXPECT_EQ(json::parse(outcome.out).at("kernels"), "native");
   EXPECT_THAT(folder.read("run/config.toml"), HasSubstr("input-size = 8  # from flag"));
-  // 11 samples a worker: five batches of 2 and one of 1.
+  // 11 samples per worker: five batches of 2 and one of 1.
   for (const char* samples : {"4", "8", "12"}) {
     EXPECT_THAT(folder.read("run/metrics.jsonl"), HasSubstr(std::string("\"samples\":") + samples));
   }

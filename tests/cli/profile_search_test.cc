@@ -37,7 +37,7 @@ class ProfileSearchTest : public testing::Test {
 
 TEST_F(ProfileSearchTest, APathIsTakenAsItIs) {
   EXPECT_EQ(*find(path("second/p4000/vgg19.json")), path("second/p4000/vgg19.json"));
-  EXPECT_EQ(*find("none.json"), "none.json") << "the reader says what is wrong with it";
+  EXPECT_EQ(*find("none.json"), "none.json") << "the reader of the file reports what is wrong";
 }
 
 TEST_F(ProfileSearchTest, ANameIsFoundInTheFirstFolderThatHasIt) {

@@ -1,4 +1,4 @@
-// What simulate counts, and what it leaves behind.
+// What simulate counts, and what it writes.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -19,7 +19,7 @@ using testing::StartsWith;
 
 std::string text(const Words& words) { return fmt::format("{}", fmt::join(words, " ")); }
 
-// The steps of one place, as text.
+// The steps on one host or on the head, as text.
 std::vector<std::string> steps_at(const Spec& spec, std::optional<std::size_t> host) {
   std::vector<std::string> texts;
   for (const Step& step : network_steps(spec)) {

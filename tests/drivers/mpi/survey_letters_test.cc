@@ -20,7 +20,7 @@ SurveyResult some_result() {
   return {2, {{1, 2, timings}, {2, 1, timings}}};
 }
 
-// Reads a text as every letter that it could be.
+// Reads a text as every kind of message.
 std::vector<bool> readings_of(const std::string& text) {
   return {static_cast<bool>(read_hello(text)), static_cast<bool>(read_reach(text, kRanks)),
           static_cast<bool>(read_order(text, kRanks)),
