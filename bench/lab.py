@@ -49,7 +49,7 @@ class Lab:
         return execute([*lab, "--", *command])
 
     def summary(self, command):
-        """The time of a replay. Sluice and its peers print JSON with `iteration_us`: the mean without the first half of the run."""
+        """The JSON that a replay prints. Sluice and its peers have `iteration_us` in it: the mean without the first half of the run."""
         return json.loads(self.run(command))
 
 

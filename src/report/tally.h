@@ -74,7 +74,7 @@ class Tally : public Observer {
     TrafficByKind sent{};
     Duration work{0};
     Duration settled_hidden{0};
-    Duration settled_steady{0};  // part of settled hidden time
+    Duration settled_steady{0};  // of settled_hidden, in the steady iterations
     Duration settled_copies{0};
     Intervals egress;
     Intervals ingress;

@@ -105,13 +105,13 @@ TEST_F(CliSimulateTest, LeavesNoFolderUnasked) {
 }
 
 TEST_F(CliSimulateTest, ARecordIsEnoughToRunAgain) {
-  folder_.write("pieces.toml", "hosts = 3\nbandwidth_gbps = 1\npiece_bytes = 65536\n");
+  folder_.write("fragments.toml", "hosts = 3\nbandwidth_gbps = 1\nfragment_bytes = 65536\n");
   const std::string first =
       simulate(
           "--preset p3 --seed 3 --time-scale 2 --iterations 7 --profile net.json --cluster "
-          "pieces.toml --run run --trace --json")
+          "fragments.toml --run run --trace --json")
           .out;
-  for (const char* name : {"net.json", "pieces.toml"}) {
+  for (const char* name : {"net.json", "fragments.toml"}) {
     std::filesystem::remove(folder_.path() / name);
   }
   std::filesystem::create_directory(folder_.path() / "kept");

@@ -20,7 +20,7 @@ namespace sluice {
 struct StepReport {
   std::size_t rank = 0;
   Iteration iteration = 0;
-  std::optional<double> loss;  // none: a replay
+  std::optional<double> loss;  // none: the learner has none
   Time at{0};                  // of the process of worker 0
 };
 

@@ -39,7 +39,7 @@ class SharedSums {
   bool empty() const { return waiting_.empty() && blocks_.empty(); }
 
  private:
-  // How many blocks the process has copied, and to how many it has added its part.
+  // How many blocks the process has copied, and of how many it has added up its part.
   struct Progress {
     alignas(kAlignment) std::atomic<std::uint64_t> copied;
     alignas(kAlignment) std::atomic<std::uint64_t> added;
