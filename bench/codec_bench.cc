@@ -1,5 +1,6 @@
-// The codecs against what memory allows: each kernel beside a copy that moves as many bytes (read
-// and written together) in the same run, and exact selection beside nth_element over all values.
+// The codecs against the limits of memory: each kernel beside a copy that moves the same number of
+// bytes (read and written together) in the same run, and exact selection beside nth_element over
+// all values.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
@@ -39,7 +40,7 @@ std::vector<float> gradient() {
   return values;
 }
 
-// The least of several times of the processor: what else runs on the machine only adds to it.
+// The minimum of several measurements of processor time: other load on the machine only adds to it.
 class Fastest {
  public:
   template <class Body>
@@ -56,7 +57,7 @@ class Fastest {
   double seconds_ = std::numeric_limits<double>::infinity();
 };
 
-// Sums whole words in lanes of their own, as fast as memory gives them.
+// Sums whole words in independent lanes, at the speed of memory.
 std::uint64_t read_all(std::span<const std::byte> bytes) {
   constexpr std::size_t kLanes = 8;
   std::array<std::uint64_t, kLanes> lanes{};
@@ -69,8 +70,8 @@ std::uint64_t read_all(std::span<const std::byte> bytes) {
   return std::accumulate(lanes.begin(), lanes.end(), std::uint64_t{0});
 }
 
-// Runs `kernel` beside the bare traffic of as many bytes: a copy of what is both read and written,
-// and a read or a fill of the rest.
+// Runs `kernel` beside the bare traffic of the same number of bytes: a copy of what is both read
+// and written, and a read or a fill of the rest.
 template <class Kernel>
 void beside_traffic(benchmark::State& state, std::size_t read, std::size_t written, Kernel kernel) {
   const std::vector<std::byte> from(read, std::byte{1});
@@ -105,7 +106,7 @@ struct Coded {
 
 void encode(benchmark::State& state, Codec format) {
   Coded coded(format);
-  const std::size_t passes = format == Codec::kQuantise8 ? 2 : 1;  // the first for the range
+  const std::size_t passes = format == Codec::kQuantise8 ? 2 : 1;  // the first finds the range
   beside_traffic(state, passes * kBytes, coded.bytes.size(),
                  [&] { coded.codec->encode(coded.values, coded.bytes); });
 }
@@ -143,7 +144,7 @@ void feed_back_error(benchmark::State& state, Codec format) {
 }
 SLUICE_DENSE_BENCHMARK(feed_back_error);
 
-// The sum of four workers' choices of 0.1 %, each of other values; the rest of memory is not read.
+// The sum of four workers' selections of 0.1 %, all of different values; other memory is not read.
 void sum_of_sparse(benchmark::State& state) {
   constexpr std::size_t kWorkers = 4;
   const std::vector<float> values = gradient();

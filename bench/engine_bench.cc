@@ -24,8 +24,9 @@ double seconds_of(const std::function<void()>& body) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
-// What synchronising once must read and write, on as many threads as there are hosts: every server
-// sums the gradients of its share into its parameters, and every worker copies the result.
+// The memory that one synchronisation must read and write, on as many threads as there are hosts:
+// every server sums the gradients of its share into its parameters, and every worker copies the
+// result.
 double bare_traffic(std::vector<std::unique_ptr<Learner>>& learners) {
   std::vector<float> master(kParams);
   std::vector<float> velocity(kParams);

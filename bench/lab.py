@@ -1,4 +1,4 @@
-"""Runs programs in the lab, or beside each other on this machine, and reads what they print. Shared by the scripts of this folder."""
+"""Runs programs in the lab or directly on this machine, and reads their output. Shared by the scripts of this folder."""
 import dataclasses
 import json
 import subprocess
@@ -7,18 +7,18 @@ from pathlib import Path
 
 BENCH = Path(__file__).resolve().parent
 ROOT = BENCH.parent
-# Open MPI's ring, where its own choice would be another.
+# Open MPI's ring, where its default would be another algorithm.
 RING = ["env", "OMPI_MCA_coll_tuned_use_dynamic_rules=1", "OMPI_MCA_coll_tuned_allreduce_algorithm=4"]
-KVSTORE_SPLIT = 1_000_000  # parameters from which on MXNet splits a layer
+KVSTORE_SPLIT = 1_000_000  # MXNet splits layers with at least this many parameters
 LONGEST_S = 1800
 
 
 class Failure(Exception):
-    """A program could not be run, or failed; says what it said."""
+    """A program could not be run, or failed; contains its error output."""
 
 
 def execute(words):
-    """What the program prints. It runs in a folder of its own, which is removed."""
+    """The output of the program. It runs in a temporary folder."""
     words = [str(word) for word in words]
     with tempfile.TemporaryDirectory() as folder:
         try:
@@ -26,15 +26,15 @@ def execute(words):
         except (OSError, subprocess.TimeoutExpired) as error:
             raise Failure(f"{words[0]}: {error}") from error
     if done.returncode != 0:
-        # Behind a rule, mpirun says at length that something went wrong.
-        said = done.stderr.split("-----")[0].strip() or done.stderr.strip() or "without a word"
+        # After a rule, mpirun adds a long generic message.
+        said = done.stderr.split("-----")[0].strip() or done.stderr.strip() or "without a message"
         raise Failure(f"ended with code {done.returncode}: {said}")
     return done.stdout
 
 
 @dataclasses.dataclass(frozen=True)
 class Lab:
-    """Hosts with limited links, a process on each."""
+    """Hosts with rate-limited links, one process on each."""
     build: Path
     hosts: int
     rate: str
@@ -44,18 +44,18 @@ class Lab:
         return self.rate
 
     def run(self, command, record="lab"):
-        """`record` is the folder for what passed the links; by default it goes with the rest."""
+        """`record` is the folder for the traffic of the links; by default it is removed."""
         lab = [self.build / "sluice", "lab", "--hosts", self.hosts, "--rate", self.rate, "--run", record, "--log-level", "error"]
         return execute([*lab, "--", *command])
 
     def summary(self, command):
-        """Of a replay. Sluice and the peers alike print JSON with `iteration_us`: the mean, the first half of the run left out."""
+        """The JSON that a replay prints. Sluice and its peers have `iteration_us` in it: the mean without the first half of the run."""
         return json.loads(self.run(command))
 
 
 @dataclasses.dataclass(frozen=True)
 class Loopback:
-    """Processes of this machine, as mpirun binds and connects them by itself."""
+    """Processes of this machine, as mpirun binds and connects them by default."""
     hosts: int
     name = "loopback"
 
@@ -65,7 +65,7 @@ class Loopback:
 
 @dataclasses.dataclass(frozen=True)
 class Replay:
-    """A profile with its scales, for so many iterations; `settings` are further ones, for Sluice alone."""
+    """A profile with its scales and a number of iterations; `settings` are further settings for Sluice only."""
     profile: Path
     time_scale: float
     param_scale: float
@@ -79,15 +79,15 @@ class Replay:
         return [BENCH / "peers/ddp_gloo.py", *self.words()]
 
     def words(self):
-        """As the peers take them."""
+        """The arguments of the peers."""
         return [self.profile, self.time_scale, self.param_scale, self.iterations]
 
     def simulate(self, build, preset, cluster):
-        """The summary of the same in virtual time."""
+        """The summary of the same run in virtual time."""
         return json.loads(execute([build / "sluice", "simulate", "--profile", self.profile, "--cluster", cluster, *self._settings(preset)]))
 
     def _settings(self, preset):
-        # The same layers are to be split as those of the whole model.
+        # The same layers must be split as in the unscaled model.
         split = max(1, round(KVSTORE_SPLIT * self.param_scale))
         return ["--preset", preset, "--time-scale", self.time_scale, "--param-scale", self.param_scale, "--kvstore-split", split,
                 *self.settings, "--json", "--log-level", "error"]

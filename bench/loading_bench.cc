@@ -1,6 +1,6 @@
-// Loading of images: how many are decoded and varied in a second, and what loading ahead gains when
-// a step computes as long as its batch takes to load. All in one run, as ratios to a worker that
-// loads its own.
+// Loading of images: how many are decoded and augmented per second, and what loading ahead gains
+// when a step computes as long as its batch takes to load. All in one run, as ratios to a worker
+// that loads its own batches.
 #include <benchmark/benchmark.h>
 #include <unistd.h>
 
@@ -22,7 +22,7 @@ constexpr std::uint64_t kImages = 64;
 constexpr std::int64_t kBatch = 16;
 constexpr std::int64_t kBatches = 16;
 
-// Of ImageNet's usual size, and no easier to unpack than a photograph.
+// Of ImageNet's usual size, and as hard to decode as a photograph.
 std::string photograph(std::uint64_t seed) {
   constexpr unsigned kWidth = 500;
   constexpr unsigned kHeight = 375;
@@ -40,7 +40,7 @@ std::string photograph(std::uint64_t seed) {
   return jpeg_file(kWidth, kHeight, pixels, {.quality = 90});
 }
 
-// A folder of photographs, for as long as it is in scope.
+// A folder of photographs, removed at the end of the scope.
 class Photographs {
  public:
   Photographs()
@@ -67,8 +67,8 @@ class Photographs {
   fs::path folder_;
 };
 
-// Seconds of so many steps, each of which gets its batch and does as much work as it took to load
-// one, or none.
+// Seconds for this number of steps. Each step gets its batch and then does as much work as loading
+// it took, or none.
 double seconds_of_steps(const BatchSequence& sequence, std::size_t loaders, bool computing) {
   AheadLoader loader(loaders);
   const auto stream = loader.open(sequence);

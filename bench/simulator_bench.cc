@@ -1,4 +1,4 @@
-// The simulator's speed: events a second, and the large case of 64 hosts.
+// The simulator's speed: events per second, and the large case of 64 hosts.
 #include <benchmark/benchmark.h>
 
 #include "nodes/presets.h"

@@ -2,7 +2,7 @@
 
 
 def markdown(rows):
-    """The first row is the header. Columns but the first are numbers and stand to the right."""
+    """The first row is the header. All columns but the first are right-aligned numbers."""
     widths = [max(len(str(row[column])) for row in rows) for column in range(len(rows[0]))]
     lines = []
     for row in rows:

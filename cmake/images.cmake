@@ -1,4 +1,4 @@
-# Decoding of images in sluice_core, or the file that says there is none.
+# Decoding of images in sluice_core, or a stub that reports its absence.
 find_package(JPEG)
 find_package(PNG)
 set(SLUICE_IMAGES_FOLDER src/data/images)

@@ -1,4 +1,4 @@
-# What `cmake --install` puts in place, in two components that are also the two Debian packages:
+# What `cmake --install` installs, in two components that are also the two Debian packages:
 #   program      the program, its module for LibTorch, profiles, manual and completions
 #   development  the libraries with their public headers, and what find_package(sluice) needs
 include(CMakePackageConfigHelpers)
@@ -29,13 +29,13 @@ if(SLUICE_HAS_TORCH)
 endif()
 set_target_properties(${SLUICE_LIBRARIES} PROPERTIES
   VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR}
-  DEFINE_SYMBOL "")  # static or shared, their objects are the same
+  DEFINE_SYMBOL "")  # static and shared libraries have the same objects
 if(BUILD_SHARED_LIBS)  # the program and the libraries find each other
   set_target_properties(${SLUICE_LIBRARIES} PROPERTIES INSTALL_RPATH $ORIGIN INSTALL_RPATH_USE_LINK_PATH ON)
   set_target_properties(sluice PROPERTIES INSTALL_RPATH $ORIGIN/${SLUICE_LIBDIR_FROM_BINDIR})
 endif()
 
-# Shared libraries are what the program runs with, static ones are for those who build with them.
+# The program runs with shared libraries; static ones are only for building with them.
 set(SLUICE_PACKAGE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/sluice)
 install(TARGETS ${SLUICE_LIBRARIES} EXPORT sluice_targets
   LIBRARY COMPONENT program NAMELINK_COMPONENT development ARCHIVE COMPONENT development)

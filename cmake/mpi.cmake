@@ -1,4 +1,4 @@
-# sluice_mpi: training on MPI, or the file that says there is none.
+# sluice_mpi: training on MPI, or a stub that reports its absence.
 set(MPI_CXX_SKIP_MPICXX ON)
 sluice_find_optional(SLUICE_MPI SLUICE_HAS_MPI MPI COMPONENTS CXX)
 set(SLUICE_MPI_FOLDER src/drivers/mpi)

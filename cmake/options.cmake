@@ -1,4 +1,4 @@
-# A dependency that Sluice can do without: AUTO takes it where it is found, ON makes its absence an error.
+# An optional dependency: AUTO uses it if it is found, ON makes its absence an error.
 function(sluice_add_optional name what)
   set(${name} AUTO CACHE STRING "${what}: AUTO, ON or OFF")
   set_property(CACHE ${name} PROPERTY STRINGS AUTO ON OFF)

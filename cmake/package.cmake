@@ -19,7 +19,7 @@ set(CPACK_DEBIAN_PROGRAM_PACKAGE_DEPENDS "libopenblas0-pthread | libopenblas0")
 set(CPACK_DEBIAN_PROGRAM_PACKAGE_RECOMMENDS "openmpi-bin, iproute2, dataset-fashion-mnist")
 set(CPACK_DEBIAN_PROGRAM_PACKAGE_SUGGESTS "libsluice-dev")
 
-# What find_package(sluice) looks for in turn.
+# The packages that find_package(sluice) looks for in turn.
 set(SLUICE_DEVELOPMENT_PACKAGES libfmt-dev libtomlplusplus-dev zlib1g-dev)
 if(SLUICE_IMAGES)
   list(APPEND SLUICE_DEVELOPMENT_PACKAGES libjpeg-dev libpng-dev)

@@ -1,13 +1,13 @@
-# What computes with LibTorch:
+# The targets that use LibTorch:
 #   sluice_torch         all of it, for programs that link LibTorch themselves
 #   sluice_torch_module  the same as a file that the program `sluice` opens when a command needs it
-#   sluice_torch_opener  the program's side of that; without LibTorch there is just nothing to open
+#   sluice_torch_opener  the program's side of it; without LibTorch there is nothing to open
 #   sluice_loop          for programs with a training loop of their own
 sluice_find_optional(SLUICE_TORCH SLUICE_HAS_TORCH Torch)
 
 set(SLUICE_TORCH_FOLDER src/torch)
 set(SLUICE_MODULES_DIR modules)  # beside the program in the build folder
-# The two check with this that they belong together.
+# Program and module check with this that they belong together.
 set(SLUICE_BUILD_ID "${PROJECT_VERSION}, ${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VERSION}, ${CMAKE_BUILD_TYPE}")
 if(SLUICE_SANITIZE)
   string(APPEND SLUICE_BUILD_ID ", ${SLUICE_SANITIZE}")
@@ -25,8 +25,9 @@ target_compile_definitions(sluice_torch_opener PRIVATE SLUICE_BUILD_ID="${SLUICE
 function(sluice_use_torch target)
   target_compile_options(${target} PRIVATE ${SLUICE_COLD})
   target_include_directories(${target} SYSTEM PRIVATE ${TORCH_INCLUDE_DIRS})
-  # LibTorch's structures change their layout without NDEBUG, and its packages are built with it.
-  # Newer ones also bring headers of an fmt of their own, whose library is not the one linked here.
+  # Without NDEBUG LibTorch's structures have a different layout, and its packages are built with
+  # it. Newer versions also bring the headers of their own fmt, whose library is not the one linked
+  # here.
   target_compile_definitions(${target} PRIVATE NDEBUG FMT_HEADER_ONLY)
 endfunction()
 
@@ -37,8 +38,8 @@ if(SLUICE_HAS_TORCH)
   target_link_libraries(sluice_torch PUBLIC sluice_core PRIVATE ${TORCH_LIBRARIES})
   sluice_use_torch(sluice_torch)
 
-  # The module leaves what it needs of the core to the program, so that there is one copy of it. Both have functions
-  # of the same names, those of torch_learner.h: each calls its own.
+  # The module takes what it needs of the core from the program, so that there is one copy of it.
+  # Both define the functions of torch_learner.h: each calls its own.
   add_library(sluice_torch_module MODULE ${SLUICE_TORCH_FOLDER}/module.cc $<TARGET_OBJECTS:sluice_torch>)
   set_target_properties(sluice_torch_module PROPERTIES
     PREFIX "" OUTPUT_NAME sluice_torch LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/${SLUICE_MODULES_DIR})

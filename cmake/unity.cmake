@@ -1,4 +1,4 @@
-# With CMAKE_UNITY_BUILD, the sources of a folder are compiled as one: most of their time goes into
+# With CMAKE_UNITY_BUILD, the sources of a folder are compiled as one: most of the time goes into
 # headers and templates that they share.
 function(sluice_unite_folders target)
   get_target_property(sources ${target} SOURCES)

@@ -1,5 +1,5 @@
-// How long an all-reduce takes, by its size: Sluice's own collectives as the MPI driver runs them,
-// or MPI_Allreduce.
+// Measures the time of an all-reduce by its size: Sluice's own collectives as the MPI driver runs
+// them, or MPI_Allreduce.
 //
 //   mpirun ... sluice_allreduce sluice|mpi|auto|COLLECTIVE BYTES...
 //
@@ -35,7 +35,7 @@ constexpr Iteration kWarmUp = 3;
 
 Iteration repetitions(Bytes bytes) { return std::clamp<Iteration>((64 << 20) / bytes, 5, 200); }
 
-// Sees when the sums of one worker begin, and how long the updates after them take.
+// Records when the sums of one worker begin, and how long the updates after them take.
 class SumTimes final : public Observer {
  public:
   void computed(NodeId, LayerId, Iteration, Pass pass, Time, Time end) override {
@@ -52,7 +52,7 @@ class SumTimes final : public Observer {
   void sent(const Message&, Time, Time) override {}
   void received(const Message&, Time, Time) override {}
 
-  // For when nothing is in flight.
+  // Only while nothing is in flight.
   std::vector<Duration> after_warm_up() const {
     std::vector<Duration> times;
     for (std::size_t i = kWarmUp; i + 1 < starts_.size(); ++i) {
@@ -62,8 +62,8 @@ class SumTimes final : public Observer {
   }
 
  private:
-  std::vector<Time> starts_;       // by the worker's thread
-  std::vector<Duration> updates_;  // by the loop's
+  std::vector<Time> starts_;       // written by the worker's thread
+  std::vector<Duration> updates_;  // written by the loop's thread
 };
 
 Job summing_job(ProcessGroup& group, const Roster& roster) {
@@ -135,7 +135,7 @@ Sums all_of_sluice() {
   return sums;
 }
 
-// Those that the word asks for; none if it is unknown.
+// The collectives that the argument asks for; none if it is unknown.
 Sums sums_of_sluice(const std::string& word) {
   Sums sums = all_of_sluice();
   if (word != "sluice") {
@@ -179,11 +179,10 @@ int main(int argc, char** argv) {
   const auto sums = words.empty() ? sluice::Sums{} : sluice::sums_of_sluice(words[0]);
   if (sizes.empty() || (sums.empty() && words[0] != "mpi") ||
       *std::min_element(sizes.begin(), sizes.end()) < sluice::kFloatBytes) {
-    return sluice::fail(
-        "expected sluice, mpi, auto or a collective, and numbers of bytes from 4 on");
+    return sluice::fail("expected sluice, mpi, auto or a collective, and numbers of bytes from 4");
   }
   if (!sluice::find_launch()) {
-    return sluice::fail("is to be started by mpirun");
+    return sluice::fail("must be started by mpirun");
   }
   const auto group = sluice::join_processes([](const std::string& text) { sluice::fail(text); });
   if (!group) {

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""How long Gloo's all-reduce takes, by its size: as allreduce.cc measures MPI_Allreduce.
+"""Measures the time of Gloo's all-reduce by its size, as allreduce.cc measures MPI_Allreduce.
 
     mpirun ... gloo_allreduce.py BYTES...
 

@@ -1,10 +1,10 @@
-// A worker alone, with nobody to synchronise with, against a plain loop over the same model and the
-// same samples with LibTorch's default settings.
+// A single worker, with nobody to synchronise with, against a plain loop over the same model and
+// the same samples with LibTorch's default settings.
 //
 //   sluice_cpu [SECONDS]
 //
-// Each of the two trains for so many seconds a model, 8 unless given. The loop goes first, for the
-// worker changes the settings of the whole process; so every model has a process of its own.
+// Each of the two trains for SECONDS per model, 8 by default. The loop goes first, since the worker
+// changes the settings of the whole process; so every model has a process of its own.
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -50,7 +50,7 @@ TorchTask make_task(const std::string& model, std::int64_t side) {
   return task;
 }
 
-// Median of an iteration.
+// Median time of an iteration.
 double plain_loop(const TorchTask& task, double enough) {
   const auto network = (*network_of_task(task))();
   std::vector<at::Tensor> parameters;
@@ -90,7 +90,7 @@ class StartTimes final : public Observer {
   std::vector<Time> starts;  // of forward passes
 };
 
-// The same of a worker that pushes to the server beside it and waits for its parameters, as always.
+// The same for a worker that pushes to the server beside it and waits for its parameters, as usual.
 double worker_alone(const TorchTask& task, double guess, double enough) {
   std::vector<std::unique_ptr<Learner>> learners;
   learners.push_back((*make_torch_learners(task))(0));

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A plain loop of PyTorch on a GPU that the processes share, alone or as DDP over Gloo. Started by mpirun, in a lab or not.
+"""A plain PyTorch loop on a GPU that the processes share, alone or as DDP over Gloo. Started by mpirun, in a lab or not.
 
     ddp.py MODEL BATCH ITERATIONS ddp|alone
 """

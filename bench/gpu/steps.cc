@@ -1,12 +1,12 @@
-// What the hooks, the gate and the copies between host and device cost: steps of a learner that
-// nobody synchronises, against a plain LibTorch loop over the same model and samples. Several
-// processes that share a GPU are started with the same moment, so that each of the two is measured
-// while the others do the same.
+// The cost of the hooks, the gate and the copies between host and device: steps of a learner
+// without synchronisation, against a plain LibTorch loop over the same model and samples. Start
+// several processes that share a GPU with the same BEGIN, so that each of the two is measured while
+// the others do the same.
 //
 //   sluice_gpu_steps MODEL BATCH BEGIN SECONDS
 //
-// From BEGIN on (seconds since 1970) first the loop and then the steps are measured for SECONDS
-// each. Prints the median of an iteration of the two, in milliseconds.
+// From BEGIN on (seconds since 1970), measures first the loop and then the steps, for SECONDS each.
+// Prints the median time of an iteration of the two, in milliseconds.
 
 #include <c10/core/StreamGuard.h>
 #include <fmt/format.h>
@@ -90,7 +90,8 @@ class PlainLoop {
   std::optional<torch::optim::SGD> optimiser_;
 };
 
-// Repeats `step` up to `end`; the median in seconds of what began at `begin` or later.
+// Repeats `step` until `end`; returns the median time in seconds of the steps that began at `begin`
+// or later.
 template <class Step>
 double measure(const Step& step, double begin, double end) {
   std::vector<double> times;
@@ -103,12 +104,12 @@ double measure(const Step& step, double begin, double end) {
     }
     now = after;
   }
-  check(!times.empty(), "the moment to begin leaves time for setting up");
+  check(!times.empty(), "BEGIN leaves time for the setup");
   return median_of(times);
 }
 
 void run(const std::string& model, std::int64_t batch, double begin, double length) {
-  constexpr double kPause = 1;  // until all have gone over to the second
+  constexpr double kPause = 1;  // until all have started the second measurement
   const TorchTask task = make_task(model, batch);
   check(static_cast<bool>(configure_engine(task, seconds)), "the engine can be configured");
   const std::unique_ptr<Learner> learner = (*make_torch_learners(task))(0);

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
-"""What torch.distributed with Gloo does with a profile, the way DistributedDataParallel goes about it.
+"""Replays a profile on torch.distributed with Gloo, the way DistributedDataParallel works.
 
-Replays the profile as `sluice train --model replay:` does. Gradients go into buckets in the order in which backward makes them; a full
-bucket is summed over all ranks while backward goes on; the step ends when all sums are there. Bucket sizes are DDP's (1 MiB for the
+The replay is that of `sluice train --model replay:`. Gradients go into buckets in the order in which backward makes them; a full
+bucket is summed over all ranks while backward continues; the step ends when all sums are done. Bucket sizes are DDP's (1 MiB for the
 first, 25 MiB for the others), scaled like the parameters.
 
     mpirun ... ddp_gloo.py PROFILE TIME_SCALE PARAM_SCALE ITERATIONS

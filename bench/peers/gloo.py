@@ -6,7 +6,7 @@ import torch.distributed as dist
 
 
 def join():
-    """This process's rank, and how many there are."""
+    """This process's rank, and the number of processes."""
     rank, ranks = (int(os.environ[f"OMPI_COMM_WORLD_{name}"]) for name in ("RANK", "SIZE"))
     together = int(os.environ["OMPI_COMM_WORLD_LOCAL_SIZE"]) == ranks
     os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo" if together else "eth0")

@@ -1,5 +1,5 @@
-// What plain MPI_Allreduce does with a profile: replays it as `sluice train --model replay:` does,
-// and sums the gradients over all ranks, each layer as soon as it is ready, or all at the end.
+// Replays a profile on plain MPI_Allreduce, as `sluice train --model replay:` does, and sums the
+// gradients over all ranks, each layer as soon as it is ready, or all at the end.
 //
 //   mpirun ... sluice_peer_mpi PROFILE TIME_SCALE PARAM_SCALE ITERATIONS layer|whole
 //
@@ -40,7 +40,7 @@ class Replay {
   void iterate() {
     busy_until_ = Clock::now();
     compute(profile_.forward());
-    // All sums are made by one thread, in the order of the gradients.
+    // One thread makes all sums, in the order of the gradients.
     std::vector<std::promise<void>> ready(layers_.size());
     std::thread communication([&] { communicate(ready); });
     for (std::size_t l = layers_.size(); l-- > 0;) {

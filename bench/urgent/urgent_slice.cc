@@ -1,14 +1,14 @@
-// How long an urgent slice waits behind bulk: one host keeps the link to another full with slices,
-// through the egress queue and the MPI transport, and every few milliseconds another thread hands
-// it an urgent one.
+// How long an urgent slice waits behind bulk data: one host keeps the link to another full with
+// slices, through the egress queue and the MPI transport, and every few milliseconds another thread
+// hands it an urgent one.
 //
 //   sluice lab --hosts 2 --rate 1gbit -- sluice_urgent GBPS [PARAMETERS [PEER-CREDIT [SLICES]]]
 //
-// GBPS is the rate of the link. Slices and the peer's credit (in bytes) are as Sluice chooses them
-// at that rate, and the urgent ones are 400, unless given. Rank 0 prints when the urgent slices
-// began to be sent and when the receiver had taken them, in milliseconds from the hand-over; the
-// wait is that less the time of the slice itself on the wire; and how much of the rate all slices
-// together took.
+// GBPS is the rate of the link. By default, slices and the peer's credit (in bytes) are those that
+// Sluice chooses at that rate, and there are 400 urgent slices. Rank 0 prints when the urgent
+// slices began to be sent and when the receiver had taken them, in milliseconds from the hand-over;
+// the wait, which is the latter less the time of the slice itself on the wire; and the share of the
+// rate that all slices together used.
 
 #include <fmt/format.h>
 #include <mpi.h>
@@ -38,8 +38,8 @@ namespace {
 
 constexpr std::uint32_t kUrgent = 0;
 constexpr std::uint32_t kBulk = 1;
-constexpr std::size_t kBacklog = 8;              // bulk slices that wait at least
-constexpr double kPayloadShare = 1448.0 / 1514;  // what TCP carries of an Ethernet frame
+constexpr std::size_t kBacklog = 8;              // minimum number of waiting bulk slices
+constexpr double kPayloadShare = 1448.0 / 1514;  // TCP payload of an Ethernet frame
 
 const Topology kTwoHosts(2, 1, 0);
 const NodeId kSender = kTwoHosts.worker(0);
@@ -132,7 +132,7 @@ class Sender final : public End, private Effects {
  public:
   explicit Sender(const Strategy& strategy) : End(strategy), egress_(strategy, kTwoHosts) {}
 
-  // Keeps the link full until so many urgent slices have got through.
+  // Keeps the link full until this number of urgent slices has arrived.
   Outcome send(std::size_t urgent_slices) {
     outcome_ = {.flights = std::vector<Flight>(urgent_slices)};
     const Time begin = now();
@@ -155,7 +155,7 @@ class Sender final : public End, private Effects {
   }
 
  private:
-  // On a thread of its own, as a worker does.
+  // Runs on its own thread, as a worker does.
   void hand_over() {
     std::mt19937 random(1);
     std::uniform_int_distribution<int> pause_us(3000, 7000);
@@ -267,7 +267,7 @@ int measure(const MpiWorld& world, const std::vector<double>& numbers) {
   strategy.peer_credit = std::llround(number(2, static_cast<double>(strategy.peer_credit)));
   const auto slices = static_cast<std::size_t>(number(3, 400));
   if (world.size() != 2) {
-    return fail("takes two processes");
+    return fail("needs two processes");
   }
   if (world.rank() == 1) {
     Receiver(strategy).run();
@@ -295,7 +295,7 @@ int main(int argc, char** argv) {
     return sluice::fail("expected one to four numbers; see the source");
   }
   if (!sluice::find_launch()) {
-    return sluice::fail("is to be started by mpirun");
+    return sluice::fail("must be started by mpirun");
   }
   const auto world = sluice::join_mpi([](const std::string& text) { sluice::fail(text); });
   return world ? sluice::measure(**world, numbers) : sluice::fail(world.error().message());

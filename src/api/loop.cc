@@ -45,7 +45,7 @@ OptimizerSpec optimizer_spec(const LoopOptions& options) {
   return spec;
 }
 
-// Options that all processes must have alike.
+// Options that must be the same in all processes.
 Agreement agreement_of(const LoopOptions& options) {
   return {{"preset", options.preset},
           {"iterations", fmt::format("{}", options.iterations)},
@@ -55,7 +55,7 @@ Agreement agreement_of(const LoopOptions& options) {
           {"seed", fmt::format("{}", options.seed)}};
 }
 
-// Every process is one worker, or the workers are threads of this one alone.
+// Every process is one worker, or the workers are threads of this process.
 Topology topology_of(const LoopOptions& options, ProcessGroup& group) {
   if (options.workers < 1 || options.iterations < 1) {
     throw std::invalid_argument(
@@ -69,7 +69,7 @@ Topology topology_of(const LoopOptions& options, ProcessGroup& group) {
   return {group.own_host() ? group.size() : options.workers, 1, 0, roster->per_machine};
 }
 
-// What all workers must have alike.
+// What must be the same for all workers.
 std::string outline_of(const Learner& learner) {
   std::string outline;
   for (const Layer& layer : learner.layers()) {
@@ -90,7 +90,7 @@ class LoopRun {
   }
   void run_loop(LoopLearner& worker, const std::function<void(LoopWorker&)>& loop) const;
   void check_alike(const std::string& outline, const std::string& other, std::size_t rank) const;
-  // The first worker's parameters become those of all.
+  // Copies the first worker's parameters to all.
   void begin_alike();
   void train();
 

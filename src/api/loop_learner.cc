@@ -13,7 +13,7 @@
 namespace sluice {
 namespace {
 
-// Those that are trained, each once.
+// The parameters that are trained, each once.
 std::vector<NamedTensor> trained_of(const LoopWorker::NamedParameters& parameters) {
   std::vector<NamedTensor> trained;
   std::unordered_set<const c10::TensorImpl*> seen;
@@ -23,17 +23,17 @@ std::vector<NamedTensor> trained_of(const LoopWorker::NamedParameters& parameter
     }
     if (tensor.scalar_type() != at::kFloat || !tensor.device().is_cpu()) {
       throw std::invalid_argument("parameter " + name +
-                                  " must be of type float and in the memory of the host");
+                                  " must be of type float and in host memory");
     }
     trained.push_back({name, tensor});
   }
   if (trained.empty()) {
-    throw std::invalid_argument("there are no parameters that want a gradient");
+    throw std::invalid_argument("no parameter requires a gradient");
   }
   return trained;
 }
 
-// Says what is wrong before LibTorch does, in its own terms.
+// Gives a clear error before LibTorch gives its own.
 void check_loss(const at::Tensor& loss) {
   if (!loss.defined()) {
     throw std::invalid_argument("the closure of step() returned no tensor: return the loss");
@@ -55,7 +55,7 @@ void check_loss(const at::Tensor& loss) {
 
 void LoopLearner::attach(const NamedParameters& parameters, const std::function<void()>& forward) {
   if (replica_) {
-    throw std::logic_error("attach() may be called once only");
+    throw std::logic_error("attach() may be called only once");
   }
   const std::vector<NamedTensor> trained = trained_of(parameters);
   Layout layout = record_layout(trained, forward);
@@ -73,7 +73,7 @@ double LoopLearner::step(const std::function<at::Tensor()>& loss) {
   open();
   const auto check_alone = [this, iteration = taken_] {
     if (taken_ != iteration) {
-      throw std::logic_error("step() was called in the closure of step(): call it after the other");
+      throw std::logic_error("step() was called in the closure of step(): call it after that step");
     }
   };
   const at::Tensor result = replica_->gate.run(loss, [&](std::size_t parameter) {
@@ -120,7 +120,7 @@ void LoopLearner::open() {
   }
   if (taken_ == iterations_) {
     throw std::logic_error(
-        fmt::format("a loop has taken more steps than its {} iterations", iterations_));
+        fmt::format("the loop has taken more steps than its {} iterations", iterations_));
   }
   if (calls_) {
     return;

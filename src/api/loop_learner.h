@@ -17,7 +17,7 @@
 
 namespace sluice {
 
-// One worker with a loop of its own. Two threads meet here. The loop's thread does all that
+// One worker with its own loop. Two threads meet here. The loop's thread does everything that
 // computes. The trainer's thread, which every worker has, opens the steps one after another and
 // waits until the loop has taken each of them.
 class LoopLearner final : public LoopWorker, public Learner {
@@ -40,12 +40,13 @@ class LoopLearner final : public LoopWorker, public Learner {
   std::optional<double> step(Iteration iteration, StepHooks& hooks) override;
   std::optional<Evaluation> evaluate() override { return {}; }
 
-  // For who runs both. Throws what the loop threw, or that it ended, if it does not attach.
+  // For the code that runs both. If the loop does not attach, throws what the loop threw, or that
+  // it ended.
   void wait_until_attached();
   void loop_ended(std::exception_ptr failure);
   // No more steps will be opened, since all have been taken or because of a failure.
   void run_ended(bool broken_off);
-  // After both ends: what the loop threw, if it did.
+  // After both have ended: throws what the loop threw, if it did.
   void rethrow() const;
 
  private:
@@ -58,16 +59,16 @@ class LoopLearner final : public LoopWorker, public Learner {
 
   // Waits until the trainer has opened the step.
   void open();
-  // What the loop threw, or that it came to its end too early.
+  // Throws what the loop threw, or that it ended too early.
   [[noreturn]] void fail_loop() const;
 
   const std::size_t rank_;
   const std::size_t workers_;
   const Iteration iterations_;
 
-  // Of the loop's thread; the replica is everybody's once it is attached.
+  // Belongs to the loop's thread; once attached, the replica is shared.
   std::unique_ptr<Replica> replica_;
-  std::optional<LayerCalls> calls_;  // of the step in flight
+  std::optional<LayerCalls> calls_;  // of the current step
   Iteration taken_ = 0;              // steps
 
   std::mutex mutex_;  // of all below

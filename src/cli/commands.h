@@ -14,18 +14,18 @@ struct CommandEntry {
   const char* name;
   const char* help;
   Command takes;
-  int (*run)(const Settings&, const Words& command);  // the command is what stands behind "--"
+  int (*run)(const Settings&, const Words& command);  // the command is what follows "--"
 
   // Whether --config can name a file with its settings.
   bool has_config() const { return takes != Command::kShow && takes != Command::kDoctor; }
 };
 
-// All commands, in the order in which help shows them.
+// All commands, in the order of help.
 std::span<const CommandEntry> command_table();
 std::vector<std::string> command_names();
 
-// Each command prints its result to standard output and returns the exit code of the program; see
-// console.h for the codes.
+// Each command prints its result to standard output and returns the exit code of the program;
+// console.h defines the codes.
 int train(const Settings& settings);
 int simulate(const Settings& settings);
 int presets(const Settings& settings);
@@ -33,11 +33,11 @@ int models(const Settings& settings);
 int doctor(const Settings& settings);
 int probe(const Settings& settings);
 int profile(const Settings& settings);
-// The command is what stands behind "--".
+// The command is what follows "--".
 int lab(const Settings& settings, const Words& command);
 
-// What is installed beside the program, made from the tables of commands and settings: a script
-// that completes command lines, for bash, zsh or fish, and a manual page.
+// Files that are installed with the program, generated from the tables of commands and settings: a
+// completion script for bash, zsh or fish, and a manual page.
 inline constexpr const char* kConfigHelp =
     "TOML file with any of these settings; flags win over it";
 Result<std::string> completion_script(const std::string& shell);

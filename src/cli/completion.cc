@@ -1,4 +1,4 @@
-// Scripts by which shells complete command lines of sluice.
+// Scripts with which shells complete command lines of sluice.
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

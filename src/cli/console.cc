@@ -16,7 +16,7 @@
 namespace sluice::cli {
 namespace {
 
-// Of several processes the first speaks without saying who it is.
+// Rank 0 reports without its rank, the others with it.
 void complain(const Error& error) {
   const auto launch = find_launch();
   const bool first = !launch || launch->rank == 0;
@@ -72,10 +72,10 @@ Result<void> check_writable(const std::string& out) {
   }
   const fs::path folder = fs::absolute(out).parent_path();
   if (!fs::is_directory(folder, ignored)) {
-    return Error(fmt::format("--out: there is no folder {}; make it first", folder.string()));
+    return Error(fmt::format("--out: there is no folder {}; create it first", folder.string()));
   }
   if (access(folder.c_str(), W_OK) != 0) {
-    return Error(fmt::format("--out: nothing can be written to {}", folder.string()));
+    return Error(fmt::format("--out: cannot write to {}", folder.string()));
   }
   return {};
 }
@@ -83,7 +83,7 @@ Result<void> check_writable(const std::string& out) {
 void start_logging(const std::string& level) {
   auto logger = spdlog::stderr_color_mt("sluice");
   logger->set_pattern("%^%l%$: %v");
-  // Of several processes only the first tells how things go.
+  // Of several processes only rank 0 logs progress.
   const auto launch = find_launch();
   logger->set_level(launch && launch->rank > 0 ? spdlog::level::err
                                                : spdlog::level::from_str(level));

@@ -14,29 +14,29 @@ using OrderedJson = nlohmann::ordered_json;  // as results are written
 
 inline constexpr int kOk = 0;
 inline constexpr int kFailed = 1;    // the run failed, or Sluice has a defect
-inline constexpr int kBadInput = 2;  // usage, or a file of the user's
+inline constexpr int kBadInput = 2;  // wrong usage, or a bad input file
 
-// Say what is wrong in one line on standard error, and return the exit code.
+// Print what is wrong in one line on standard error, and return the exit code.
 int bad_input(const Error& error);
 int failed(const Error& error);
 
-// The same for what ended a run by an exception, and for what only deserves attention.
+// The same for an exception that ended a run, and for what only deserves attention.
 int failed(const std::exception& error);
 void warn(const std::string& text);
 
-// The exit code of a command that the processes of a group carry out together. If this one fails,
-// it says so and ends all of them.
+// The exit code of a command that the processes of a group run together. If it fails in this
+// process, prints the error and ends all of them.
 int run_in(ProcessGroup& group, const std::function<int()>& command);
 
-// Results go to standard output, all else to standard error.
+// Results go to standard output, everything else to standard error.
 void print(const std::string& text);
 void print(const OrderedJson& value);
 
-// Whether the file that --out names can be written, which would else only show after all has been
-// measured.
+// Whether the file that --out names can be written. Checked first, since a failure would otherwise
+// show only after all measurements.
 Result<void> check_writable(const std::string& out);
 
-// The word must be one of the setting log-level.
+// The level must be a value of the setting log-level.
 void start_logging(const std::string& level);
 
 }  // namespace sluice::cli

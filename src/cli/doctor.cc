@@ -51,7 +51,7 @@ void add_machine(std::vector<Part>& parts) {
   const char* blas_threads = std::getenv("OPENBLAS_NUM_THREADS");
   parts.push_back({"OPENBLAS_NUM_THREADS", blas_threads != nullptr
                                                ? blas_threads
-                                               : "not set; train takes one thread a worker"});
+                                               : "not set; train uses one thread per worker"});
 }
 
 void add_engine(std::vector<Part>& parts) {

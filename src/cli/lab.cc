@@ -19,7 +19,7 @@ namespace {
 
 Result<lab::Spec> spec_of(const Settings& settings, const std::vector<std::string>& command) {
   if (command.empty()) {
-    return Error("lab: expected a command behind --, such as: sluice lab -- hostname");
+    return Error("lab: expected a command after --, such as: sluice lab -- hostname");
   }
   auto rates = lab::parse_rates(static_cast<std::size_t>(settings.integer("hosts")),
                                 settings.text("rate"), settings.text("rate-of"));
@@ -76,7 +76,7 @@ int lab(const Settings& settings, const std::vector<std::string>& command) {
   if (const auto written = folder->write_summary(summary); !written) {
     return failed(written.error());
   }
-  spdlog::info("what passed the hosts' links, every 10 ms: {}", path);
+  spdlog::info("traffic of the hosts' links, every 10 ms: {}", path);
   return outcome->exit_code;
 }
 

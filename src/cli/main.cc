@@ -51,7 +51,7 @@ Settings::Flags flags_of(const CLI::App& app, Command command) {
   return flags;
 }
 
-// Refuses the first word that is neither an option nor a command, with what it may have meant.
+// Refuses the first argument that is neither an option nor a command, with a suggestion.
 Result<void> check_understood(const CLI::App& app) {
   const std::vector<std::string> extras = app.remaining();
   if (extras.empty()) {
@@ -72,8 +72,8 @@ Result<void> check_understood(const CLI::App& app) {
                (meant.empty() ? "; --help shows what is" : meant));
 }
 
-// The words as CLI11 wants them: keys in the spelling of the table, and the value of a switch in
-// one word with it.
+// The arguments as CLI11 wants them: keys in the spelling of the table, and a switch and its value
+// in one argument.
 Words normalised(const Words& words) {
   std::set<std::string> switches;
   for (const Setting& setting : all_settings()) {
@@ -96,7 +96,7 @@ Words normalised(const Words& words) {
   return result;
 }
 
-// Names of profiles become the paths of their files.
+// Replaces names of profiles by the paths of their files.
 Result<void> locate_profiles(Settings& settings, Command command) {
   const std::string replay = "replay:";
   const bool simulates = command == Command::kSimulate;
@@ -114,7 +114,7 @@ Result<void> locate_profiles(Settings& settings, Command command) {
   return {};
 }
 
-// The words as a shell would read them, in UTF-8.
+// The arguments as a shell would read them, in UTF-8.
 std::string command_line_of(const Words& words) {
   std::string line = "sluice";
   for (const std::string& word : words) {

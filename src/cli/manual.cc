@@ -9,7 +9,7 @@
 namespace sluice::cli {
 namespace {
 
-// The text as roff prints it: hyphens that can be copied, and no line that is taken for a request.
+// The text for roff: hyphens that can be copied, and no line that is taken for a request.
 std::string roff(const std::string& text) {
   std::string result;
   for (const char c : text) {

@@ -34,7 +34,7 @@ int models(const Settings& settings) {
   if (settings.on("json")) {
     print(list);
   } else if (list.empty()) {
-    return failed(Error("there are no models: " + torch_engine().advice));
+    return failed(Error("no models are available: " + torch_engine().advice));
   } else {
     print(table.render());
   }

@@ -47,7 +47,7 @@ std::string render_pairs(const Survey& survey, const std::vector<Link>& links) {
                {"latency", Table::Align::kRight},
                {"there", Table::Align::kRight},
                {"back", Table::Align::kRight},
-               {"spread", Table::Align::kRight}});
+               {"interquartile range", Table::Align::kRight}});
   for (std::size_t a = 0; a < survey.members.size(); ++a) {
     for (std::size_t b = a + 1; b < survey.members.size(); ++b) {
       const std::string pair = fmt::format("{} - {}", a, b);
@@ -94,7 +94,7 @@ void report(const Survey& survey, bool as_json) {
     return;
   }
   std::string text = render_members(survey) + "\n" + render_pairs(survey, links);
-  text += findings.empty() ? "\nnothing is wrong with these links\n" : "\nwhat to look at\n";
+  text += findings.empty() ? "\nno problem was found with these links\n" : "\nfindings\n";
   for (const Finding& finding : findings) {
     text += finding.text + "\n";
   }

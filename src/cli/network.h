@@ -12,10 +12,10 @@
 
 namespace sluice::cli {
 
-// The processes that `command` measures the network between: several, started by a launcher.
+// Joins the processes between which `command` measures the network: several, started by a launcher.
 Result<std::unique_ptr<ProcessGroup>> join_network(const std::string& command);
 
-// Ends the job with the code of a failure, and with all that was printed; does not return.
+// Flushes the output and ends the job with the exit code of a failure; does not return.
 [[noreturn]] void give_up(ProcessGroup& group);
 
 nlohmann::ordered_json to_json(const Link& link);

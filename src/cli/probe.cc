@@ -49,7 +49,7 @@ struct Measured {
   NetworkFit network;
   std::vector<CollectiveFit> collectives;
   Cluster cluster;
-  std::vector<std::string> doubts;  // why all of this may be off
+  std::vector<std::string> doubts;  // why the measurements may be wrong
 };
 
 double CollectiveFit::mean_error() const {
@@ -68,13 +68,13 @@ double CollectiveFit::worst_error() const {
   return worst;
 }
 
-// Of the last minute; 0 if the system does not tell.
+// The load average of the last minute; 0 if the system does not report it.
 double load_of_machine() {
   double load = 0;
   return getloadavg(&load, 1) == 1 ? load : 0.0;
 }
 
-// All machines of the group, for the first process.
+// The loads of all machines of the group, on the leader.
 std::vector<MachineLoad> loads_of(ProcessGroup& group, double own_load) {
   const OrderedJson self{host_name(), own_load, std::thread::hardware_concurrency()};
   std::map<std::string, MachineLoad> machines;
@@ -93,7 +93,7 @@ std::vector<MachineLoad> loads_of(ProcessGroup& group, double own_load) {
   return loads;
 }
 
-// Every process measures its own; for the first one the median of all.
+// Every process measures its own; the leader gets the median of all.
 ArithmeticCost arithmetic_of(ProcessGroup& group, const Clock& clock) {
   const ArithmeticCost own = measured_arithmetic([&] { return clock.now(); });
   const OrderedJson self{own.reduce_ns_per_byte, own.update_ns_per_byte, own.code_ns_per_byte};
@@ -110,7 +110,7 @@ ArithmeticCost arithmetic_of(ProcessGroup& group, const Clock& clock) {
                            : own;
 }
 
-// Sums of 1 KB and more, each four times the one before, as long as the network moves one in 50 ms.
+// Sums from 1 KB, each four times the one before, as long as the network moves one in 50 ms.
 std::vector<std::int64_t> sizes_for(double gbps) {
   constexpr std::int64_t kMin = 64 << 10;
   constexpr std::int64_t kMax = 4 << 20;
@@ -122,7 +122,7 @@ std::vector<std::int64_t> sizes_for(double gbps) {
   return sizes;
 }
 
-// All-reduces of whole models with every process a host, as train has it.
+// All-reduces of whole models; as in train, every process is a host.
 Job summing_job(ProcessGroup& group, std::size_t per_machine) {
   Job job;
   job.topology = Topology(group.size(), 1, 0, per_machine);
@@ -139,13 +139,13 @@ std::vector<Timing> timings_of(ProcessGroup& group, const Clock& clock, const Jo
                            });
 }
 
-// Processes that share a machine are its workers, unless there is no other machine.
+// Processes that share a machine are its workers, unless there is only one machine.
 Topology topology_of(std::size_t processes, std::size_t per_machine) {
   return per_machine == processes ? Topology(processes, 1, 0)
                                   : Topology(processes / per_machine, per_machine, 0);
 }
 
-// What the sums took, as a line that the wire allows, and what speaks against it.
+// The times of the sums, fitted by a line that the wire allows, and the doubts about it.
 CollectiveFit fit_of(Collective collective, std::vector<Timing> points, double wire) {
   CollectiveFit fit{.collective = collective, .points = std::move(points)};
   fit.line = fit_allreduce(fit.points, wire);
@@ -156,7 +156,7 @@ CollectiveFit fit_of(Collective collective, std::vector<Timing> points, double w
   return fit;
 }
 
-// What only the first process knows, the others do without.
+// Some results are known only to the leader; the others do without.
 Measured measure(ProcessGroup& group, const std::optional<Survey>& survey,
                  std::size_t per_machine) {
   const Clock clock;
@@ -167,7 +167,7 @@ Measured measure(ProcessGroup& group, const std::optional<Survey>& survey,
     measured.network = fit_network(*survey);
     cluster.latency = measured.network.latency;
     cluster.bandwidth_gbps = measured.network.gbps;
-    // On faster links the price of an announcement is hardly seen.
+    // On faster links the cost of an announcement is too small to measure.
     const bool is_slow = per_machine < group.size() && cluster.bandwidth_gbps < kSlowGbps;
     cluster.fragment_bytes = is_slow ? fragment_bytes(cluster.bandwidth_gbps) : 0;
     for (const auto& member : survey->members) {
@@ -317,7 +317,7 @@ std::string file_of(const Measured& measured, const std::string& replacement) {
   }
   return fmt::format(
       "# Measured by sluice probe with {} processes on {}.\n{}"
-      "# All-reduces took, by collective, as [allreduce] would have it in place of the network:\n"
+      "# All-reduces took, by collective, as an [allreduce] table in place of the network:\n"
       "{}{}",
       measured.hosts.size(), fmt::join(hosts, ", "), doubts, comments, to_toml(cluster));
 }
@@ -330,7 +330,7 @@ int probe(ProcessGroup& group, const Settings& settings) {
     const auto [a, b] = survey->silent.front();
     failed(
         Error(fmt::format("{} and {} do not hear each other; sluice doctor --net, started the "
-                          "same way, says more",
+                          "same way, tells more",
                           survey->name(a), survey->name(b))));
     give_up(group);
   }
@@ -344,7 +344,8 @@ int probe(ProcessGroup& group, const Settings& settings) {
   const std::string replacement = settings.text("allreduce");
   if (replacement == name_of(kCollectiveNames, Collective::kSharedMemory) &&
       roster->per_machine != group.size()) {
-    const Error error("--allreduce: the processes are on several machines, which share no memory");
+    const Error error(
+        "--allreduce: the processes are on several machines, which cannot share memory");
     return group.is_leader() ? bad_input(error) : kBadInput;
   }
   Measured measured = measure(group, survey, roster->per_machine);

@@ -130,7 +130,8 @@ void show(const Profile& profile, const std::string& path, bool as_json) {
   table.add_row({"forward", fmt::format("{:.3f} ms", ms(profile.forward()))});
   table.add_row({"backward", fmt::format("{:.3f} ms", ms(profile.backward()))});
   if (!profile.estimated) {
-    table.add_row({"spread", fmt::format("{:.3f} ms", ms(interquartile_range(profile)))});
+    table.add_row(
+        {"interquartile range", fmt::format("{:.3f} ms", ms(interquartile_range(profile)))});
   }
   table.add_row({"samples/s", fmt::format("{:.1f}", samples_per_s(profile))});
   print(table.render());

@@ -17,7 +17,7 @@ namespace sluice::cli {
 namespace {
 
 constexpr const char* kEnding = ".json";
-// As seen from the program's folder: beside it in a build, else where it is installed.
+// Relative to the program's folder: beside it in a build, or where it is installed.
 constexpr std::array kShippedFolders{SLUICE_PROFILE_FOLDERS};
 
 bool is_file(const std::filesystem::path& path) {
@@ -43,7 +43,7 @@ std::vector<std::string> profile_names(const std::vector<std::filesystem::path>&
   return names;
 }
 
-// The names that a user may have meant: a slip away, or of the same net on some device.
+// The names that a user may have meant: a typo away, or the same net on another device.
 std::vector<std::string> near_matches(const std::string& name,
                                       const std::vector<std::string>& names) {
   if (const std::string slip = nearest(name, names); !slip.empty()) {
@@ -98,15 +98,15 @@ Result<std::string> find_profile(const std::string& name,
     }
   }
   if (has_ending) {
-    return name;  // whoever reads it says what is wrong with it
+    return name;  // the reader of the file reports what is wrong
   }
   const std::vector<std::string> matches = near_matches(name, profile_names(folders));
   const std::string hint =
       matches.empty()
           ? fmt::format("; profiles with names are in {}", fmt::join(existing(folders), " and "))
           : fmt::format("; did you mean {}?", fmt::join(matches, ", "));
-  return Error(
-      fmt::format("profile \"{}\": there is neither such a file nor such a name{}", name, hint));
+  return Error(fmt::format("profile \"{}\": there is no such file and no profile of that name{}",
+                           name, hint));
 }
 
 }  // namespace sluice::cli

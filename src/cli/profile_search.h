@@ -8,12 +8,12 @@
 
 namespace sluice::cli {
 
-// Where profiles are looked for by name: the folders that the environment variable SLUICE_PROFILES
-// lists, separated by colons, then those that come with Sluice.
+// Where profiles are looked for by name: the folders in the environment variable SLUICE_PROFILES,
+// separated by colons, then those that come with Sluice.
 std::vector<std::filesystem::path> profile_folders();
 
 // The file that a user means: a path as it is, or the name of a profile in one of the folders, such
-// as p4000/resnet50. An error names profiles that come near.
+// as p4000/resnet50. An error suggests similar names.
 Result<std::string> find_profile(const std::string& name,
                                  const std::vector<std::filesystem::path>& folders);
 

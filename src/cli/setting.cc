@@ -114,7 +114,7 @@ void for_each_value(Visit visit) {
       [](auto& s) -> auto& { return s.pipeline_warmup; });
 }
 
-// The value of a word that its form has let pass.
+// The value of a word that its form has accepted.
 template <class NameTable>
 auto known(const NameTable& names, const std::string& word) {
   const auto value = value_of(names, word);
@@ -125,7 +125,7 @@ auto known(const NameTable& names, const std::string& word) {
 std::vector<Setting> strategy_settings() {
   const Strategy strategy;
   std::vector<Setting> all{{"preset", kRuns, Form::word(preset_names()), "p3",
-                            "a known way to synchronise; \"sluice presets\" explains them"}};
+                            "a named way to synchronise; \"sluice presets\" explains them"}};
   for_each_axis([&](const char* key, const char* help, const auto& names, auto member) {
     all.push_back(
         {key, kRuns, Form::word(words_of(names)), name_of(names, strategy.*member), help});
@@ -140,11 +140,11 @@ std::vector<Setting> strategy_settings() {
                  "staggered: each worker starts a layer with a different chunk"});
   all.push_back({"collective", kRuns, Form::word(words_or("auto", kCollectiveNames)), "auto",
                  "algorithm of an all-reduce; auto: the cheapest for each chunk; native: "
-                 "MPI_Allreduce; memory: in memory that all processes share"});
+                 "MPI_Allreduce; memory: in shared memory"});
   return all;
 }
 
-// What users may know a setting by from other programs.
+// The names of a setting in other programs.
 struct Alias {
   std::string_view word;
   std::string_view key;

@@ -27,25 +27,25 @@ struct Setting {
   std::string key;
   unsigned commands;  // set of Command
   Form form;
-  Json fallback;  // null: the user must say
+  Json fallback;  // null: the user must set it
   std::string help;
-  std::string bare = {};   // what the flag means without a value; empty: it needs one
+  std::string bare = {};   // the value of the bare flag; empty: it needs one
   std::string group = {};  // the heading under which help shows it
 };
 
-// The one table of all settings, in the order in which help and config.toml show them. A key stands
-// at most once for each command.
+// The table of all settings, in the order of help and config.toml. A key appears at most once for
+// each command.
 std::vector<Setting> all_settings();
 std::vector<Setting> settings_of(Command command);
 
 // The key that a user wrote, in the spelling of the table: "warmup_epochs" is "warmup-epochs".
 std::string spelled(std::string_view key);
-// The end of a complaint about an unknown key: `; did you mean KEY?`, or nothing. Knows the words
-// that other programs have for the same thing. The prefix stands before the key, such as "--".
+// The end of an error about an unknown key: `; did you mean KEY?`, or nothing. Knows the words that
+// other programs use for the same thing. The prefix is put before the key, such as "--".
 std::string suggested_key(std::string_view key, std::span<const std::string> keys,
                           const std::string& prefix = "");
 
-// What stands behind the flag in help: INTEGER, TEXT, a|b|c; empty for a switch.
+// The value of the flag in help: INTEGER, TEXT, a|b|c; empty for a switch.
 std::string value_name(const Setting& setting);
 // The help with the default value.
 std::string full_help(const Setting& setting);

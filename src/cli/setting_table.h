@@ -5,7 +5,7 @@
 
 #include "cli/setting.h"
 
-// The parts of the table in setting.h, by what they are about. Only all_settings() reads them.
+// The parts of the table in setting.h, by topic. Only all_settings() reads them.
 namespace sluice::cli {
 
 inline constexpr unsigned kTrain = static_cast<unsigned>(Command::kTrain);
@@ -29,7 +29,7 @@ std::vector<std::string> words_of(const NameTable& names) {
   return words;
 }
 
-// The same with one more word before them, for none of them.
+// The same, preceded by a word that stands for none of them.
 template <class NameTable>
 std::vector<std::string> words_or(const std::string& other, const NameTable& names) {
   std::vector<std::string> words = words_of(names);

@@ -17,7 +17,7 @@ namespace sluice::cli {
 namespace {
 
 // A flag's text as the value that a file would hold. Text that does not parse stays text, and the
-// form refuses it.
+// form rejects it.
 Json value_of_flag(const std::string& text, Form::Kind kind) {
   const auto parse = [&]<class T>(T value) {
     const char* end = text.data() + text.size();
@@ -40,7 +40,7 @@ Json value_of_flag(const std::string& text, Form::Kind kind) {
   return text;
 }
 
-// JSON's notation serves for TOML, but for a character that only TOML wants escaped.
+// JSON's notation works for TOML, except for a character that only TOML escapes.
 std::string toml_value(const Json& value) {
   std::string text;
   for (const char c : value.dump()) {
@@ -123,7 +123,7 @@ Result<Json> Settings::read_config(const std::string& path) const {
       return Error(path + ": " + written + ": is not a setting" + suggested_key(key, keys));
     }
     if (values.contains(key)) {
-      return Error(path + ": " + written + ": is there twice, with _ and with -");
+      return Error(path + ": " + written + ": is set twice, with _ and with -");
     }
     if (const Entry* entry = find(key)) {
       if (const auto checked = entry->setting.form.check(value); !checked) {

@@ -41,34 +41,35 @@ class Settings {
   double number(const std::string& key) const;
   bool on(const std::string& key) const;
   const Origin& origin(const std::string& key) const;
-  // The file that a text names. One that a configuration file names may stand beside that file,
-  // and is looked for there first.
+  // The file that a text names. A path in a configuration file is looked for beside that file
+  // first.
   std::string path(const std::string& key) const;
-  // By the user, with a flag or in a file. The file may be that of an earlier run, with all values:
-  // a usual one there is nobody's choice.
+  // Whether the user chose it, with a flag or in a file. The file may be that of an earlier run,
+  // with all values: a default there is not a choice.
   bool is_chosen(const std::string& key) const;
 
   // An error if one of these was given as a flag.
   Result<void> refuse(std::initializer_list<const char*> keys, const std::string& why) const;
-  // The launch of the program leaves only this value: an error if the user asked for another.
+  // The launch of the program allows only this value: an error if the user asked for another.
   Result<void> dictate(const std::string& key, std::int64_t value, const std::string& why);
 
-  // Says the same in other words: a file's path instead of its short name. The origin stays.
+  // Replaces the text by an equivalent one: a file's path instead of its short name. The origin
+  // stays.
   void rewrite(const std::string& key, const std::string& text);
 
   Strategy strategy() const;
-  // Of the strategy's sizes.
+  // Which of the strategy's sizes the user chose.
   ChosenSizes chosen_sizes() const;
   // Every setting by its key.
   Json values() const;
-  // Every setting with its origin; a file for --config. Where the record of the run went is told as
-  // a comment, so that the file does not lead another run there. `copies` are files of the run's
-  // folder that stand for those that settings name, by key.
+  // Every setting with its origin; a file for --config. The place of the run's record is a comment,
+  // so that the file does not send another run there. `copies` are files in the run's folder that
+  // replace those that settings name, by key.
   std::string to_toml(const std::map<std::string, std::string>& copies = {}) const;
   // As the user typed it.
   const std::string& command_line() const { return command_line_; }
   void set_command_line(std::string text) { command_line_ = std::move(text); }
-  // What the user may not have meant, a line each.
+  // What the user may not have meant, one line each.
   const std::vector<std::string>& warnings() const { return warnings_; }
 
  private:

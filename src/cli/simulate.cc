@@ -21,7 +21,7 @@
 namespace sluice::cli {
 namespace {
 
-// A run of `iterations`, with what the record has seen of it.
+// A run of `iterations`, with what was recorded of it.
 struct Simulated {
   Assembly assembly;
   SimulationResult result;
@@ -42,11 +42,11 @@ Simulated run_job(const Job& job, const Profile& profile, const Cluster& cluster
   return {std::move(assembly), std::move(result), totals};
 }
 
-// Simulated before the iterations that are asked for, so that those are of the steady state.
+// Simulated before the requested iterations, so that those are in the steady state.
 constexpr Iteration kWarmUp = 4;
 
-// What the iterations behind the warm-up added to the longer of two runs. Their sums differ by just
-// that, since both runs begin alike and end alike.
+// What the iterations after the warm-up added to the longer of two runs. Their sums differ by
+// exactly that, since both runs begin and end in the same way.
 Simulated counted(Simulated longer, const Simulated& warm_up) {
   SimulationResult& result = longer.result;
   result.starts.erase(result.starts.begin(), result.starts.begin() + kWarmUp);
@@ -66,7 +66,7 @@ Duration iteration_of(const Simulated& run) {
   return (starts.back() - starts.front()) / static_cast<std::int64_t>(starts.size() - 1);
 }
 
-// Every figure is of the counted iterations.
+// All numbers are of the counted iterations.
 OrderedJson summarise(const Settings& settings, const Profile& profile, const Cluster& cluster,
                       const Simulated& run) {
   const auto& [assembly, result, totals] = run;
@@ -163,7 +163,7 @@ void print_simulation(const OrderedJson& summary) {
   print(table.render());
 }
 
-// Only for a user who asks for it, by its name or by a trace that is to be in it.
+// Only if the user asks for it, by its name or by a trace in it.
 Result<Record> record_for(const Settings& settings, const Profile& profile) {
   if (settings.text("run").empty() && settings.text("trace") != "auto") {
     return Record::without_folder(record_spec(settings));

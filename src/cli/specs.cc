@@ -31,7 +31,7 @@ std::optional<std::int64_t> whole_number(const std::string& text) {
   return is_one ? std::optional(number) : std::nullopt;
 }
 
-// "3x32x32" as numbers; empty if it is none, or too large.
+// "3x32x32" as numbers; empty if it is malformed or too large.
 std::vector<std::int64_t> shape_of(const std::string& text) {
   std::vector<std::int64_t> shape;
   std::int64_t room = kMaxSampleFloats;
@@ -56,7 +56,7 @@ Result<std::vector<std::int64_t>> decay_epochs_of(const std::string& text) {
     const auto epoch = whole_number(word);
     if (!epoch || *epoch < 1 || *epoch > kMax) {
       return Error(fmt::format(
-          "--lr-decay-epochs: \"{}\" in \"{}\"; expected whole numbers from 1 on with commas "
+          "--lr-decay-epochs: \"{}\" in \"{}\"; expected whole numbers from 1 with commas "
           "between them, such as 30,60,80",
           word, text));
     }
@@ -65,7 +65,7 @@ Result<std::vector<std::int64_t>> decay_epochs_of(const std::string& text) {
   return epochs;
 }
 
-// A flag for other data than the user's would be without effect.
+// Refuses flags that have no effect on the data in use.
 Result<void> check_data_flags(const Settings& settings) {
   struct Rule {
     const char* key;
@@ -84,9 +84,9 @@ Result<void> check_data_flags(const Settings& settings) {
   }
   return is_model_file(settings.text("model"))
              ? settings.refuse({"input-size"},
-                               "is for built-in models; for one from a file take --input-shape")
+                               "is for built-in models; for one from a file use --input-shape")
              : settings.refuse({"input-shape", "input-words", "classes"},
-                               "is for a model from a file; a built-in one takes --input-size");
+                               "is for a model from a file; for a built-in one use --input-size");
 }
 
 Result<TaskSpec> training_spec(const Settings& settings) {
@@ -207,7 +207,7 @@ Result<TaskSpec> task_spec(const Settings& settings) {
                 .kernels = value_of(kKernelsNames, settings.text("kernels"))};
   DataSpec& data = task.data;
   const auto kind = value_of(kDataNames, settings.text("data"));
-  check(kind.has_value(), "all data that can be asked for are known");
+  check(kind.has_value(), "every data set has a kind");
   data.kind = *kind;
   if (settings.origin("data-dir").kind != Origin::Kind::kDefault) {
     data.folder = settings.text("data-dir");

@@ -8,16 +8,15 @@
 #include "session/process_group.h"
 #include "session/specs.h"
 
-// The settings of a command as typed values: below this nobody knows their keys. Errors name the
-// flag.
+// The settings of a command as typed values: no other code uses their keys. Errors name the flag.
 namespace sluice::cli {
 
-// All of them: every process must have the same.
+// All settings: they must be the same in every process.
 Agreement agreement_of(const Settings& settings);
 
 StrategySpec strategy_spec(const Settings& settings);
 
-// The folder of a run and what was asked for, without a trace.
+// The folder of a run and its settings, without a trace.
 RecordSpec run_folder_spec(const Settings& settings);
 RecordSpec record_spec(const Settings& settings);
 // The same with copies of the files that some settings name.
@@ -27,11 +26,11 @@ struct Copied {
 };
 Result<RecordSpec> record_spec(const Settings& settings, const std::vector<Copied>& copied);
 
-// The model, and the data as far as profile has them.
+// The model, and the settings of its data that profile has.
 Result<TaskSpec> task_spec(const Settings& settings);
 ProfileSpec profile_spec(const std::string& path, const Settings& settings);
 
-// Also refuses flags that would be without effect.
+// Also refuses flags that have no effect.
 Result<TrainSpec> train_spec(const Settings& settings);
 
 }  // namespace sluice::cli

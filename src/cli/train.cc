@@ -12,7 +12,7 @@
 namespace sluice::cli {
 namespace {
 
-// As many workers as processes, or times those of a process, if a launcher started them.
+// One worker per process, or several, if a launcher started the processes.
 Result<void> dictate_workers(const ProcessGroup& group, Settings& settings) {
   if (!group.own_host()) {
     return {};

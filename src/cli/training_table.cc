@@ -28,11 +28,10 @@ void print_training(const OrderedJson& summary, const std::string& folder) {
   table.add_row(
       {"sent", fmt::format("{:.1f} MB in {} messages", static_cast<double>(count("bytes")) / 1e6,
                            count("messages"))});
-  table.add_row({"pieces a model", fmt::format("{}", count("chunks_a_model"))});
-  table.add_row({"pieces sent", fmt::format("{}", count("chunks_sent"))});
-  table.add_row(
-      {"overtook another on the way out", fmt::format("{}", count("overtakings_egress"))});
-  table.add_row({"overtook another in a server", fmt::format("{}", count("overtakings_inbox"))});
+  table.add_row({"chunks per model", fmt::format("{}", count("chunks_per_model"))});
+  table.add_row({"chunks sent", fmt::format("{}", count("chunks_sent"))});
+  table.add_row({"overtakings on the way out", fmt::format("{}", count("overtakings_egress"))});
+  table.add_row({"overtakings in a server", fmt::format("{}", count("overtakings_inbox"))});
   table.add_row({"communication hidden behind compute",
                  fmt::format("{:.1f} %", mechanism["hidden_share"].get<double>() * 100)});
   if (summary.contains("loading")) {

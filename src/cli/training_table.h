@@ -6,7 +6,7 @@
 
 namespace sluice::cli {
 
-// The summary of a training run as a table, and where its record is.
+// Prints the summary of a training run as a table, and where its record is.
 void print_training(const OrderedJson& summary, const std::string& folder);
 
 }  // namespace sluice::cli

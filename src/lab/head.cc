@@ -31,12 +31,12 @@ Result<void> mount_at(const std::string& place, const char* source, const char* 
 
 Result<void> take_name(const std::string& name) {
   if (sethostname(name.data(), name.size()) != 0) {
-    return system_error("the name " + name + " cannot be taken");
+    return system_error("the host name cannot be set to " + name);
   }
   return {};
 }
 
-// The first failure of several steps; later ones are not taken.
+// Takes several steps until one fails; returns the first failure.
 template <class First, class... Rest>
 Result<void> all_of(First first, Rest... rest) {
   Result<void> done = first();
@@ -51,7 +51,7 @@ fs::path program() { return fs::read_symlink("/proc/self/exe"); }
 
 Result<void> set_up_shelf() { return mount_at(kShelf, "tmpfs", "tmpfs", 0); }
 
-// `sluice` in the command is this very program.
+// Makes `sluice` in the command mean this program.
 void put_program_on_path() {
   const char* path = std::getenv("PATH");
   const std::string folder = program().parent_path();
@@ -60,7 +60,7 @@ void put_program_on_path() {
 
 Result<void> furnish_head(const Spec& spec) {
   if (unshare(CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWUTS) != 0) {
-    return system_error("the head's namespaces cannot be made");
+    return system_error("the head's namespaces cannot be created");
   }
   const std::string hosts = std::string(kShelf) + "/hosts";
   return all_of([] { return mount_at("/", "none", nullptr, MS_REC | MS_PRIVATE); },
@@ -72,7 +72,7 @@ Result<void> furnish_head(const Spec& spec) {
                 [] { return take_name("head"); });
 }
 
-// A process that does nothing: the host stands as long as it lives.
+// A process that does nothing: the host exists as long as it lives.
 Result<void> make_host(std::size_t host) {
   constexpr unsigned long kOwn = CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWUTS;
   const long holder = syscall(SYS_clone, kOwn | SIGCHLD, nullptr, nullptr, nullptr, nullptr);
@@ -82,7 +82,7 @@ Result<void> make_host(std::size_t host) {
     }
   }
   if (holder < 0) {
-    return system_error("the namespaces of " + host_name(host) + " cannot be made");
+    return system_error("the namespaces of " + host_name(host) + " cannot be created");
   }
   const fs::path shelf = fs::path(kShelf) / host_name(host);
   std::error_code failed;
@@ -136,7 +136,7 @@ sigset_t watched_signals() {
   return signals;
 }
 
-// Looks after all orphans of the lab until the command has ended.
+// Reaps all orphans of the lab until the command has ended.
 int wait_for(pid_t command) {
   const sigset_t signals = watched_signals();
   for (;;) {
@@ -156,7 +156,7 @@ int wait_for(pid_t command) {
 
 void live_as_head(const Spec& spec, Launcher launcher, int report) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  // Away from the terminal: a Ctrl-C is the owner's alone, who passes it on.
+  // Leaves the terminal: only the owner gets a Ctrl-C, and passes it on.
   setsid();
   const sigset_t signals = watched_signals();
   sigprocmask(SIG_SETMASK, &signals, nullptr);
@@ -172,7 +172,7 @@ void live_as_head(const Spec& spec, Launcher launcher, int report) {
     (void)!write(STDERR_FILENO, message.data(), message.size());
     _exit(127);
   }
-  // A write that fails means that the owner has died before it could be named as the parent.
+  // A failed write means that the owner died before it could be set as the parent.
   const bool owned = write(report, &kStanding, 1) == 1;
   _exit(owned && command > 0 ? wait_for(command) : 1);
 }

@@ -4,14 +4,14 @@
 
 namespace sluice::lab {
 
-// What the owner reads from the report first when all hosts stand and the command was started;
-// anything else is a complaint.
+// The first byte of the report when all hosts are up and the command was started; anything else is
+// an error message.
 inline constexpr char kStanding = '+';
 
-// The life of the head: the first process of a PID namespace of its own, so that its end is the end
-// of every process, network and mount of the lab. It makes the hosts, starts the command, passes
-// SIGTERM on to it, and ends with its exit code. It dies with its parent. `report` is closed by its
-// end.
+// The main function of the head: the first process of its own PID namespace, so that its end is the
+// end of every process, network and mount of the lab. It creates the hosts, starts the command,
+// passes SIGTERM on to it, and exits with its exit code. It dies with its parent. Its end closes
+// `report`.
 [[noreturn]] void live_as_head(const Spec& spec, Launcher launcher, int report);
 
 }  // namespace sluice::lab

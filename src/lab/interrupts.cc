@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::array kSignals{SIGINT, SIGTERM, SIGHUP};
 
-// A handler can reach nothing but what is static.
+// A signal handler can reach only static objects.
 volatile std::sig_atomic_t write_end = -1;
 
 void note(int signal) {
@@ -27,9 +27,9 @@ void note(int signal) {
 }  // namespace
 
 Interrupts::Interrupts() {
-  check(write_end < 0, "signals are watched by one at a time");
+  check(write_end < 0, "only one Interrupts exists at a time");
   std::array<int, 2> ends{};
-  check(pipe2(ends.data(), O_CLOEXEC | O_NONBLOCK) == 0, "a process can make a pipe");
+  check(pipe2(ends.data(), O_CLOEXEC | O_NONBLOCK) == 0, "a pipe can be created");
   read_end_ = ends[0];
   write_end = ends[1];
   struct sigaction action {};

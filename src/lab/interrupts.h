@@ -6,10 +6,9 @@
 
 namespace sluice::lab {
 
-// Ctrl-C and its likes (SIGINT, SIGTERM, SIGHUP) as something to poll: while this stands, they do
-// not end the process. What was ignored before, as under nohup, stays ignored. One at a time. A
-// handler rather than a mask, because libraries may have started threads that know nothing of the
-// mask.
+// Makes SIGINT (Ctrl-C), SIGTERM and SIGHUP something to poll: while this object exists, they do
+// not end the process. Signals that were ignored before, as under nohup, stay ignored. One at a
+// time. A handler rather than a mask, because libraries may have started threads without the mask.
 class Interrupts {
  public:
   Interrupts();
@@ -19,7 +18,7 @@ class Interrupts {
 
   // Readable when a signal has come.
   int fd() const { return read_end_; }
-  // The signal that came first and was not taken yet; 0 if there is none.
+  // The first signal that was not taken yet; 0 if there is none.
   int take() const;
 
  private:

@@ -31,7 +31,7 @@ using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
 constexpr milliseconds kInterval(10);
-constexpr std::chrono::seconds kPatience(5);  // with a command that was asked to end
+constexpr std::chrono::seconds kPatience(5);  // for a command to end after a signal
 
 bool on_path(const std::string& program) {
   const char* path = std::getenv("PATH");
@@ -49,14 +49,14 @@ Result<void> make_namespaces() {
   return unshare(kAll) == 0 ? Result<void>{} : system_error("unshare");
 }
 
-// Runs `work` on this thread, whose children are born into a PID namespace of their own meanwhile.
+// Runs `work` on this thread, whose new children start in a PID namespace of their own.
 Result<void> with_new_pids(const std::function<Result<void>()>& work) {
   const int own = open("/proc/self/ns/pid", O_RDONLY | O_CLOEXEC);
   if (own < 0) {
     return system_error("/proc/self/ns/pid");
   }
   if (unshare(CLONE_NEWPID) != 0) {
-    const Error error = system_error("a PID namespace cannot be made");
+    const Error error = system_error("a PID namespace cannot be created");
     close(own);
     return error;
   }
@@ -66,7 +66,7 @@ Result<void> with_new_pids(const std::function<Result<void>()>& work) {
   return back ? done : system_error("the PID namespace cannot be left");
 }
 
-// Stands outside the lab and outlives it.
+// Lives outside the lab and outlives it.
 class Owner {
  public:
   Owner(const Spec& spec, Launcher launcher, std::ostream& samples)
@@ -79,13 +79,13 @@ class Owner {
 
  private:
   Result<void> start_head();
-  // Returns when the head has gone.
+  // Returns when the head has exited.
   void watch();
-  // Takes what the head has to say; false when it has gone.
+  // Reads what the head has written; false when it has exited.
   bool listen();
   void interrupt(int signal);
   void sample();
-  // Waits for the head's end; returns its exit code.
+  // Waits for the head to exit; returns its exit code.
   int end();
   bool standing() const { return heard_.starts_with(kStanding); }
 
@@ -119,7 +119,7 @@ Result<Outcome> Owner::run() {
   const auto ran = std::chrono::duration_cast<Duration>(steady_clock::now() - start_);
   const int code = end();
   if (interrupted_by_ == 0 && !standing()) {
-    return Error(heard_.empty() ? "the head has died" : heard_);
+    return Error(heard_.empty() ? "the head process has died" : heard_);
   }
   return Outcome{interrupted_by_ != 0 ? 128 + interrupted_by_ : code, ran, traffic_};
 }
@@ -127,7 +127,7 @@ Result<Outcome> Owner::run() {
 Result<void> Owner::start_head() {
   std::array<int, 2> ends{};
   if (pipe2(ends.data(), O_CLOEXEC) != 0) {
-    return system_error("a pipe cannot be made");
+    return system_error("a pipe cannot be created");
   }
   report_ = ends[0];
   auto started = with_new_pids([&]() -> Result<void> {
@@ -188,7 +188,7 @@ void Owner::sample() {
   std::ifstream file(fmt::format("/proc/{}/net/dev", head_));
   std::ostringstream text;
   text << file.rdbuf();
-  // Nothing is there to read once the head has died.
+  // Nothing can be read once the head has died.
   if (!text.str().empty()) {
     const auto now = steady_clock::now();
     traffic_ = parse_traffic(text.str(), spec_.rates.size());
@@ -213,9 +213,9 @@ int Owner::end() {
 std::vector<std::string> missing() {
   std::vector<std::string> lacks;
   if (geteuid() != 0) {
-    lacks.emplace_back("the rights of root (run it with sudo)");
+    lacks.emplace_back("root privileges (run it with sudo)");
   } else if (!in_child(make_namespaces)) {
-    lacks.emplace_back("the right to make namespaces (a container must be privileged)");
+    lacks.emplace_back("the privilege to create namespaces (a container must be privileged)");
   }
   if (!on_path("ip") || !on_path("tc")) {
     lacks.emplace_back(

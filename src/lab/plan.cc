@@ -30,8 +30,8 @@ Error bad_rate(const std::string& text) {
 }
 
 // The bucket fills up while the link is idle, and its content then passes at once. So it is small;
-// but it must hold two of the pieces that the kernel hands over, and what comes in while the timer
-// that looks after it is late.
+// but it must hold two of the segments that the kernel hands over, and what arrives while its timer
+// is late.
 std::int64_t bucket_bytes(std::int64_t bits_per_second) {
   constexpr std::int64_t kTwoFragments = 131'072;
   constexpr std::int64_t kLatesPerSecond = 2'000;
@@ -54,7 +54,7 @@ Words limit(const std::string& device, std::int64_t bits_per_second) {
           "50ms"};
 }
 
-// Of the slowest link, which all wait for.
+// The rate of the slowest link, which all wait for.
 double gbps_of(const std::vector<Rate>& rates) {
   double slowest = std::numeric_limits<double>::infinity();
   for (const Rate& rate : rates) {
@@ -80,7 +80,7 @@ void append(Words& words, const std::string& option, const Parameters& parameter
   }
 }
 
-// Every host is reached by the agent, straight from the head, and has files of its own.
+// The agent reaches every host directly from the head; every host has its own files.
 void append_launcher(Words& words, Launcher launcher) {
   const std::string agent = "sh " + agent_path();
   switch (launcher) {
@@ -191,7 +191,7 @@ std::vector<Step> network_steps(const Spec& spec) {
     on_host("ip link set lo up");
     on_host(fmt::format("ip address add {}/24 dev eth0", address_of(h)));
     on_host("ip link set eth0 up");
-    // Cubic is what clusters run, whatever this machine prefers.
+    // Clusters use Cubic, so the lab does too, regardless of this machine's default.
     on_host(fmt::format("ip route replace {} dev eth0 congctl cubic", kSubnet));
     if (spec.rates[h].has_value()) {
       steps.push_back({{}, limit(port, *spec.rates[h])});
@@ -210,10 +210,10 @@ Result<Launcher> parse_launcher(std::string_view version) {
     std::from_chars(number.data(), number.data() + number.size(), major);
   }
   if (major < 1) {
-    return Error(
-        fmt::format("mpirun is not Open MPI's, for its version is \"{}\"; put Open MPI's first on "
-                    "the PATH (apt-get install openmpi-bin)",
-                    version.substr(0, version.find('\n'))));
+    return Error(fmt::format(
+        "mpirun is not Open MPI's, since its version is \"{}\"; put Open MPI's first on "
+        "the PATH (apt-get install openmpi-bin)",
+        version.substr(0, version.find('\n'))));
   }
   return major < 5 ? Launcher::kOrte : Launcher::kPrrte;
 }
@@ -228,7 +228,8 @@ Words launch_words(const Spec& spec, Launcher launcher) {
       {"pml", "ob1"},
       {"btl", per_host > 1 ? "self,vader,tcp" : "self,tcp"},
       {"btl_tcp_if_include", kSubnet},
-      // A virtual interface does not tell its rate, by which a process would choose it.
+      // A virtual interface does not report its rate, which a process would need to choose the
+      // size.
       {"btl_tcp_rdma_pipeline_frag_size", fmt::format("{}", fragment_bytes(gbps_of(spec.rates)))},
       {"mpi_yield_when_idle", "1"},
   };

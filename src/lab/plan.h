@@ -8,42 +8,43 @@
 
 #include "base/result.h"
 
-// An emulated cluster, as data: its hosts h0 ... and a head that has no limits, on which mpirun
-// stands and whose bridge is the switch. Everything lives in namespaces of its own, so names and
-// addresses are the same in every lab.
+// An emulated cluster, as data: its hosts h0 ... and a head without limits, which runs mpirun and
+// whose bridge is the switch. Everything lives in its own namespaces, so names and addresses are
+// the same in every lab.
 namespace sluice::lab {
 
 using Words = std::vector<std::string>;  // of a command line
 
-// Bits a second; absent: no limit.
+// Bits per second; absent: no limit.
 using Rate = std::optional<std::int64_t>;
 
 struct Spec {
   std::vector<Rate> rates;  // of the hosts' links, each direction
   std::size_t workers_per_host = 1;
-  Words command;  // started once for each worker
+  Words command;  // started once per worker
 };
 
 inline constexpr std::size_t kMostHosts = 250;
 
 // "1gbit", "500mbit", "2.5mbit", "64kbit", or "none" for no limit.
 Result<Rate> parse_rate(const std::string& text);
-// The same rate for all hosts but those that `exceptions` names: "2=500mbit,3=none".
+// The same rate for all hosts but those in `exceptions`: "2=500mbit,3=none".
 Result<std::vector<Rate>> parse_rates(std::size_t hosts, const std::string& rate,
                                       const std::string& exceptions);
 
 std::string host_name(std::size_t host);
 // The head's end of a host's link.
 std::string port_name(std::size_t host);
-// What every host and the head have in /etc/hosts.
+// The /etc/hosts of every host and of the head.
 std::string hosts_file(std::size_t hosts);
 
-// A memory file system; the head and every host have one of their own. The head's has a folder for
-// each host, with its namespaces.
+// A memory file system; the head and every host have one each. The head's has a folder for each
+// host, with its namespaces.
 inline constexpr const char* kShelf = "/dev/shm";
 
 // mpirun's launch agent, on the head's shelf: runs a command on a host in the folder of the caller,
-// as ssh does on another machine. A script, since the program would load LibTorch for every host.
+// as ssh does on another machine. It is a script, since the program would load LibTorch for every
+// host.
 std::string agent_path();
 std::string agent_script();
 
@@ -51,15 +52,15 @@ struct Step {
   std::optional<std::size_t> host;  // where to run it; absent: on the head
   Words words;
 };
-// The commands that join the hosts, in their order.
+// The commands that connect the hosts, in order.
 std::vector<Step> network_steps(const Spec& spec);
 
-// What mpirun starts processes with, which has names of its own for its settings.
+// What mpirun starts processes with; each names its settings differently.
 enum class Launcher {
   kOrte,   // up to Open MPI 4
   kPrrte,  // from Open MPI 5 on
 };
-// From what `mpirun --version` prints.
+// Takes the output of `mpirun --version`.
 Result<Launcher> parse_launcher(std::string_view version);
 
 // The command line that starts the command on all hosts, from the head.

@@ -44,11 +44,11 @@ Error system_error(const std::string& what) { return Error(what + ": " + std::st
 
 namespace {
 
-// The text that the body, or a program that it turns into, leaves if all is well.
+// The output of the body, or of a program that it execs, if it succeeds.
 Result<std::string> text_of_child(const std::function<Result<void>()>& body) {
   std::array<int, 2> ends{};
   if (pipe2(ends.data(), O_CLOEXEC) != 0) {
-    return system_error("a pipe cannot be made");
+    return system_error("a pipe cannot be created");
   }
   const pid_t child = fork();
   if (child == 0) {
@@ -86,7 +86,7 @@ Error become(const Words& words) {
     pointers.push_back(const_cast<char*>(word.c_str()));
   }
   pointers.push_back(nullptr);
-  // What is blocked stays blocked in the program, which does not expect it.
+  // Blocked signals would stay blocked in the program, which does not expect it.
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
@@ -101,7 +101,7 @@ Result<void> enter_host(const std::string& path) {
   }
   std::error_code ignored;
   const std::filesystem::path folder = std::filesystem::current_path(ignored);
-  // The last one changes what paths mean.
+  // The mount namespace comes last, since it changes what paths mean.
   for (const char* kind : {"net", "uts", "mnt"}) {
     const int fd = open((path + "/" + kind).c_str(), O_RDONLY | O_CLOEXEC);
     if (fd < 0 || setns(fd, 0) != 0) {

@@ -10,18 +10,17 @@
 
 namespace sluice::lab {
 
-// "what: " and the words of errno.
+// "what: " and the text of errno.
 Error system_error(const std::string& what);
 
-// Runs the body in a child process and waits for its end. What the body, or a program that it
-// turns into, says on standard error becomes the error if it fails.
+// Runs the body in a child process and waits for it to end. If it fails, the error is what the
+// body, or a program that it execs, printed on standard error.
 Result<void> in_child(const std::function<Result<void>()>& body);
 
-// What a program that ends well prints, on standard output and standard error. If it fails, that is
-// the error.
+// What a program prints on standard output and standard error. If it fails, that is the error.
 Result<std::string> output_of(const Words& words);
 
-// Turns this process into the program, found on the PATH; returns only if that fails.
+// Execs the program, found on the PATH; returns only if that fails.
 Error become(const Words& words);
 
 // Moves this process into the namespaces of a host; `path` is its folder on the shelf.

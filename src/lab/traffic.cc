@@ -10,7 +10,7 @@
 namespace sluice::lab {
 
 // A line is "NAME: " and sixteen numbers: bytes received is the first, bytes sent the ninth. What
-// the head's end sends is what the host receives.
+// the head's end sends, the host receives.
 std::vector<Traffic> parse_traffic(const std::string& text, std::size_t hosts) {
   std::vector<Traffic> traffic(hosts);
   const std::string prefix = port_name(0).substr(0, port_name(0).size() - 1);

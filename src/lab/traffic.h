@@ -17,11 +17,11 @@ struct Traffic {
   bool operator==(const Traffic&) const = default;
 };
 
-// The hosts' traffic by the head's ends of their links, from the text of the head's /proc/net/dev.
-// A host whose port is not there has none.
+// The hosts' traffic, counted at the head's ends of their links, from the text of the head's
+// /proc/net/dev. A host whose port is missing has none.
 std::vector<Traffic> parse_traffic(const std::string& text, std::size_t hosts);
 
-// The columns of utilisation.csv, and its rows for one moment: a row a host.
+// The columns of utilisation.csv, and its rows for one moment: one row per host.
 inline constexpr const char* kTrafficHeader = "time_s,host,rx_bytes,tx_bytes\n";
 void write_traffic(std::ostream& out, Time now, const std::vector<Traffic>& traffic);
 

@@ -7,7 +7,7 @@ namespace {
 
 // A span is reported when it is over, which may be after the wait that it caused.
 constexpr std::size_t kUnsettledWaits = 64;
-// Other hosts may still wait for what is so much older than what one has settled.
+// Other hosts may still wait for something this much older than what one host has settled.
 constexpr std::uint64_t kKept = urgency(16, 0);
 
 // How much more of the window the union covers with these.

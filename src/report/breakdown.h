@@ -11,21 +11,21 @@
 
 namespace sluice {
 
-// What workers stood still for before their forward passes.
+// What workers waited for before their forward passes.
 struct WaitShares {
-  Duration local_aggregation{0};  // gradients were being added on their own machine
-  Duration aggregation{0};        // gradients and parameters of the awaited layer were worked on
-  Duration communication{0};      // else, the worker's own host was sending or receiving
-  Duration others{0};             // else: somebody's gradient was not there yet
+  Duration local_aggregation{0};  // gradients were added on their own machine
+  Duration aggregation{0};        // arithmetic on the awaited layer
+  Duration communication{0};      // else: the worker's host was sending or receiving
+  Duration others{0};             // else: another worker's gradient was missing
 
   Duration total() const { return local_aggregation + aggregation + communication + others; }
   WaitShares& operator+=(const WaitShares& other);
   WaitShares& operator-=(const WaitShares& other);
 };
 
-// Tells for every wait what it was for, after the Analysis paper's Figure 3. What happens at the
-// same time is named once, in the order of WaitShares. Memory does not grow with the run. Waits
-// before iteration `steady_from` are left out.
+// Finds the cause of every wait, after the Analysis paper's Figure 3. If several overlap, the first
+// in the order of WaitShares counts. Memory does not grow with the run. Waits before iteration
+// `steady_from` are left out.
 class Breakdown final : public Observer {
  public:
   explicit Breakdown(const Topology& topology, Iteration steady_from = 0)
@@ -37,14 +37,14 @@ class Breakdown final : public Observer {
   void received(const Message& message, Time begin, Time end) override;
   void worked(const Work& work, Time begin, Time end) override;
 
-  // Takes up what another process has seen of the waits of its workers.
+  // Adds what another process has recorded of the waits of its workers.
   void adopt(const WaitShares& shares);
-  // Of all workers together.
+  // The sums over all workers.
   WaitShares shares() const;
 
  private:
   struct Wait {
-    std::uint64_t urgency;  // of what was waited for
+    std::uint64_t urgency;  // of the awaited layer
     Interval span;
   };
   struct Host {
@@ -63,7 +63,7 @@ class Breakdown final : public Observer {
   Iteration steady_from_;
   mutable std::mutex mutex_;
   std::vector<Host> hosts_;
-  std::map<std::uint64_t, Activity> activities_;  // by the urgency of what was worked on
+  std::map<std::uint64_t, Activity> activities_;  // by the urgency of the work
   WaitShares settled_;
 };
 

@@ -15,12 +15,12 @@ struct Interval {
   bool operator==(const Interval&) const = default;
 };
 
-// The union of intervals, which may overlap and come in any order. Cheap where they come nearly in
+// The union of intervals, which may overlap and come in any order. Fast if they come nearly in
 // order of time. Old ones can be forgotten, so that memory stays bounded.
 class Intervals {
  public:
   void add(Interval added);
-  // The length of the union of all that was ever added.
+  // The length of the union of all intervals ever added.
   Duration total() const { return total_; }
   // Disjoint and ascending; two neighbours do not touch.
   std::span<const Interval> kept() const { return kept_; }

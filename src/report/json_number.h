@@ -5,8 +5,8 @@
 
 namespace sluice {
 
-// JSON has no number that is infinite or none at all. Such a value is written as the text "NaN",
-// "Infinity" or "-Infinity", which every reader of JSON takes and Python's float() understands.
+// JSON has no infinity and no NaN. Such a value is written as the text "NaN", "Infinity" or
+// "-Infinity", which every JSON reader accepts and Python's float() understands.
 inline nlohmann::ordered_json json_number(double value) {
   if (std::isfinite(value)) {
     return value;

@@ -14,7 +14,7 @@
 
 namespace sluice {
 
-// How reports and traces call things.
+// Names in reports and traces.
 std::string_view name_of(MessageKind kind);
 std::string_view name_of(WorkKind kind);
 // "worker 0", "server 2".

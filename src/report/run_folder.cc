@@ -13,7 +13,7 @@ Result<RunFolder> RunFolder::create(const fs::path& path) {
   fs::create_directories(path, failed);
   const bool empty = !failed && fs::is_empty(path, failed);
   if (failed) {
-    return Error(path.string() + ": the run's folder cannot be made: " + failed.message());
+    return Error(path.string() + ": the run's folder cannot be created: " + failed.message());
   }
   if (!empty) {
     return Error(path.string() +

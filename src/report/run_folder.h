@@ -10,18 +10,18 @@
 
 namespace sluice {
 
-// The record of one run, real or simulated: config.toml, metrics.jsonl, summary.json, and whatever
-// else is put at file().
+// The record of one run, real or simulated: config.toml, metrics.jsonl, summary.json, and any other
+// files at file().
 class RunFolder {
  public:
-  // Makes the folder with its parents. One that is there already must be empty.
+  // Creates the folder and its parents. An existing folder must be empty.
   static Result<RunFolder> create(const std::filesystem::path& path);
 
   const std::filesystem::path& path() const { return path_; }
   std::filesystem::path file(const std::string& name) const { return path_ / name; }
 
   Result<void> write_config(const std::string& toml) const;
-  // One line of metrics.jsonl; it is in the file when the call returns.
+  // Writes one line of metrics.jsonl; it is in the file when the call returns.
   Result<void> append_metrics(const nlohmann::ordered_json& row);
   Result<void> write_summary(const nlohmann::ordered_json& summary) const;
 
@@ -29,7 +29,7 @@ class RunFolder {
   explicit RunFolder(std::filesystem::path path) : path_(std::move(path)) {}
 
   std::filesystem::path path_;
-  std::ofstream metrics_;  // opened by the first row
+  std::ofstream metrics_;  // opened at the first row
 };
 
 }  // namespace sluice

@@ -8,7 +8,7 @@
 namespace sluice {
 namespace {
 
-// Letters, not bytes, of UTF-8 text.
+// The number of characters, not bytes, of UTF-8 text.
 std::size_t width_of(const std::string& text) {
   return static_cast<std::size_t>(std::ranges::count_if(
       text, [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; }));

@@ -15,12 +15,12 @@ class Table {
     Align align = Align::kLeft;
   };
 
-  // A table without titles has no head line.
+  // A table whose columns have no titles has no header line.
   explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
 
-  // Takes one cell a column.
+  // Takes one cell per column.
   void add_row(std::vector<std::string> cells);
-  // Lines end without blanks, the last one with a line break too.
+  // Lines have no trailing blanks; the last one ends with a line break too.
   std::string render() const;
 
  private:

@@ -6,7 +6,7 @@
 namespace sluice {
 namespace {
 
-// Where the newest `count` intervals begin; the end of time if there are not so many.
+// Where the newest `count` intervals begin; the end of time if there are fewer.
 Time begin_of_newest(const Intervals& intervals, std::size_t count) {
   const auto kept = intervals.kept();
   return kept.size() < count ? Time::max() : kept[kept.size() - count].begin;

@@ -28,24 +28,24 @@ struct WorkerTally {
   Duration steady_compute{0};
 };
 
-// Let C be the time in which the host communicated: the union of its messages on their way out, its
-// messages on their way in, and its arithmetic on gradients and parameters. Let K be the time in
-// which at least one of its workers computed. What lies in both was hidden behind compute.
+// Let C be the time in which the host communicated: the union of its outgoing messages, its
+// incoming messages, and its arithmetic on gradients and parameters. Let K be the time in which at
+// least one of its workers computed. What lies in both was hidden behind compute.
 struct HostTally {
-  Duration egress_busy{0};    // union of the messages on their way out
-  Duration ingress_busy{0};   // union of the messages on their way in
-  Duration work{0};           // sum over pieces of work, which may run side by side
+  Duration egress_busy{0};    // union of the outgoing messages
+  Duration ingress_busy{0};   // union of the incoming messages
+  Duration work{0};           // sum over all work, which may overlap
   Duration communication{0};  // |C|
   Duration hidden{0};         // |C and K|
-  Duration steady_hidden{0};  // of it, in compute of the steady iterations
+  Duration steady_hidden{0};  // of this, behind compute of the steady iterations
   Duration copies{0};         // union of the copies to and from accelerators
-  Duration copies_hidden{0};  // of them, in K
+  Duration copies_hidden{0};  // of these, in K
   TrafficByKind sent{};
 };
 
 // Adds up what a run does. Memory does not grow with the run: only the latest intervals of a host
-// are kept. A span counts in full unless it is reported so late that most_intervals / 2 gaps in
-// the host's activity lie behind its begin. Iterations from `steady_from` on are the steady ones.
+// are kept. A span counts in full unless it is reported so late that max_intervals / 2 gaps in the
+// host's activity lie after its beginning. Iterations from `steady_from` on are the steady ones.
 class Tally : public Observer {
  public:
   explicit Tally(const Topology& topology, Iteration steady_from = 0,
@@ -63,8 +63,8 @@ class Tally : public Observer {
   WorkerTally worker(std::size_t rank) const;
   HostTally host(HostId host) const;
   TrafficByKind sent_by_kind() const;
-  // What is known of a host and its workers, as text; and the same into the tally of another
-  // process, which has seen nothing of that host.
+  // report() writes what is known of a host and its workers as text; adopt() adds it to the tally
+  // of another process, which has seen nothing of that host.
   std::string report(HostId host) const;
   void adopt(HostId host, const std::string& report);
 
@@ -74,7 +74,7 @@ class Tally : public Observer {
     TrafficByKind sent{};
     Duration work{0};
     Duration settled_hidden{0};
-    Duration settled_steady{0};  // of what was hidden
+    Duration settled_steady{0};  // of settled_hidden, in the steady iterations
     Duration settled_copies{0};
     Intervals egress;
     Intervals ingress;
@@ -83,8 +83,8 @@ class Tally : public Observer {
     Intervals steady_compute;
     Intervals copies;
     std::vector<WorkerTally> workers;
-    std::vector<Time> computed_until;  // of each worker; its own spans come in order
-    std::optional<HostTally> adopted;  // from a report, instead of all the above but the workers
+    std::vector<Time> computed_until;  // of each worker; a worker's spans come in order
+    std::optional<HostTally> adopted;  // from a report; replaces all the above but the workers
   };
 
   Host& host_of(NodeId node) { return hosts_[topology_.host_of(node).index()]; }

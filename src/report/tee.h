@@ -7,7 +7,7 @@
 
 namespace sluice {
 
-// Shows everything to several observers, in their order. They must outlive the tee.
+// Forwards everything to several observers, in order. They must outlive the tee.
 class Tee : public Observer {
  public:
   explicit Tee(std::vector<Observer*> observers) : observers_(std::move(observers)) {}

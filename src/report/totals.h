@@ -7,21 +7,21 @@
 
 namespace sluice {
 
-// What a run did, as sums. They can be subtracted: two runs that differ in their length only tell
-// what the further iterations of the longer one added, whatever happens at the ends of a run.
+// The sums of a run. They can be subtracted: the difference of two runs that differ only in length
+// is what the additional iterations added, without the effects at the start and the end.
 struct RunTotals {
   Counters counters;
   TrafficByKind sent{};
   Duration communication{0};  // of all hosts with workers
-  Duration hidden{0};         // of it, behind compute
+  Duration hidden{0};         // of this, behind compute
   // In the steady iterations only:
   Duration steady_hidden{0};
   Duration steady_compute{0};  // of all workers
   WaitShares steady_waits;     // likewise
 
   RunTotals& operator-=(const RunTotals& other);
-  // 1 if they never communicated. Runs whose ends do not match may leave a little more hidden than
-  // there is, or less than nothing: no share is beyond 0 and 1.
+  // 1 if they never communicated. After a subtraction the ends of two runs may not match exactly,
+  // so the share is clamped to 0 ... 1.
   double hidden_share() const;
 };
 

@@ -17,9 +17,9 @@ std::string quoted(const std::string& text) {
   return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-// Readers take times for doubles and add `ts` and `dur`. So all ends of spans are moved to the grid
-// below them, of 2^-10 us: such numbers and their sums are doubles without rounding for a hundred
-// days, and spans that touch each other or lie within each other still do.
+// Readers parse times as doubles and add `ts` and `dur`. So all ends of spans are rounded down to
+// multiples of 2^-10 us: for a hundred days, such numbers and their sums are exact doubles, and
+// spans that touch or nest still do.
 constexpr std::int64_t kTicksPerUs = 1024;
 
 std::int64_t ticks(Time t) {
@@ -27,7 +27,7 @@ std::int64_t ticks(Time t) {
   return t.count() / kPerUs * kTicksPerUs + t.count() % kPerUs * kTicksPerUs / kPerUs;
 }
 
-// With all of their ten decimals.
+// With all ten decimals.
 std::string microseconds(std::int64_t ticks) {
   constexpr std::int64_t kTick = 10'000'000'000 / kTicksPerUs;
   return fmt::format("{}.{:010}", ticks / kTicksPerUs, ticks % kTicksPerUs * kTick);
@@ -35,8 +35,8 @@ std::string microseconds(std::int64_t ticks) {
 
 }  // namespace
 
-// Numbers processes and lanes from 1 on, since viewers give 0 a meaning of its own; no two lanes
-// share a number, not even in different processes.
+// Numbers processes and lanes from 1, since viewers treat 0 specially; no two lanes share a number,
+// even in different processes.
 class TraceWriter::Printer {
  public:
   Printer(const TraceWriter& trace, std::ostream& out) : trace_(trace), out_(out) {
@@ -51,8 +51,8 @@ class TraceWriter::Printer {
     describe("process", name, 0, process_);
   }
 
-  // First-fit of spans in order of time: what overlaps goes to the next lane that is free, and a
-  // lane that nothing overlaps stays one.
+  // First fit of spans in order of time: a span that overlaps goes to the next free lane, so spans
+  // without overlaps stay in one lane.
   void print_lane(const std::string& name, Lane spans) {
     std::ranges::stable_sort(spans, {}, &Span::begin);
     std::vector<Time> free_from{Time(0)};

@@ -14,10 +14,10 @@
 
 namespace sluice {
 
-// Keeps every span of a run and writes them as Chrome trace events, which Perfetto opens: a process
-// for each host, with a lane for the compute of each of its workers and one for the copies between
-// it and its accelerator if there are any, for its egress, its ingress and its server. Spans of a
-// lane that overlap are spread over further lanes beneath it.
+// Keeps every span of a run and writes them as Chrome trace events, which Perfetto opens. Each host
+// is a process, with a lane for the compute of each worker, for the worker's copies to and from its
+// accelerator if there are any, and for the host's egress, ingress and server. Overlapping spans of
+// a lane are spread over further lanes below it.
 class TraceWriter : public Observer {
  public:
   TraceWriter(const Topology& topology, std::vector<std::string> layer_names,
@@ -32,14 +32,14 @@ class TraceWriter : public Observer {
   void received(const Message& message, Time begin, Time end) override;
   void worked(const Work& work, Time begin, Time end) override;
 
-  // The chunks have been cut anew for the iterations behind this one.
+  // The chunks have changed for the iterations after this one.
   void rename_chunks(Iteration after, ChunkNames names);
-  // The spans of a host as text; and the same into the trace of another process, which has seen
-  // nothing of that host.
+  // report() writes the spans of a host as text; adopt() adds them to the trace of another process,
+  // which has seen nothing of that host.
   std::string report(HostId host);
   void adopt(HostId host, const std::string& report);
 
-  // After the run, when no observation is in flight.
+  // Call this after the run, when no observation is in progress.
   void write(std::ostream& out) const;
   Result<void> write(const std::filesystem::path& path) const;
 
@@ -57,7 +57,7 @@ class TraceWriter : public Observer {
     std::uint8_t kind = 0;  // of the message or the work
   };
   using Lane = std::vector<Span>;
-  // Each lane is written by one thread at a time, as the observer's contract says.
+  // Only one thread at a time writes a lane; Observer's contract guarantees it.
   struct Worker {
     Lane compute;
     Lane copies;
@@ -80,7 +80,7 @@ class TraceWriter : public Observer {
 
   Topology topology_;
   std::vector<std::string> layer_names_;
-  std::map<Iteration, ChunkNames> chunk_names_;  // by the iteration behind which they hold
+  std::map<Iteration, ChunkNames> chunk_names_;  // by the iteration after which they hold
   std::vector<Worker> workers_;
   std::vector<Host> hosts_;
 };

@@ -11,7 +11,7 @@ namespace sluice {
 Kernels choose_kernels(std::optional<Kernels> asked, const TorchTask& task) {
   const Clock clock;
   if (task.device == "cpu" && !asked) {
-    spdlog::info("trying which kernels are fastest; --kernels NAME spares the time");
+    spdlog::info("measuring which kernels are fastest; --kernels NAME skips this");
   }
   const auto choice = configure_engine(
       task, [&] { return to_seconds(clock.now()); }, asked);

@@ -6,8 +6,8 @@
 
 namespace sluice {
 
-// Prepares this process to compute, on a CPU with the kernels that were asked for or with those
-// that are found to be faster, and says so in the log.
+// Prepares this process to compute. On a CPU it uses the kernels that were asked for, or measures
+// which are faster, and logs the choice.
 Kernels choose_kernels(std::optional<Kernels> asked, const TorchTask& task);
 
 }  // namespace sluice

@@ -16,22 +16,22 @@
 
 namespace sluice {
 
-// How long a training run is, and how much it learns from at a time.
+// How long a training run is, and how many samples a step takes.
 struct Extent {
   std::size_t workers = 1;
   std::int64_t batch = 1;  // of each worker, at most
   Iteration iterations = 0;
   Iteration per_epoch = 1;
   std::int64_t samples_per_epoch = 1;  // of all workers
-  std::optional<Sharding> sharding{};  // none: all batches are alike
+  std::optional<Sharding> sharding{};  // none: all batches have the same size
 
   Iteration iterations_in(double epochs) const {
     return std::llround(epochs * static_cast<double>(per_epoch));
   }
   std::int64_t epoch_of(Iteration iteration) const { return iteration / per_epoch + 1; }
-  // The times of a run are told from this iteration on: those before may have to warm up.
+  // Reported times start at this iteration: earlier ones may be warm-up.
   Iteration steady_from() const { return iterations / 2; }
-  // That all workers learn from in this iteration.
+  // The number of samples that all workers learn from in this iteration.
   std::int64_t samples_of(Iteration iteration) const {
     return sharding ? sharding->samples_of(iteration) : samples_per_epoch / per_epoch;
   }
@@ -40,26 +40,26 @@ struct Extent {
   }
 };
 
-// Shows how training goes and writes it down, a row a step. Calls come one at a time.
+// Shows the progress of training and records it, one row per step. Calls come one at a time.
 class Journal {
  public:
   Journal(const Extent& extent, const Clock& clock, Learner& evaluator, RunFolder& folder);
 
   void on_step(const StepReport& step);
-  // The judge's parameters are complete after so many iterations: evaluate them.
+  // The evaluator's parameters are complete after this number of iterations: evaluate them.
   void on_boundary(Iteration iterations);
-  // The run has stopped before its end, for this reason.
+  // The run has stopped early, for this reason.
   void on_stop(const std::string& why);
 
   Iteration done() const { return static_cast<Iteration>(ends_.size()); }  // by all workers
-  // By a worker in the mean: not more than done() unless they were stopped at their own pace.
+  // Mean over the workers: not more than done() unless they stopped at different iterations.
   Iteration mean_done() const {
     return std::llround(static_cast<double>(steps_) / static_cast<double>(extent_.workers));
   }
 
-  // Of the last step, mean over the workers; none if nothing is learnt.
+  // Of the last step, mean over the workers; none in a replay.
   std::optional<double> loss() const { return loss_; }
-  // The last one, if the judge can make any.
+  // The last evaluation, if the evaluator can make any.
   const std::optional<Evaluation>& evaluation() const { return evaluation_; }
   Duration trained() const { return trained_at(clock_.now()); }  // without evaluations
   // Mean time of a steady iteration.
@@ -89,7 +89,7 @@ class Journal {
   std::int64_t steps_ = 0;      // of all workers
   std::int64_t samples_ = 0;    // in the iterations that all workers have done
   std::vector<Duration> ends_;  // of these iterations
-  // Of evaluations: how long all have taken, when the last one began, and how long those before it.
+  // Of evaluations: the total time, when the last one began, and the total before it.
   Duration evaluated_{0};
   Time evaluated_from_{0};
   Duration evaluated_before_{0};

@@ -10,7 +10,7 @@ nlohmann::ordered_json collect_loading(ProcessGroup& group, const AheadLoader& l
   const LoadingTally own = loader.tally();
   const nlohmann::json self{own.batches, own.ahead, own.loading.count(), own.waited.count()};
   LoadingTally sum;
-  for (const std::string& report : group.to_leader(self.dump(), "the record of the loaders")) {
+  for (const std::string& report : group.to_leader(self.dump(), "the tally of the loaders")) {
     const auto other = nlohmann::json::parse(report);
     sum += {.batches = other.at(0),
             .ahead = other.at(1),

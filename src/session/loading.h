@@ -8,9 +8,9 @@
 
 namespace sluice {
 
-// What the loaders of all processes did, for the summary; the leader learns of the others.
+// The work of the loaders of all processes, for the summary; the leader collects it.
 nlohmann::ordered_json collect_loading(ProcessGroup& group, const AheadLoader& loader);
-// Shows the same in a table of two columns.
+// Adds it to a table of two columns.
 void add_loading_rows(const nlohmann::ordered_json& loading, Table& table);
 
 }  // namespace sluice

@@ -6,10 +6,10 @@
 
 namespace sluice {
 
-// Whether there is a job to join: by a launcher, or by an MPI that the program has initialised.
+// Whether there is a job to join: a launcher's, or that of an MPI that the program has initialised.
 bool is_mpi_job();
 
-// All processes of an MPI job: every one is a host. As join_mpi().
+// All processes of an MPI job; each is a host. See join_mpi().
 Result<std::unique_ptr<ProcessGroup>> join_mpi_group(Warn warn, MpiLife life);
 
 }  // namespace sluice

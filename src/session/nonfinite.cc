@@ -23,7 +23,7 @@ OnNonFinite stop_on_nonfinite(std::vector<Layer> layers) {
     throw std::runtime_error(
         describe(found, layers) +
         ": training diverges, or the data are not finite; try a lower --lr or a longer "
-        "--warmup-epochs, or go on all the same with --on-nonfinite warn");
+        "--warmup-epochs, or continue anyway with --on-nonfinite warn");
   };
 }
 
@@ -37,7 +37,7 @@ OnNonFinite warn_of_nonfinite(std::vector<Layer> layers,
           said = std::make_shared<Said>()](const NonFinite& found) {
     const std::lock_guard lock(said->mutex);
     if (said->ranks.insert(found.rank).second) {
-      warn(describe(found, layers) + "; the run goes on, and no more is said of this rank");
+      warn(describe(found, layers) + "; the run continues, without further warnings for this rank");
     }
   };
 }

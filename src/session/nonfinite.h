@@ -16,7 +16,7 @@ using OnNonFinite = std::function<void(const NonFinite& found)>;
 
 // Ends the run.
 OnNonFinite stop_on_nonfinite(std::vector<Layer> layers);
-// Says so once for each rank, and lets the run go on. For workers of any threads.
+// Warns once per rank and lets the run continue. May be called from any thread.
 OnNonFinite warn_of_nonfinite(std::vector<Layer> layers,
                               std::function<void(const std::string&)> warn);
 

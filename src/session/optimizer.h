@@ -6,8 +6,8 @@
 
 namespace sluice {
 
-// Epochs become iterations of this run.
-// The base of the schedule.
+// Both functions convert epochs to iterations of this run.
+// The base learning rate of the schedule.
 double learning_rate_of(const OptimizerSpec& spec, const Extent& extent);
 
 UpdateRule rule_of(const OptimizerSpec& spec, const Extent& extent);

@@ -18,15 +18,15 @@ std::string rank_name(std::size_t rank, const Json& member) {
   return fmt::format("rank {} on {}", rank, member.at("host").get<std::string>());
 }
 
-// What keeps this member from going on with the leader; empty if nothing does.
+// Why this process cannot run with the leader; empty if it can.
 std::string fault_of(const Json& member, const Json& leader) {
   if (const std::string error = member.at("error"); !error.empty()) {
     return error;
   }
   if (member.at("version") != leader.at("version")) {
-    return fmt::format("is sluice {}, but rank 0 is sluice {}; install the same on all hosts",
-                       member.at("version").get<std::string>(),
-                       leader.at("version").get<std::string>());
+    return fmt::format(
+        "is sluice {}, but rank 0 is sluice {}; install the same version on all hosts",
+        member.at("version").get<std::string>(), leader.at("version").get<std::string>());
   }
   for (const auto& [key, value] : leader.at("settings").get<Agreement>()) {
     if (const std::string other = member.at("settings").value(key, "none"); other != value) {
@@ -37,7 +37,7 @@ std::string fault_of(const Json& member, const Json& leader) {
   return "";
 }
 
-// One sentence for all; empty if nothing keeps them from going on.
+// One sentence for all processes; empty if all can run.
 std::string verdict_on(const std::vector<Json>& members) {
   std::set<std::string> faults;
   std::string named;
@@ -95,14 +95,14 @@ Result<Roster> check_in(ProcessGroup& group, const Agreement& own, const Result<
                   {"settings", own},
                   {"error", ready ? "" : ready.error().message()}};
   std::vector<Json> members;
-  for (const std::string& text : group.to_leader(self.dump(), "word that all is ready")) {
+  for (const std::string& text : group.to_leader(self.dump(), "the check-in")) {
     members.push_back(Json::parse(text));
   }
   Json answer;
   if (group.is_leader()) {
     answer = {{"verdict", verdict_on(members)}, {"hosts", hosts_of(members)}};
   }
-  answer = Json::parse(group.from_leader(answer.dump(), "leave to begin"));
+  answer = Json::parse(group.from_leader(answer.dump(), "the go-ahead"));
   if (const std::string verdict = answer.at("verdict"); !verdict.empty()) {
     return Error(verdict);
   }

@@ -24,7 +24,7 @@ std::vector<std::string> names_of(const std::vector<Layer>& layers) {
   return names;
 }
 
-// runs/NAME-TIME, with a number behind it if that is taken.
+// runs/NAME-TIME, followed by a number if that exists.
 std::string new_folder(const std::string& name) {
   const std::time_t now = std::time(nullptr);
   const std::string base = fmt::format("runs/{}-{:%Y%m%d-%H%M%S}", name, fmt::localtime(now));
@@ -191,7 +191,7 @@ nlohmann::ordered_json mechanism_of(const Assembly& assembly, const RunTotals& t
   return {{"messages", counters.messages},
           {"bytes", counters.payload_bytes},
           {"local_messages", counters.local_messages},
-          {"chunks_a_model", assembly.chunks->size()},
+          {"chunks_per_model", assembly.chunks->size()},
           {"chunks_sent", counters.chunks},
           {"bytes_before_packing", counters.before_packing},
           {"bytes_after_packing", counters.after_packing},
@@ -220,8 +220,8 @@ void add_rows(const nlohmann::ordered_json& merging, Table& table) {
       {"messages, merged", fmt::format("{}: {}", groups.size(), fmt::join(groups, ", "))});
   table.add_row(
       {"time of an all-reduce",
-       fmt::format("{:.1f} us + {:.4f} ns a byte", number("startup_us"), number("ns_per_byte"))});
-  table.add_row({"iteration as planned / as it was",
+       fmt::format("{:.1f} us + {:.4f} ns per byte", number("startup_us"), number("ns_per_byte"))});
+  table.add_row({"iteration, planned / measured",
                  fmt::format("{:.3f} / {:.3f} ms", number("predicted_us") / 1000,
                              number("iteration_us") / 1000)});
   table.add_row({"plans changed", fmt::format("{}", merging["replans"].get<int>())});

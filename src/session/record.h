@@ -20,27 +20,27 @@
 
 namespace sluice {
 
-// Makes the folder that the spec names, or a new one under runs/ that begins with `name`, and
-// writes config.toml and the files that it refers to.
+// Creates the folder that the spec names, or a new one under runs/ whose name begins with `name`,
+// and writes config.toml and the files that it refers to.
 Result<RunFolder> open_run_folder(const RecordSpec& spec, const std::string& name);
 
-// What tells a run from others with the same settings: the program's version, its command line,
-// the machines and the time of the start. All summaries have it as "run".
+// What distinguishes a run from others with the same settings: the program's version, its command
+// line, the machines and the start time. All summaries have it as "run".
 nlohmann::ordered_json run_of(const std::string& command_line, std::time_t started,
                               const std::vector<std::string>& hosts);
 
-// What is kept of a run, real or simulated: its folder, its tally, its breakdown, its trace if the
-// user wants one.
+// The record of a run, real or simulated: its folder, its tally, its breakdown, and its trace if
+// the user wants one.
 class Record {
  public:
-  // In a folder as by open_run_folder().
+  // Opens a folder; see open_run_folder().
   static Result<Record> open(const RecordSpec& spec, const std::string& name);
 
-  // Of a process that only reports to the one that keeps the folder, or where nobody asks for one.
+  // For a process that only reports to the leader, or if no folder is wanted.
   static Record without_folder(const RecordSpec& spec);
 
-  // Begins to watch, or goes on with another assembly of the same run. The first call says from
-  // which iteration on the run is steady.
+  // Starts observing, or continues with another assembly of the same run. The first call sets the
+  // iteration from which the run is steady.
   void watch(const Assembly& assembly, Iteration steady_from = 0);
   Observer* observer() { return tee_.get(); }
   const Tally& tally() const { return *tally_; }
@@ -50,12 +50,13 @@ class Record {
   bool has_folder() const { return folder_.has_value(); }
   RunFolder& folder() { return *folder_; }
 
-  // What this process has seen of a host, as text; and the same into the record of another process.
+  // report() writes what this process has seen of a host as text; adopt() adds it to the record of
+  // another process.
   std::string report(HostId host) const;
   void adopt(HostId host, const std::string& report);
 
-  // Writes the summary, together with what run_of() tells, and the trace. `hosts` are the names of
-  // the machines that the run was on.
+  // Writes the summary, with the result of run_of(), and the trace. `hosts` are the names of the
+  // machines of the run.
   Result<void> close(nlohmann::ordered_json summary, const std::vector<std::string>& hosts);
 
  private:
@@ -69,33 +70,33 @@ class Record {
   std::unique_ptr<Tee> tee_;
 };
 
-// What the mechanisms did, for the summary: messages, bytes, chunks, overtakings, overlap.
-// The assembly is the run's last.
+// The mechanism part of the summary: messages, bytes, chunks, overtakings, overlap. The assembly is
+// the run's last.
 nlohmann::ordered_json mechanism_of(const Assembly& assembly, const RunTotals& totals);
 
-// Where the time of an iteration went, as the mean over the workers (Analysis paper, Figure 3).
-// So many iterations are steady.
+// Where the time of an iteration went, as the mean over the workers (Analysis paper, Figure 3),
+// over this number of steady iterations.
 nlohmann::ordered_json breakdown_of(const RunTotals& totals, const Topology& topology,
                                     Iteration steady);
 
-// How long each host copied to and from accelerators in an iteration, and how much of that its
-// workers' compute hid.
+// How long each host copied to and from accelerators per iteration, and how much of that was hidden
+// behind its workers' compute.
 nlohmann::ordered_json device_copies_of(const Record& record, const Topology& topology,
                                         Iteration iterations);
 
-// The plan of a run with partition merged, and what came of it.
+// The plan of a run with partition merged, and how it worked out.
 struct Merging {
   std::vector<std::string> groups;  // in the order of sending
   AllReduceCost cost;
   Duration predicted{0};
-  Duration iteration{0};  // as it was
+  Duration iteration{0};  // as measured
   int replans = 0;
 };
 
 // The groups of the assembly's layers, by name.
 std::vector<std::string> groups_of(const Assembly& assembly);
 nlohmann::ordered_json to_json(const Merging& merging);
-// Shows the same in a table of two columns.
+// Adds it to a table of two columns.
 void add_rows(const nlohmann::ordered_json& merging, Table& table);
 
 }  // namespace sluice

@@ -21,20 +21,20 @@ Result<Job> simulated_job(const StrategySpec& spec, const Profile& profile,
   job.server_threads = cluster.server_threads;
   job.link = cluster.link();
   if (cluster.fragment_bytes > 0) {
-    // There the length of a message has a price: the sizes are those with which train would run.
+    // Here the length of a message has a cost: use the sizes with which train would run.
     tune_for_link(job, spec.chosen);
   }
   if (cluster.allreduce.has_value()) {
     if (job.strategy.local_aggregation) {
       return Error(
           "--local-aggregation: the cluster's [allreduce] table stands for the sum over all "
-          "workers; leave it off, or take a cluster without that table");
+          "workers; leave it off, or use a cluster without that table");
     }
     if (job.strategy.uses_servers()) {
       if (job.strategy.partition == Partition::kKvstore) {
         return Error(
             "--cluster: its [allreduce] table stands in for the network, and partition kvstore "
-            "splits layers over servers; take another partition, or a cluster without that table");
+            "splits layers over servers; use another partition, or a cluster without that table");
       }
       spdlog::info("the cluster's [allreduce] table stands in for the exchange {}",
                    name_of(kExchangeNames, job.strategy.exchange));
@@ -43,8 +43,9 @@ Result<Job> simulated_job(const StrategySpec& spec, const Profile& profile,
     job.strategy.collective = Collective::kNative;
   } else if (job.strategy.driver_sums()) {
     return Error(fmt::format(
-        "--collective: {} is a sum that the workers do not make by messages; the [allreduce] table "
-        "of a cluster can describe it, and this cluster has none; take another collective",
+        "--collective: {} is a sum that the workers do not make with messages; the [allreduce] "
+        "table "
+        "of a cluster can describe it, and this cluster has none; use another collective",
         name_of(kCollectiveNames, *job.strategy.collective)));
   }
   if (const auto valid = validate(job.strategy); !valid) {

@@ -9,10 +9,10 @@
 
 namespace sluice {
 
-// The job that trains a profile's layers on a cluster; the error says what does not fit together.
+// The job that trains a profile's layers on a cluster; the error names what is incompatible.
 Result<Job> simulated_job(const StrategySpec& spec, const Profile& profile, const Cluster& cluster);
 
-// Groups the job's layers for partition merged, by what the simulator is going to charge.
+// Groups the job's layers for partition merged, by the simulator's costs.
 Merging plan_groups(Job& job, const Profile& profile, const Cluster& cluster);
 
 }  // namespace sluice

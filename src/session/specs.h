@@ -11,21 +11,21 @@
 #include "planner/tuning.h"
 #include "torch/torch_learner.h"
 
-// What is asked of a run, a struct for each part of it. The command line fills them from its
-// settings, a program by itself.
+// The specification of a run, one struct for each part. The command line fills them from its
+// settings, a program directly.
 namespace sluice {
 
 struct StrategySpec {
-  std::string preset = "p3";  // that the strategy was made from, for the record
+  std::string preset = "p3";  // the origin of the strategy, for the record
   Strategy strategy;
-  ChosenSizes chosen;  // these stay as they are, whatever the link
+  ChosenSizes chosen;  // set by the user, so not tuned to the link
 };
 
-// Who trains. A process that others were started with is a host.
+// Who trains. With several processes, each is a host.
 struct HostsSpec {
-  std::size_t workers = 4;  // in all
+  std::size_t workers = 4;  // in total
   std::size_t workers_per_host = 1;
-  std::size_t servers = 0;  // on hosts of their own; 0: one beside the workers of every host
+  std::size_t servers = 0;  // on hosts of their own; 0: one on every host with workers
 };
 
 enum class DataKind : std::uint8_t {
@@ -48,15 +48,15 @@ inline constexpr std::array kDataNames{
 
 struct DataSpec {
   DataKind kind = DataKind::kFashionMnist;
-  std::string folder;  // empty: the usual one of Fashion-MNIST; other files have none
+  std::string folder;  // empty: the default of Fashion-MNIST; other data has none
 
-  // Images, text, synthetic data: what a sample looks like.
-  std::int64_t input_size = 0;            // of a built-in model; 0: what it was made for
+  // Images, text, synthetic data: the form of a sample.
+  std::int64_t input_size = 0;            // of a built-in model; 0: its default
   std::vector<std::int64_t> input_shape;  // of a model from a file
   std::int64_t input_words = 0;           // synthetic, for a model from a file; 0: real numbers
   std::int64_t classes = 10;              // likewise
 
-  std::int64_t samples = 0;   // synthetic: to learn from; 0: as many as are worth it
+  std::int64_t samples = 0;   // synthetic: for training; 0: a default
   bool augment = true;        // images
   std::string source = "en";  // text: languages
   std::string target = "vi";
@@ -70,11 +70,11 @@ struct TaskSpec {
   std::int64_t batch = 32;  // samples of one worker in one iteration
   std::uint64_t seed = 1;
   std::string device = "auto";     // as torch_device() takes it
-  std::optional<Kernels> kernels;  // none: those that are clearly faster here
+  std::optional<Kernels> kernels;  // none: the faster ones on this machine
   std::size_t loaders = 4;         // threads that load batches ahead; 0: workers load their own
 };
 
-// A profile, and what to multiply its figures by.
+// A profile, and factors for its numbers.
 struct ProfileSpec {
   std::string path;
   double time_scale = 1;
@@ -83,14 +83,14 @@ struct ProfileSpec {
 
 struct LengthSpec {
   std::int64_t epochs = 1;
-  Iteration iterations = 0;  // 0: go by epochs
+  Iteration iterations = 0;  // 0: count epochs
 };
 
 struct OptimizerSpec {
   double learning_rate = 0.05;
   bool scale_by_workers = false;
   double warmup_epochs = 0;
-  std::vector<std::int64_t> decay_epochs;  // after which the learning rate falls to a tenth
+  std::vector<std::int64_t> decay_epochs;  // after which the learning rate drops to a tenth
   double momentum = 0.9;
   double weight_decay = 0;
 };
@@ -104,7 +104,7 @@ struct KeptFile {
 struct RecordSpec {
   std::string folder;  // new or empty; "": one under runs/ that is named after the run
   std::string trace;   // file for a Chrome trace; "auto": in the folder; "": none
-  std::string config;  // what was asked for, as it goes into config.toml
+  std::string config;  // the settings, as written to config.toml
   std::string command_line;
   std::vector<KeptFile> kept;  // that config.toml refers to
 };
@@ -123,9 +123,10 @@ struct TrainSpec {
   std::variant<TaskSpec, ProfileSpec> work;  // a profile is replayed
   LengthSpec length;
   OptimizerSpec optimizer;
-  NonFiniteAction on_nonfinite = NonFiniteAction::kStop;  // at a loss or gradient that is none
+  NonFiniteAction on_nonfinite =
+      NonFiniteAction::kStop;  // for a loss or gradient that is not finite
   RecordSpec record;
-  std::string save;  // folder for the trained model; "": it is not kept
+  std::string save;  // folder for the trained model; "": it is not saved
 };
 
 }  // namespace sluice

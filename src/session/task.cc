@@ -24,7 +24,7 @@ void give(Split split, TorchTask& task) {
   task.test = std::make_shared<const decltype(split.test)>(std::move(split.test));
 }
 
-// How many samples to make up, by default.
+// The default number of synthetic samples.
 std::int64_t synthetic_samples(const SampleForm& form) {
   constexpr std::int64_t kMax = 10'000;
   const std::int64_t size =
@@ -32,7 +32,7 @@ std::int64_t synthetic_samples(const SampleForm& form) {
   return std::clamp<std::int64_t>(kMaxSampleFloats / size, 1, kMax);
 }
 
-// The samples for a model from a file, which does not tell what it takes.
+// The samples for a model from a file, which does not define its input.
 Result<SampleForm> asked_form(const DataSpec& data) {
   const bool is_text = data.kind == DataKind::kText;
   const SampleForm form{data.input_shape, data.classes,
@@ -91,7 +91,7 @@ Result<void> make_up_data(const TaskSpec& spec, TorchTask& task) {
   return {};
 }
 
-// The reader's split, if there is one, into the task.
+// Moves the reader's split, if there is one, into the task.
 template <class Split>
 Result<void> take(Result<Split> split, TorchTask& task) {
   if (!split) {

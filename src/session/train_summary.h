@@ -13,21 +13,21 @@
 
 namespace sluice {
 
-// A training that has come to its end.
+// A training run that has ended.
 struct FinishedRun {
   const TrainSpec& spec;
   const Workload& work;
-  const std::string& kernels;  // that a real model computed with
+  const std::string& kernels;  // of a real model
   const Trained& trained;
   std::span<const float> parameters;
   const Record& record;
   const Journal& journal;
-  const std::string& stopped;  // by what and when; empty if it has come to its end
+  const std::string& stopped;  // by what and when; empty if it ran to its end
 };
 
 nlohmann::ordered_json training_summary(const FinishedRun& run);
-// The sizes that went by the network, what was measured of it, and how MPI was asked to carry long
-// messages.
+// The sizes that were tuned to the network, what was measured of it, and how MPI was asked to carry
+// long messages.
 nlohmann::ordered_json network_summary(const Job& job, const NetworkFacts& facts);
 
 std::string parameters_hash(std::span<const float> parameters);

@@ -38,7 +38,7 @@ class Run {
 
  private:
   MergeOutcome train_merged();
-  // Goes on from the job's first iteration up to `last`; false if it was stopped before.
+  // Continues from the job's first iteration up to `last`; false if it was stopped early.
   bool train(Assembly assembly, Iteration last, Observer* also);
   Merging merging_of(const MergeOutcome& outcome) const;
 

@@ -14,20 +14,20 @@
 
 namespace sluice {
 
-// What a training run works with and reports to.
+// What a training run uses and reports to.
 struct Training {
   ProcessGroup& group;
   std::span<const std::unique_ptr<Learner>> learners;  // of this process's workers, by rank
   const UpdateRule& rule;
   const Extent& extent;
   const Clock& clock;
-  Record* record = nullptr;    // null: nothing is kept
-  Journal* journal = nullptr;  // of the leader; null: nobody looks on
-  std::function<void(const NonFinite& found)> on_nonfinite{};  // these two as of a phase
+  Record* record = nullptr;                                    // null: nothing is recorded
+  Journal* journal = nullptr;                                  // of the leader; null: none
+  std::function<void(const NonFinite& found)> on_nonfinite{};  // these two: see Phase
   std::function<int()> interrupted{};
 };
 
-// What a training run leaves behind, beside its learners.
+// The result of a training run, apart from its learners.
 struct Trained {
   Assembly assembly;  // the last one
   Counters counters;  // of the whole run, in this process
@@ -35,11 +35,11 @@ struct Trained {
   std::optional<int> stopped;  // the signal that asked to stop before the end
 };
 
-// Trains with the whole group, but does not evaluate at the end: at a phase, or in several if
-// gradients are to be merged.
+// Trains with the whole group, in one phase, or in several if gradients are merged. Does not
+// evaluate at the end.
 Trained run_training(const Job& job, const Training& training);
 
-// Trains beside a run, or without one, with learners that compute nothing: only to see how long
+// Trains with learners that compute nothing, beside a run or without one: only to measure how long
 // synchronisation takes.
 void train_idle(ProcessGroup& group, const Clock& clock, const Assembly& assembly, Iteration last,
                 Observer& observer);

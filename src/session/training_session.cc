@@ -21,14 +21,14 @@
 namespace sluice {
 namespace {
 
-// Threads stand for whatever hosts are asked for; a process of several is a host.
+// Threads can be any hosts; with several processes, each is a host.
 Result<void> check_hosts(const HostsSpec& hosts, const ProcessGroup& group) {
   if (group.own_host() && hosts.servers != 0) {
-    return Error("--servers: here every process has a server beside its workers; leave it out");
+    return Error("--servers: here every process runs a server beside its workers; leave it out");
   }
   if (hosts.workers % hosts.workers_per_host != 0) {
     return Error(
-        fmt::format("--workers-per-host: {} workers do not fill hosts of {}; take a divisor of {}",
+        fmt::format("--workers-per-host: {} workers do not fill hosts of {}; use a divisor of {}",
                     hosts.workers, hosts.workers_per_host, hosts.workers));
   }
   if (group.own_host() && hosts.workers != group.size() * hosts.workers_per_host) {
@@ -43,20 +43,19 @@ Topology topology_of(const HostsSpec& hosts, std::size_t hosts_per_machine) {
           hosts_per_machine};
 }
 
-// A sum that is the driver's is either MPI's or made in shared memory.
+// A sum by the driver is either MPI's or made in shared memory.
 Result<void> check_collective(const Strategy& strategy, const Topology& topology,
                               const ProcessGroup& group) {
   const auto possible = group.own_host() || !strategy.driver_sums()
                             ? check_driver_sums(strategy, topology)
-                            : Error("there is one process alone; start with mpirun");
+                            : Error("there is only one process; start with mpirun");
   if (possible) {
     return {};
   }
   const bool by_mpi = strategy.collective == Collective::kNative;
-  return Error(fmt::format(
-      "--collective: {}: {}; or take another collective",
-      by_mpi ? "native is MPI_Allreduce" : "memory is a sum in memory that all processes share",
-      possible.error().message()));
+  return Error(fmt::format("--collective: {}: {}; or use another collective",
+                           by_mpi ? "native is MPI_Allreduce" : "memory is a sum in shared memory",
+                           possible.error().message()));
 }
 
 Result<void> check_spec(const TrainSpec& spec, const ProcessGroup& group) {
@@ -71,13 +70,13 @@ Result<void> check_spec(const TrainSpec& spec, const ProcessGroup& group) {
                           group);
 }
 
-// A folder that cannot be made is better found before a long training than after it.
+// A folder that cannot be created should be reported before a long training, not after it.
 Result<void> make_save_folder(const std::string& folder) {
   std::error_code failed;
   if (!folder.empty()) {
     std::filesystem::create_directories(folder, failed);
   }
-  return failed ? Result<void>(Error(fmt::format("--save: {}: the folder cannot be made: {}",
+  return failed ? Result<void>(Error(fmt::format("--save: {}: the folder cannot be created: {}",
                                                  folder, failed.message())))
                 : Result<void>();
 }
@@ -93,7 +92,7 @@ Result<Record> open_record(const TrainSpec& spec, const std::string& workload,
   return Record::open(spec.record, spec.strategy.preset + "-" + workload);
 }
 
-// "SIGINT after 120 of 500 iterations"; empty if a signal has not cut the run short.
+// "SIGINT after 120 of 500 iterations"; empty if no signal stopped the run.
 std::string why_stopped(const Trained& trained, const Journal& journal, const Extent& extent) {
   return trained.stopped && journal.done() < extent.iterations
              ? fmt::format("{} after {} of {} iterations", signal_name(*trained.stopped),
@@ -220,7 +219,7 @@ void TrainingSession::agree_on_end(const Result<void>& kept, std::optional<int> 
   }
 }
 
-// The leader measures, and the others do as it does: all compute with the same kernels.
+// The leader measures, and the others follow: all compute with the same kernels.
 void TrainingSession::prepare_engine() {
   const TorchTask& task = *work_.task;
   const std::string_view own =
@@ -260,7 +259,7 @@ Job TrainingSession::make_job(const std::vector<Layer>& layers) const {
 // Replicas that differ at the start would never agree.
 void TrainingSession::begin_together(Learner& evaluator) const {
   const std::string own = group_.size() > 1 ? parameters_hash(evaluator.parameters()) : "";
-  if (group_.from_leader(own, "leave to begin") != own) {
+  if (group_.from_leader(own, "the go-ahead") != own) {
     throw std::runtime_error(
         "the model does not start with the parameters of rank 0; is its file the same on all "
         "hosts?");
@@ -302,7 +301,7 @@ Result<void> TrainingSession::end_training(const std::string& stopped, Learner& 
 OnNonFinite TrainingSession::on_nonfinite(const std::vector<Layer>& layers,
                                           const Warn& warn) const {
   if (!work_.task) {
-    return {};  // a replay's numbers mean nothing
+    return {};  // a replay's gradients mean nothing
   }
   return spec_.on_nonfinite == NonFiniteAction::kStop ? stop_on_nonfinite(layers)
                                                       : warn_of_nonfinite(layers, warn);

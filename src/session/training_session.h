@@ -24,42 +24,40 @@ struct TrainReport {
   nlohmann::ordered_json summary = {};
   std::string folder = {};  // of the record
   // The same in every process:
-  std::optional<int> stopped = {};  // the signal that ended the run before its end
+  std::optional<int> stopped = {};  // the signal that stopped the run early
   std::optional<Error> fault = {};  // what could not be written
 };
 
 // One training run, from its spec to its record.
 class TrainingSession {
  public:
-  // Finds whatever is wrong with what was asked for, before anything is computed, and makes the
-  // folders. All processes of the group must have the same settings. The same answer in every
-  // process.
+  // Checks the settings before anything is computed, and creates the folders. All processes of the
+  // group must have the same settings. The result is the same in every process.
   static Result<TrainingSession> prepare(ProcessGroup& group, const Result<TrainSpec>& spec,
                                          const Agreement& settings);
 
-  // Trains, keeps the model and writes the record. SIGINT and SIGTERM stop the training after the
-  // iterations in progress; a second one ends the process at once. As long as the session lives, a
-  // report that nobody reads does not end the process either. Throws what ends the training; `warn`
-  // hears of what does not.
+  // Trains, saves the model and writes the record. SIGINT and SIGTERM stop the training after the
+  // iterations in progress; a second one ends the process at once. SIGPIPE is ignored as long as
+  // the session lives. Throws if the training fails; reports through `warn` what does not end it.
   TrainReport run(const Warn& warn);
 
  private:
   TrainingSession(ProcessGroup& group, TrainSpec spec, Workload work, Record record);
 
-  // As far as one process can tell.
+  // Checks what one process can check.
   static Result<TrainingSession> prepare(ProcessGroup& group, const TrainSpec& spec);
   void prepare_engine();
   std::vector<std::unique_ptr<Learner>> make_learners() const;
   Job make_job(const std::vector<Layer>& layers) const;
   // When it returns, the clocks of all processes start together.
   void begin_together(Learner& evaluator) const;
-  // Sums the counters of all processes; the leader's record takes up what the others have seen.
+  // Sums the counters of all processes; the leader's record adopts what the others have seen.
   Counters collect(const Counters& own);
-  // Keeps the model, before anything else that can fail or take long, and evaluates it unless the
+  // Saves the model, before anything else that can fail or take long, and evaluates it unless the
   // run was stopped.
   Result<void> end_training(const std::string& stopped, Learner& evaluator, Journal& journal) const;
   OnNonFinite on_nonfinite(const std::vector<Layer>& layers, const Warn& warn) const;
-  // All end as the leader does.
+  // Every process ends in the same way as the leader.
   void agree_on_end(const Result<void>& kept, std::optional<int> stopped,
                     TrainReport& report) const;
 
@@ -70,8 +68,8 @@ class TrainingSession {
   UpdateRule rule_;
   Topology topology_;
   std::vector<std::string> hosts_;        // names, by rank
-  std::string kernels_;                   // that a real model computes with, once they are chosen
-  std::unique_ptr<Interrupt> interrupt_;  // once it runs
+  std::string kernels_;                   // of a real model, once they are chosen
+  std::unique_ptr<Interrupt> interrupt_;  // from run() on
 };
 
 }  // namespace sluice

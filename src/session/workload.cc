@@ -23,7 +23,7 @@ Result<Extent> extent_of(const TorchTask& task, const LengthSpec& length) {
                 .sharding = sharding};
   if (extent.per_epoch == 0) {
     return Error(fmt::format(
-        "--batch: {} workers with {} samples each need {}, and the data set has {}; take a smaller "
+        "--batch: {} workers with {} samples each need {}, and the data set has {}; use a smaller "
         "batch or fewer workers",
         task.workers, task.batch, task.batch * static_cast<std::int64_t>(task.workers),
         task.train->size()));

@@ -13,9 +13,9 @@
 
 namespace sluice {
 
-// What is to be trained: a model on data, or the replay of a profile.
+// What is trained: a model on data, or the replay of a profile.
 struct Workload {
-  std::string name;  // of the model or its file, or of the profile behind "replay-"
+  std::string name;  // of the model or its file, or "replay-" and the profile's name
   Extent extent;
   LearnerFactory factory;
   std::optional<TorchTask> task;        // of a real model
@@ -23,7 +23,7 @@ struct Workload {
 };
 
 Result<Workload> make_workload(const TaskSpec& spec, const LengthSpec& length, std::size_t workers);
-// A replay goes by iterations only.
+// The length of a replay is in iterations only.
 Result<Workload> make_workload(const ProfileSpec& spec, const LengthSpec& length,
                                std::size_t workers);
 

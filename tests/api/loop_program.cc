@@ -1,6 +1,6 @@
 // Runs loops more than once as one process of an MPI job, for loop_mpi_test.cc:
 //
-//   loop_program RUNS [own]     own: the program initialises MPI and finalises it
+//   loop_program RUNS [own]     own: the program itself initialises and finalises MPI
 //
 // Rank 0 prints the workers, and the loss of the last step of each run.
 

@@ -86,7 +86,7 @@ TEST(CliTest, BadFilesAreOneLineAndCodeTwo) {
 }
 
 TEST(CliTest, ALabNeedsACommandAndItsTools) {
-  expect_refused(sluice("lab"), "lab: expected a command behind --");
+  expect_refused(sluice("lab"), "lab: expected a command after --");
   expect_refused(sluice("lab --rate fast -- true"), "--rate: is \"fast\", expected a rate");
   expect_refused(sluice("lab --hosts 0 -- true"), "--hosts: is 0, expected an integer from 1");
   expect_refused(sluice("presets -- true"), "-- true: only lab takes a command");
@@ -140,7 +140,7 @@ TEST(CliTest, AReplayThatCannotBeIsOneLineAndCodeTwo) {
     return sluice("train --model replay:net.json " + more, folder);
   };
   expect_refused(sluice("train --model replay:none.json"), "none.json: cannot be read");
-  expect_refused(sluice("train --model replay:"), "profile \"\": there is neither such a file");
+  expect_refused(sluice("train --model replay:"), "profile \"\": there is no such file");
   expect_refused(replay("--param-scale 0"), "--param-scale: is 0, expected a number");
   expect_refused(replay("--time-scale -1"), "--time-scale: is -1, expected a number");
   expect_refused(replay("--epochs 2"), "--epochs: a replay has no data");
@@ -249,7 +249,7 @@ TEST(CliTest, TrainMeasuresAndThenMerges) {
   kept.erase("run");
   EXPECT_EQ(summary, kept);
   const json& merging = summary.at("merging");
-  EXPECT_EQ(merging.at("groups").size(), summary.at("mechanism").at("chunks_a_model"));
+  EXPECT_EQ(merging.at("groups").size(), summary.at("mechanism").at("chunks_per_model"));
   EXPECT_GT(merging.at("startup_us").get<double>() + merging.at("ns_per_byte").get<double>(), 0);
   EXPECT_GT(merging.at("predicted_us"), 0);
   EXPECT_GT(merging.at("iteration_us"), 0);
@@ -277,7 +277,7 @@ TEST(CliThreadsTest, HostsAndServersAreAsTheUserSays) {
   EXPECT_GT(json::parse(summed.out).at("mechanism").at("gradients_summed_locally"), 0);
 }
 
-// A worker computes or waits, and every wait has its name.
+// A worker computes or waits, and every wait has a cause.
 TEST(CliTest, TheBreakdownOfAnIterationAddsUp) {
   const TemporaryFolder folder;
   folder.write("net.json", kNet);
@@ -333,7 +333,7 @@ TEST(CliThreadsTest, SyntheticDataFitTheModel) {
   EXPECT_EQ(json::parse(outcome.out).at("parameters"), 1'727'962);
   EXPECT_EQ(json::parse(outcome.out).at("kernels"), "native");
   EXPECT_THAT(folder.read("run/config.toml"), HasSubstr("input-size = 8  # from flag"));
-  // 11 samples a worker: five batches of 2 and one of 1.
+  // 11 samples per worker: five batches of 2 and one of 1.
   for (const char* samples : {"4", "8", "12"}) {
     EXPECT_THAT(folder.read("run/metrics.jsonl"), HasSubstr(std::string("\"samples\":") + samples));
   }

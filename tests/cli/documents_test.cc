@@ -1,5 +1,5 @@
-// Runs the console blocks of the documents and compares what they show. After a change of what the
-// program prints, this puts the new text into the documents:
+// Runs the console blocks of the documents and compares the output. If the output of the program
+// changes, this puts the new text into the documents:
 //
 //   SLUICE_REWRITE_DOCUMENTS=1 build/sluice_tests --gtest_filter='*Documents*'
 #include <gmock/gmock.h>
@@ -39,7 +39,8 @@ void write_lines(const std::filesystem::path& path, const std::vector<std::strin
   }
 }
 
-// A folder in which `sluice` is the program and the repository's data lie where documents say.
+// A folder in which `sluice` is the program and the repository's data is where the documents expect
+// it.
 class Console {
  public:
   Console() {
@@ -50,7 +51,7 @@ class Console {
     }
   }
 
-  // The first time that a file is shown its text becomes the file.
+  // The first time that a file is shown, its text is written to the file.
   bool defines_file(const ShownCommand& command) const {
     if (!command.command.starts_with("cat ")) {
       return false;
@@ -77,7 +78,7 @@ struct Document {
   std::vector<std::string> lines;
 };
 
-// Puts lines in the place of those that were shown; returns by how many it has grown.
+// Replaces the shown lines; returns by how many lines the document has grown.
 std::ptrdiff_t replace_shown(Document& document, const ShownCommand& command, std::ptrdiff_t grown,
                              const std::vector<std::string>& lines) {
   const auto begin =
@@ -89,7 +90,7 @@ std::ptrdiff_t replace_shown(Document& document, const ShownCommand& command, st
 
 class Documents : public ::testing::TestWithParam<const char*> {};
 
-// A command that shows nothing has to succeed; what a failing one says is on standard error.
+// A command that shows nothing must succeed; the output of a failing one is on standard error.
 TEST_P(Documents, ShowWhatTheProgramPrints) {
   Document document{kSourceRoot / GetParam(), read_lines(kSourceRoot / GetParam())};
   const Console console;
@@ -115,7 +116,7 @@ TEST_P(Documents, ShowWhatTheProgramPrints) {
             << ::testing::PrintToString(lines)
             << "\nif that is right, SLUICE_REWRITE_DOCUMENTS=1 with this test rewrites the block";
       } else if (!is_as_shown(command.shown, lines)) {
-        ASSERT_FALSE(lines.empty()) << "it prints nothing any more";
+        ASSERT_FALSE(lines.empty()) << "it no longer prints anything";
         grown += replace_shown(document, command, grown, lines);
       }
     }
@@ -133,7 +134,7 @@ INSTANTIATE_TEST_SUITE_P(Cli, Documents,
                            return name;
                          });
 
-// "| `p3` | ... | 9.15 ms |" in the README, with the files that stand above it.
+// "| `p3` | ... | 9.15 ms |" in the README, with the files that are shown above it.
 TEST(CliDocumentsTable, ShowsWhatEachPresetTakes) {
   static const std::regex kRow(R"(^\| `(\S+)` \|.*\| (\d+\.\d\d) ms \|$)");
   auto lines = read_lines(kSourceRoot / "README.md");
@@ -168,7 +169,7 @@ TEST(CliDocumentsTable, ShowsWhatEachPresetTakes) {
   }
 }
 
-// The IDs that a cell names, as "ALG-2, 3, 4" or "EXP-3 ... EXP-8".
+// The IDs in a cell, such as "ALG-2, 3, 4" or "EXP-3 ... EXP-8".
 std::vector<std::string> ids_in(const std::string& cell) {
   static const std::regex kId(R"(([A-Z]+-)?(\d+))");
   std::vector<std::string> ids;
@@ -215,7 +216,7 @@ TEST(DocumentsTest, ReadListsAndRangesOfRequirements) {
   EXPECT_THAT(ids_in("EXP-3 ... EXP-6"), ElementsAre("EXP-3", "EXP-4", "EXP-5", "EXP-6"));
 }
 
-// From here on: the reader of blocks, on made-up documents.
+// The rest tests the reader of blocks, on made-up documents.
 
 TEST(ConsoleBlocks, HaveCommandsWithWhatTheyShow) {
   const auto blocks = console_blocks(lines_of(

@@ -1,4 +1,4 @@
-// Help, completions and manual page: all are made from the tables of commands and settings.
+// Help, completions and manual page, all generated from the tables of commands and settings.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -27,7 +27,7 @@ TEST(CliHelpTest, ShowsTheSettingsInGroups) {
                            "Model:", "--device", "Cluster:", "--workers ", "Data:", "--batch",
                            "Optimiser:", "--momentum", "Output:", "--save"}) {
     const std::size_t found = help.find(part, at);
-    ASSERT_NE(found, std::string::npos) << part << " is not where it belongs in\n" << help;
+    ASSERT_NE(found, std::string::npos) << part << " is not in its place in\n" << help;
     at = found;
   }
   EXPECT_THAT(help, Not(HasSubstr("Estimate:"))) << "has no setting of this command";

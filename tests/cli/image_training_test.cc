@@ -59,9 +59,9 @@ TEST_F(CliImagesThreadsTest, LoadingAheadTrainsTheSame) {
   }
   ASSERT_EQ(ahead.code, 0) << ahead.err;
   const json summary = json::parse(ahead.out);
-  EXPECT_EQ(summary.at("iterations"), 9);  // 18 images: 9 a worker, in batches of 3
+  EXPECT_EQ(summary.at("iterations"), 9);  // 18 images: 9 per worker, in batches of 3
   const json& loading = summary.at("loading");
-  // Two workers train, one tests: 6 images in batches of 4, after each epoch.
+  // Two workers train, one evaluates: 6 images in batches of 4, after each epoch.
   EXPECT_EQ(loading.at("batches"), 2 * 9 + 3 * 2);
   EXPECT_GT(loading.at("batches_ahead"), 0);
   EXPECT_GT(loading.at("loading_s"), 0);
@@ -88,7 +88,7 @@ TEST_F(CliImagesThreadsTest, AnyNetTakesImagesInItsOwnSize) {
   EXPECT_THAT(wrong.err, HasSubstr("sluice: --data: model sockeye does not take images"));
 }
 
-// The first image is read before there is a learner, which is no fault of the model.
+// The first image is read before there is a learner, so the model is not at fault.
 TEST_F(CliImagesThreadsTest, ACorruptFirstImageIsNotBlamedOnTheModel) {
   const std::string name = "data/train/bright/0.jpg";
   folder_.write(name, folder_.read(name).substr(0, 300));

@@ -19,13 +19,13 @@ using testing::HasSubstr;
 const std::string kPython = "/usr/bin/python3";
 const std::string kExamples = SLUICE_SOURCE_DIR "/examples/";
 
-// Trained by two workers on few samples, as a line of the shell.
+// A shell command that trains with two workers on few samples.
 std::string train(const std::string& more) {
   return "'" SLUICE_BINARY "' train --batch 4 --iterations 6 --kernels native --json " + more;
 }
 
-// Loads both files and holds the module that was trained against the one of the example with the
-// weights of the safetensors file. Prints nothing if they agree and differ from the start.
+// Loads both files and compares the trained module to the one of the example with the weights of
+// the safetensors file. Prints nothing if they agree and differ from the start.
 constexpr const char* kCompare = R"py(
 import json, struct, sys
 import torch
@@ -68,7 +68,7 @@ class ModelFileThreadsTest : public testing::TestWithParam<std::string> {
     ASSERT_EQ(made.code, 0) << made.err;
   }
 
-  // The summary of a training that must succeed; null where there is no LibTorch.
+  // The summary of a training run that must succeed; null without LibTorch.
   static json summary_of(const Outcome& outcome) {
     if (outcome.code == 2 && outcome.err.find("no LibTorch") != std::string::npos) {
       return nullptr;
@@ -123,7 +123,7 @@ TEST_P(ModelFileMpiTest, TheFirstProcessSaves) {
 INSTANTIATE_TEST_SUITE_P(Cli, ModelFileMpiTest, testing::Values("cnn"),
                          [](const auto& info) { return info.param; });
 
-// Bad input: exit code 2 and one line that says all.
+// Bad input: exit code 2 and a one-line error.
 void expect_refused(const std::string& more, const std::string& complaint) {
   const TemporaryFolder folder;
   folder.write("text.pt", "hello");
@@ -156,7 +156,7 @@ TEST(CliModelFileTest, WhatCannotBeIsOneLineAndCodeTwo) {
   expect_refused("--model lenet --input-shape 3",
                  "--input-shape: is for --data images, text, synthetic only");
   expect_refused("--model mlp --data synthetic --samples 32 --save text.pt/x",
-                 "--save: text.pt/x: the folder cannot be made: ");
+                 "--save: text.pt/x: the folder cannot be created: ");
 }
 
 }  // namespace

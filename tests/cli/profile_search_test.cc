@@ -37,7 +37,7 @@ class ProfileSearchTest : public testing::Test {
 
 TEST_F(ProfileSearchTest, APathIsTakenAsItIs) {
   EXPECT_EQ(*find(path("second/p4000/vgg19.json")), path("second/p4000/vgg19.json"));
-  EXPECT_EQ(*find("none.json"), "none.json") << "the reader says what is wrong with it";
+  EXPECT_EQ(*find("none.json"), "none.json") << "the reader of the file reports what is wrong";
 }
 
 TEST_F(ProfileSearchTest, ANameIsFoundInTheFirstFolderThatHasIt) {
@@ -69,8 +69,8 @@ TEST(CliProfilesTest, AreFoundByName) {
   EXPECT_EQ(replay.code, 0) << replay.err;
   const Outcome unknown = run(simulate + "--profile p4000/resnet5");
   EXPECT_EQ(unknown.code, 2);
-  EXPECT_THAT(unknown.err, HasSubstr("profile \"p4000/resnet5\": there is neither such a file nor "
-                                     "such a name; did you mean p4000/resnet50?"));
+  EXPECT_THAT(unknown.err, HasSubstr("profile \"p4000/resnet5\": there is no such file and no "
+                                     "profile of that name; did you mean p4000/resnet50?"));
   std::filesystem::create_directories(folder.path() / "mine/own");
   std::filesystem::copy(SLUICE_SOURCE_DIR "/profiles/k80/resnet50.json",
                         folder.path() / "mine/own/net.json");

@@ -158,7 +158,7 @@ TEST(SettingsTest, BadConfigsAreNamed) {
   EXPECT_EQ(with("bandwidth = 1\n"), "bandwidth: is not a setting");
   EXPECT_THAT(with("warmup_epochs = -1\n"), StartsWith("warmup_epochs: is -1, expected"));
   EXPECT_EQ(with("peer_credit = 1\npeer-credit = 1\n"),
-            "peer_credit: is there twice, with _ and with -");
+            "peer_credit: is set twice, with _ and with -");
   EXPECT_THAT(with("slice = 1.5\n"), StartsWith("slice: is 1.5, expected an integer from 1"));
   EXPECT_THAT(with("slice = '1'\n"), StartsWith("slice: is \"1\", expected an integer from 1"));
   EXPECT_THAT(with("json = 1\n"), StartsWith("json: is 1, expected true or false"));

@@ -1,4 +1,4 @@
-// What simulate counts, and what it leaves behind.
+// What simulate counts, and what it writes.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -58,11 +58,11 @@ TEST_F(CliSimulateTest, CountsJustTheIterationsThatAreAskedFor) {
   }
   EXPECT_EQ(many.at("messages_per_iteration"), one.at("messages"));
   for (const auto& [key, value] : one.at("mechanism").items()) {
-    if (value.is_number_integer() && key != "chunks_a_model") {
+    if (value.is_number_integer() && key != "chunks_per_model") {
       EXPECT_EQ(many.at("mechanism").at(key), 20 * value.get<std::int64_t>()) << key;
     }
   }
-  EXPECT_EQ(one.at("mechanism").at("updates"), one.at("mechanism").at("chunks_a_model"));
+  EXPECT_EQ(one.at("mechanism").at("updates"), one.at("mechanism").at("chunks_per_model"));
   EXPECT_EQ(one.at("messages"), one.at("mechanism").at("messages"));
   EXPECT_NEAR(many.at("mechanism").at("hidden_share").get<double>(),
               one.at("mechanism").at("hidden_share").get<double>(), 1e-12);
@@ -105,13 +105,13 @@ TEST_F(CliSimulateTest, LeavesNoFolderUnasked) {
 }
 
 TEST_F(CliSimulateTest, ARecordIsEnoughToRunAgain) {
-  folder_.write("pieces.toml", "hosts = 3\nbandwidth_gbps = 1\npiece_bytes = 65536\n");
+  folder_.write("fragments.toml", "hosts = 3\nbandwidth_gbps = 1\nfragment_bytes = 65536\n");
   const std::string first =
       simulate(
           "--preset p3 --seed 3 --time-scale 2 --iterations 7 --profile net.json --cluster "
-          "pieces.toml --run run --trace --json")
+          "fragments.toml --run run --trace --json")
           .out;
-  for (const char* name : {"net.json", "pieces.toml"}) {
+  for (const char* name : {"net.json", "fragments.toml"}) {
     std::filesystem::remove(folder_.path() / name);
   }
   std::filesystem::create_directory(folder_.path() / "kept");

@@ -1,5 +1,5 @@
-// How a training run of the program ends before its time: by signals, on threads and under mpirun,
-// and by numbers that are not finite.
+// How a training run of the program ends early: by signals, on threads and under mpirun, and by
+// numbers that are not finite.
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -30,11 +30,11 @@ std::string endless(const std::string& preset) {
   return "train --model replay:net.json --iterations 1000000 --json --run run --preset " + preset;
 }
 
-// In a shell: wait until a step has been written down.
+// In a shell: wait until a step has been recorded.
 const std::string kAwaitStep =
     "for i in $(seq 1000); do [ -s run/metrics.jsonl ] && break; sleep 0.1; done";
 
-// A shell has its background processes ignore SIGINT.
+// A shell makes its background processes ignore SIGINT.
 std::string in_background(const std::string& arguments) {
   return "env --default-signal=INT,TERM '" SLUICE_BINARY "' " + arguments + " & pid=$!; ";
 }
@@ -77,7 +77,7 @@ TEST(StopCliThreadsTest, SigtermHasItsOwnCode) {
   expect_stopped(outcome, folder, 143, "SIGTERM");
 }
 
-// A step of this net takes so long that the second signal finds the first one's still going on.
+// A step of this net takes so long that the second signal comes while the run is still stopping.
 TEST(StopCliThreadsTest, ASecondSignalEndsAtOnce) {
   const TemporaryFolder folder;
   folder.write("net.json", R"({"name":"net","batch":8,"layers":[
@@ -111,8 +111,8 @@ class StopMpiTest : public ::testing::Test {
     folder_.write("net.json", kShortNet);
   }
 
-  // Trains and runs this in a shell once a step is done; every rank has left its process id in
-  // pid.RANK, and that of mpirun in mpirun.pid.
+  // Trains and runs `by` in a shell once a step is done; every rank has written its process id to
+  // pid.RANK, and mpirun's is in mpirun.pid.
   Outcome interrupted(const std::string& preset, const std::string& by) const {
     return mpirun(3,
                   "sh -c 'echo $PPID >mpirun.pid; echo $$ >pid.$OMPI_COMM_WORLD_RANK; exec "
@@ -124,7 +124,7 @@ class StopMpiTest : public ::testing::Test {
   TemporaryFolder folder_;
 };
 
-// Whoever gets it, all processes stop at the same iteration.
+// Whichever rank gets the signal, all processes stop at the same iteration.
 TEST_F(StopMpiTest, ASignalToOneRankEndsAll) {
   for (const std::string preset : {"p3", "wfbp", "mg-wfbp", "ssp", "asp", "pipe-sgd", "ad-psgd"}) {
     SCOPED_TRACE(preset);
@@ -139,8 +139,8 @@ TEST_F(StopMpiTest, ASignalToAllRanksIsOneWish) {
   expect_stopped(outcome, folder_, 143, "SIGTERM");
 }
 
-// Open MPI's mpirun waits before it sends SIGTERM and again before SIGKILL: a second each, unless
-// it is told otherwise.
+// Open MPI's mpirun waits before it sends SIGTERM and again before SIGKILL: one second each, by
+// default.
 TEST_F(StopMpiTest, ASignalToMpirunIsPassedOn) {
   setenv("OMPI_MCA_odls_base_sigkill_timeout", "5", 1);
   setenv("PRTE_MCA_odls_base_sigkill_timeout", "5", 1);
@@ -191,7 +191,7 @@ TEST(NonFiniteCliTest, WithAWarningTheMetricsKeepTheValue) {
   EXPECT_THAT(folder.read("run/metrics.jsonl"), HasSubstr("\"loss\":\"NaN\""));
 }
 
-// What is learnt is kept although the trace has no place.
+// The model is saved although the trace cannot be written.
 TEST(SaveCliTest, TheModelIsSavedBeforeTheRest) {
   const TemporaryFolder folder;
   const Outcome outcome = run_command(

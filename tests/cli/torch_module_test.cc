@@ -35,7 +35,7 @@ TEST(CliTorchModuleTest, CommandsThatNeedNoLibTorchDoNotLoadIt) {
                                 "probe --help", "simulate --profile net.json --cluster two.toml",
                                 "train --model replay:net.json --iterations 1 --workers 2"}) {
     const std::string libraries = libraries_of(arguments);
-    EXPECT_THAT(libraries, HasSubstr("libfmt")) << "what is linked is seen";
+    EXPECT_THAT(libraries, HasSubstr("libfmt")) << "linked libraries are seen";
     EXPECT_THAT(libraries, Not(HasSubstr("torch"))) << arguments;
   }
 }
@@ -47,7 +47,7 @@ TEST(CliTorchModuleTest, IsOpenedWhenItIsNeeded) {
   EXPECT_THAT(libraries_of("models"), HasSubstr("sluice_torch.so"));
 }
 
-// The program alone in a folder, with this file in the place of its module unless it is empty.
+// The program alone in a folder, with this file in place of its module unless it is empty.
 Outcome misplaced(const std::string& arguments, const std::string& module = "") {
   const TemporaryFolder folder;
   std::filesystem::copy(SLUICE_BINARY, folder.path() / "sluice");
@@ -61,7 +61,7 @@ Outcome misplaced(const std::string& arguments, const std::string& module = "") 
 TEST(CliTorchModuleTest, WithoutItThereAreNoModels) {
   const Outcome models = misplaced("models");
   EXPECT_EQ(models.code, 1);
-  EXPECT_THAT(models.err, StartsWith("sluice: there are no models: "));
+  EXPECT_THAT(models.err, StartsWith("sluice: no models are available: "));
   EXPECT_THAT(models.err, HasSubstr("LibTorch"));
   const Outcome train = misplaced("train --data synthetic --iterations 1");
   EXPECT_EQ(train.code, 2);

@@ -1,4 +1,4 @@
-// Runs the program itself with real hosts, which needs root; skipped where something is missing.
+// Runs the program itself with real hosts, which needs root; skipped if something is missing.
 
 #include "lab/lab.h"
 
@@ -52,10 +52,10 @@ bool comes_true(const std::function<bool()>& condition) {
   return false;
 }
 
-// One `sluice lab`, in a folder of its own.
+// One `sluice lab`, in its own folder.
 class RunningLab {
  public:
-  // Signals of `ignored` do not reach it, as under nohup.
+  // It ignores the signals in `ignored`, as under nohup.
   RunningLab(const Words& settings, const std::string& script,
              const std::vector<int>& ignored = {}) {
     Words words{SLUICE_BINARY, "lab", "--run", "run"};
@@ -108,9 +108,9 @@ class LabTest : public testing::Test {
     }
   }
 
-  // A script that says when it runs and then does not end.
+  // A script that creates a file when it runs and then does not end.
   std::string endless() const { return "touch up-$(hostname); exec sleep " + marker_; }
-  // Of every process of an endless lab.
+  // In the command line of every process of an endless lab.
   const std::string& marker() const { return marker_; }
   static bool both_are_up(const RunningLab& lab) {
     return comes_true([&] { return lab.has("up-h0") && lab.has("up-h1"); });
@@ -211,7 +211,7 @@ TEST_F(LabTest, WhatIsIgnoredStaysIgnored) {
   lab.signal(SIGHUP);
   lab.signal(SIGINT);
   lab.signal(SIGTERM);
-  EXPECT_EQ(lab.wait(), 128 + SIGTERM) << "the first signal that counts is the one it tells";
+  EXPECT_EQ(lab.wait(), 128 + SIGTERM) << "it reports the first signal that it does not ignore";
 }
 
 TEST_F(LabTest, AProcessRunsOneAfterAnother) {

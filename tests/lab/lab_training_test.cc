@@ -1,4 +1,4 @@
-// Trains with every preset on four emulated hosts, which needs root; skipped where something is
+// Trains with every preset on four emulated hosts, which needs root; skipped if something is
 // missing.
 
 #include <fmt/format.h>
@@ -39,7 +39,7 @@ TEST_P(LabTrainPresetTest, TrainsAModel) {
   ASSERT_EQ(hosts.code, 0) << hosts.err;
   const auto there = nlohmann::json::parse(folder_.read("hosts/summary.json"));
   EXPECT_EQ(there.at("workers"), 4);
-  EXPECT_LT(there.at("network").at("gbps"), 1.2) << "what the lab limits is measured";
+  EXPECT_LT(there.at("network").at("gbps"), 1.2) << "the lab's limit is measured";
   EXPECT_LT(there.at("network").at("slice"), Strategy().slice_params);
   EXPECT_EQ(there.at("network").at("fragment_bytes"), 64 << 10);
   EXPECT_EQ(there.contains("merging"), GetParam().strategy.partition == Partition::kMerged);

@@ -19,7 +19,7 @@ using testing::StartsWith;
 
 std::string text(const Words& words) { return fmt::format("{}", fmt::join(words, " ")); }
 
-// The steps of one place, as text.
+// The steps on one host or on the head, as text.
 std::vector<std::string> steps_at(const Spec& spec, std::optional<std::size_t> host) {
   std::vector<std::string> texts;
   for (const Step& step : network_steps(spec)) {
@@ -136,7 +136,7 @@ TEST(LabPlanTest, TheVersionTellsTheLauncher) {
   for (const char* other :
        {"HYDRA build details:\n    Version: 4.0.2\n", "", "mpirun (Open MPI) x"}) {
     EXPECT_THAT(parse_launcher(other).error().message(),
-                StartsWith("mpirun is not Open MPI's, for its version is \""))
+                StartsWith("mpirun is not Open MPI's, since its version is \""))
         << other;
   }
 }

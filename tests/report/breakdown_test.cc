@@ -76,7 +76,7 @@ TEST(BreakdownTest, LeavesTheWarmUpOut) {
   EXPECT_EQ(breakdown.shares().total(), at(2400));
 }
 
-// Two workers of which one is slow: the other's waits are for it, not for the network.
+// Two workers, one of them slow: the other waits for it, not for the network.
 TEST(BreakdownTest, FindsTheStragglerInASimulation) {
   Cluster cluster;
   cluster.topology = Topology(2, 1, 0);
@@ -93,7 +93,7 @@ TEST(BreakdownTest, FindsTheStragglerInASimulation) {
             .slowdowns = {1, 3}});
   const WaitShares shares = breakdown.shares();
   EXPECT_GT(to_us(shares.others), 0.8 * to_us(shares.total()));
-  // In an iteration the fast worker is 800 us ahead, and the slow one takes 1200 us.
+  // Per iteration the fast worker is 800 us ahead, and the slow one takes 1200 us.
   EXPECT_GT(to_us(shares.total()), 9 * 700);
   EXPECT_LT(to_us(shares.total()), 10 * 1200);
 }
@@ -114,7 +114,7 @@ TEST(BreakdownTest, AddsUpToTheTimeOfTheRun) {
     for (std::size_t w = 0; w < 4; ++w) {
       spent += tally.worker(w).compute;
     }
-    // Every worker computes or waits from the start until its last parameters are there.
+    // Every worker computes or waits from the start until its last parameters arrive.
     EXPECT_LE(spent, 4 * run.result.end);
     EXPECT_GE(to_us(spent), 0.98 * 4 * to_us(run.result.starts.back()));
     EXPECT_EQ(breakdown.shares().local_aggregation > Duration{0}, local);

@@ -10,7 +10,7 @@ namespace {
 
 Interval ticks(int begin, int end) { return {Time(begin), Time(end)}; }
 
-// Every tick that an interval covers, one by one.
+// Every tick that an interval covers.
 using Ticks = std::set<int>;
 
 void add_ticks(Ticks& all, int begin, int end) {

@@ -44,7 +44,7 @@ TEST(RunFolderTest, SaysWhyItCannotBeMade) {
   temporary.write("file", "");
   const auto made = RunFolder::create(temporary.path() / "file" / "run");
   ASSERT_FALSE(made);
-  EXPECT_THAT(made.error().message(), HasSubstr("file/run: the run's folder cannot be made: "));
+  EXPECT_THAT(made.error().message(), HasSubstr("file/run: the run's folder cannot be created: "));
 }
 
 TEST(RunFolderTest, SaysWhenItCannotBeWritten) {

@@ -144,7 +144,7 @@ TEST(TallyTest, AnyWorkerOfTheHostHides) {
   EXPECT_EQ(tally.host(HostId(0)).hidden, Duration(20));
 }
 
-// A long run of short spans with gaps, kept in little memory, against ticks counted one by one.
+// A long run of short spans with gaps, in little memory, compared to ticks counted one by one.
 RC_GTEST_PROP(TallyProperty, SettlingEarlyChangesNothing, ()) {
   Tally tally(Topology(1, 2, 1), 1, 8);
   std::set<int> computing;
@@ -156,7 +156,7 @@ RC_GTEST_PROP(TallyProperty, SettlingEarlyChangesNothing, ()) {
     const int end = now + *rc::gen::inRange(0, 6);
     const int what = *rc::gen::inRange(0, 4);
     if (what == 0) {
-      // A worker's own spans come one after the other; both report, so that both are known.
+      // A worker's own spans come one after the other; both workers report, so that both are known.
       compute(tally, 0, now, end, i / 100);
       compute(tally, 1, end, end, i / 100);
     } else if (what == 1) {

@@ -57,7 +57,7 @@ TEST(TotalsTest, SilenceHidesAll) {
   EXPECT_DOUBLE_EQ(hidden_share(topology, Tally(topology)), 1);
 }
 
-// A run that is 20 iterations longer has 20 times as much more of all as one that is one longer:
+// A run that is 20 iterations longer has 20 times the increase of one that is one iteration longer:
 // nothing depends on how runs begin and end.
 TEST(TotalsTest, DifferencesAreWhatFurtherIterationsAdd) {
   Cluster cluster;

@@ -116,7 +116,7 @@ TEST(TraceTest, TellsTimeInMicroseconds) {
   EXPECT_THAT(out.str(), ::testing::HasSubstr(R"("ts":1.5000000000,"dur":2.5000000000,)"));
   for (const json& e : events_of(trace)) {
     if (e.at("ph") == "X") {
-      EXPECT_EQ(e.at("ts"), 1.5);  // on the grid of 1/1024 us
+      EXPECT_EQ(e.at("ts"), 1.5);  // a multiple of 1/1024 us
       EXPECT_EQ(e.at("dur"), 2.5);
       EXPECT_EQ(e.at("args"),
                 json::parse(R"({"iteration":3,"bytes":40,"priority":9,"to":"server 1"})"));
@@ -125,7 +125,7 @@ TEST(TraceTest, TellsTimeInMicroseconds) {
 }
 
 // How often a reader that adds doubles finds that a span begins within another of its lane and ends
-// behind it.
+// after it.
 int wrong_nestings(const json& events) {
   struct Slice {
     double begin;

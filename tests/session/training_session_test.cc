@@ -77,7 +77,7 @@ TEST_F(SessionThreadsTest, WhatCannotBeIsFoundBeforeAFolderIsMade) {
   spec_.hosts.workers_per_host = 1;
   spec_.strategy.strategy = find_preset("wfbp")->strategy;
   spec_.strategy.strategy.collective = Collective::kNative;
-  EXPECT_THAT(complaint(), HasSubstr("there is one process alone"));
+  EXPECT_THAT(complaint(), HasSubstr("there is only one process"));
   spec_.strategy.strategy.partition = Partition::kKvstore;
   EXPECT_THAT(complaint(), HasSubstr("kvstore"));
   spec_.strategy.strategy = find_preset("p3")->strategy;

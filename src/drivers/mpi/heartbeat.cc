@@ -71,7 +71,7 @@ class Diagnosis {
     return transfer();
   }
 
-  // The oldest of all that is in flight.
+  // The oldest transfer in flight.
   std::string transfer() const {
     std::optional<std::size_t> oldest;
     for (std::size_t r = 0; r < heartbeats_.size(); ++r) {
@@ -139,7 +139,7 @@ Result<Heartbeat> decode_heartbeat(const std::string& text) {
         .outgoing = to_in_flight(json.at("out")),
         .incoming = to_in_flight(json.at("in"))};
   } catch (const std::exception& e) {
-    return Error(fmt::format("it does not tell how its process is: {}", e.what()));
+    return Error(fmt::format("not a valid heartbeat: {}", e.what()));
   }
 }
 

@@ -13,7 +13,7 @@
 
 namespace sluice {
 
-// A payload in flight, as the one end of it sees it.
+// A payload in flight, as seen from one end.
 struct InFlight {
   MessageKind kind = MessageKind::kPush;
   LayerId layer;
@@ -21,21 +21,21 @@ struct InFlight {
   double seconds = 0;    // since it began
 };
 
-// How a process is, as it tells rank 0 every second.
+// The state of a process, which it sends to rank 0 every second.
 struct Heartbeat {
   std::string host;
   Gate::Position worker;
-  double still_seconds = 0;          // the worker has been at this position for so long
+  double still_seconds = 0;          // how long the worker has been at this position
   std::optional<InFlight> outgoing;  // the oldest
   std::optional<InFlight> incoming;
 };
 
 std::string encode(const Heartbeat& heartbeat);
-// The text may come from anyone.
+// The text may be malformed.
 Result<Heartbeat> decode_heartbeat(const std::string& text);
 
-// What the worker that holds up all others waits for, in a sentence with its rank and layer; none
-// if no worker has waited for as long as `patience_seconds`. The vitals are by rank.
+// What the worker that holds up all others waits for, as a sentence with its rank and layer; none
+// if no worker has waited for `patience_seconds`. The heartbeats are by rank.
 std::optional<std::string> diagnose(std::span<const Heartbeat> heartbeats,
                                     const std::vector<Layer>& layers, double patience_seconds);
 

@@ -14,7 +14,7 @@
 namespace sluice {
 namespace {
 
-// Virtual devices tell rates that nobody keeps.
+// Virtual devices report rates that mean nothing.
 std::optional<double> rate_of(const std::string& name) {
   const std::filesystem::path folder = std::filesystem::path("/sys/class/net") / name;
   std::ifstream file(folder / "speed");

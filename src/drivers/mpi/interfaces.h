@@ -6,7 +6,7 @@
 
 namespace sluice {
 
-// Those of this machine that are up, by name.
+// The interfaces of this machine that are up, by name.
 std::vector<Interface> interfaces();
 
 }  // namespace sluice

@@ -22,7 +22,7 @@ struct Launcher {
   const char* size_here;
 };
 
-// The first one that tells a rank counts.
+// The first launcher whose rank variable is set counts.
 constexpr std::array kLaunchers{
     // Open MPI's mpirun
     Launcher{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE"},
@@ -54,7 +54,7 @@ std::optional<Launch> find_launch(const Environment& environment) {
       continue;
     }
     const auto size = number(environment(launcher.size));
-    // The script of a Slurm allocation has a rank too, but no tasks beside it.
+    // The batch script of a Slurm allocation has a rank too, but it is a single task.
     if (std::string_view(launcher.rank) == "SLURM_PROCID" && size.value_or(1) == 1) {
       continue;
     }
@@ -99,7 +99,7 @@ std::size_t processes_per_machine(const std::vector<std::size_t>& machines) {
 }
 
 std::string strangers(const Launch& launch, std::size_t known, const std::string& library) {
-  // Slurm's plugin must be the one that the library was built for.
+  // Slurm's plugin must match the library.
   std::string advice = "the launcher of the same MPI";
   if (library.starts_with("Open MPI")) {
     advice = "the mpirun of the same Open MPI, or srun --mpi=pmix";
@@ -107,7 +107,8 @@ std::string strangers(const Launch& launch, std::size_t known, const std::string
     advice = "the mpiexec of the same MPI, or srun --mpi=pmi2";
   }
   return fmt::format(
-      "{} processes were started ({} says so), but MPI knows of {}: the launcher is not one for "
+      "{} processes were started (according to {}), but MPI knows of {}: the launcher is not one "
+      "for "
       "{}, "
       "which sluice was built with; start with {}",
       launch.size.value_or(0), launch.size_by, known, library, advice);

@@ -8,57 +8,58 @@
 
 namespace sluice {
 
-// What the environment says about how this process was started: as one of several by mpirun, srun
-// or their likes. Known before MPI is, and in a build without it.
+// How this process was started, according to the environment: as one of several by mpirun, srun or
+// similar. Known before MPI starts, and in a build without MPI.
 struct Launch {
-  std::string by;  // the variable that told
+  std::string by;  // the variable that gave the rank
   std::size_t rank = 0;
-  std::optional<std::size_t> size;       // where the launcher says so
-  std::string size_by;                   // the variable that told the size
-  std::optional<std::size_t> size_here;  // likewise, of those on this machine
+  std::optional<std::size_t> size;       // if the launcher tells it
+  std::string size_by;                   // the variable that gave the size
+  std::optional<std::size_t> size_here;  // likewise, of the processes on this machine
 };
 
-// The value of an environment variable; null if there is none.
+// The value of an environment variable; null if it is not set.
 using Environment = std::function<const char*(const char* name)>;
 
 // None: this process was started alone.
 std::optional<Launch> find_launch(const Environment& environment);
-// As the process's own environment has it.
+// Reads the environment of this process.
 std::optional<Launch> find_launch();
 
-// Whether so many processes leave cores of this machine idle. Each has one that computes, one for
-// arithmetic, one for MPI, and one for the kernel's part of the network.
+// Whether this number of processes leaves cores of this machine idle. Each process uses four: one
+// computes, one does arithmetic, one runs MPI, and one runs the kernel's part of the network.
 bool has_idle_cores(std::size_t processes);
 
-// How long the pieces are in which a long message goes into a socket: what else is to go there
-// waits behind a piece, but each has a price. The rate of the link may not be known.
+// The length of the fragments in which a long message goes into a socket. Other messages to the
+// same process wait behind a fragment, but each fragment has a fixed cost. The rate of the link may
+// be unknown.
 std::int64_t fragment_bytes(std::optional<double> gbps);
 
-// How MPI was asked to carry a long message over TCP; one that is not Open MPI may do otherwise.
+// How MPI was asked to carry a long message over TCP. Only Open MPI is sure to comply.
 struct LongMessages {
   std::int64_t fragment_bytes = 0;
   bool receiving_thread = false;  // beside the one that sends
 };
 
-// How long MPI runs if join_mpi() starts it; nobody can start it a second time in a process. An MPI
-// that the program has initialised is the program's to finalise.
+// How long MPI runs if join_mpi() starts it: a process can start it only once. If the program has
+// initialised MPI, the program finalises it.
 enum class MpiLife {
   kWorld,    // as long as the world
-  kProcess,  // until the process exits; it may join again. Not finalised by an exit with a failure
+  kProcess,  // until the process exits; it may join again. An exit with a failure does not finalise
 };
 
-// So many processes at a time share a machine, in the order of their ranks; 1 if they are not
-// spread like that. `machines` has a number for each rank, the same for those of one machine.
+// The number of processes per machine, if each machine has the same number of consecutive ranks; 1
+// otherwise. `machines` has a number for each rank, the same for ranks on one machine.
 std::size_t processes_per_machine(const std::vector<std::size_t>& machines);
 
-// What to say when the launcher started other processes than MPI knows of: the two do not speak the
-// same language. `library` is the MPI that was built in.
+// The error when the launcher started a different number of processes than MPI knows of: they use
+// different protocols. `library` is the MPI that was built in.
 std::string strangers(const Launch& launch, std::size_t known, const std::string& library);
 
 std::string host_name();
-// Of this start of this machine's kernel; empty where there is none.
+// Identifies the current boot of this machine's kernel; empty if unknown.
 std::string boot_id();
-// "rank 2 on HOST": how this process calls itself.
+// "rank 2 on HOST": the name of this process in messages.
 std::string rank_on_host(std::size_t rank);
 
 }  // namespace sluice

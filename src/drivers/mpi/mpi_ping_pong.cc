@@ -10,13 +10,13 @@ namespace sluice {
 namespace {
 
 constexpr Bytes kSmallest = 4 << 10;
-constexpr int kRoundTrips = 50;  // they are short, and vary most
+constexpr int kRoundTrips = 50;  // they are short and vary the most
 constexpr std::chrono::microseconds kNoNap{0};
 
 }  // namespace
 
 MpiPingPong::MpiPingPong(const SurveySpec& spec)
-    : spec_(spec), payload_(static_cast<std::size_t>(kLongestStroke)) {}
+    : spec_(spec), payload_(static_cast<std::size_t>(kMaxPingPongBytes)) {}
 
 std::optional<std::vector<LinkTimings>> MpiPingPong::measure(std::size_t self, std::size_t peer) {
   deadline_ = clock_.now() + limit();
@@ -38,7 +38,7 @@ std::optional<std::vector<LinkTimings>> MpiPingPong::measure(std::size_t self, s
 
 std::optional<std::vector<Timing>> MpiPingPong::measure_way(int peer, bool outwards) {
   std::vector<Timing> timings;
-  for (Bytes bytes = 0; bytes <= kLongestStroke; bytes = bytes == 0 ? kSmallest : bytes * 4) {
+  for (Bytes bytes = 0; bytes <= kMaxPingPongBytes; bytes = bytes == 0 ? kSmallest : bytes * 4) {
     const auto timing = time_size(peer, bytes, outwards);
     if (!timing) {
       return std::nullopt;
@@ -53,8 +53,8 @@ std::optional<std::vector<Timing>> MpiPingPong::measure_way(int peer, bool outwa
 
 std::optional<Timing> MpiPingPong::time_size(int peer, Bytes bytes, bool outwards) {
   const int count = bytes == 0 ? kRoundTrips : spec_.repetitions;
-  const StrokeCommand command{.out = outwards ? bytes : 0, .back = outwards ? 0 : bytes};
-  if (!exchange(peer, command)) {  // the first one warms up
+  const PingPongCommand command{.out = outwards ? bytes : 0, .back = outwards ? 0 : bytes};
+  if (!exchange(peer, command)) {  // a warm-up
     return std::nullopt;
   }
   std::vector<Duration> times;
@@ -68,7 +68,7 @@ std::optional<Timing> MpiPingPong::time_size(int peer, Bytes bytes, bool outward
   return timing_of(bytes, std::move(times));
 }
 
-std::optional<Duration> MpiPingPong::exchange(int peer, const StrokeCommand& command) {
+std::optional<Duration> MpiPingPong::exchange(int peer, const PingPongCommand& command) {
   command_ = command;
   std::array<MPI_Request, 3> requests{MPI_REQUEST_NULL, MPI_REQUEST_NULL, MPI_REQUEST_NULL};
   const Time begin = clock_.now();
@@ -76,7 +76,7 @@ std::optional<Duration> MpiPingPong::exchange(int peer, const StrokeCommand& com
             MPI_COMM_WORLD, &requests[0]);
   MPI_Isend(&command_, sizeof command_, MPI_BYTE, peer, kCommandTag, MPI_COMM_WORLD, &requests[1]);
   if (command.out > 0) {
-    MPI_Isend(payload_.data(), static_cast<int>(command.out), MPI_BYTE, peer, kStrokeTag,
+    MPI_Isend(payload_.data(), static_cast<int>(command.out), MPI_BYTE, peer, kPingPongTag,
               MPI_COMM_WORLD, &requests[2]);
   }
   if (!complete(requests)) {
@@ -112,7 +112,7 @@ void MpiPingPong::serve(std::size_t peer) {
       return;
     }
     if (command_.out > 0) {
-      MPI_Irecv(payload_.data(), static_cast<int>(command_.out), MPI_BYTE, other, kStrokeTag,
+      MPI_Irecv(payload_.data(), static_cast<int>(command_.out), MPI_BYTE, other, kPingPongTag,
                 MPI_COMM_WORLD, request.data());
       if (!complete(request)) {
         return;

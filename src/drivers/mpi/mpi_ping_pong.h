@@ -13,38 +13,38 @@
 
 namespace sluice {
 
-// Measures the link between this rank and another. A stroke is a message one way and its answer,
-// one of which may be long:
+// Measures the link between this rank and another by ping-pongs. One of the two messages may be
+// long:
 //
 //   measuring rank   command{out, back}  payload of `out` bytes  ->
 //                                            <-  answer of `back` bytes   serving rank
 //
-// What a lost peer leaves in flight stays posted, on memory that lives as long as this object.
+// If a peer is lost, its operations stay posted, on memory that lives as long as this object.
 class MpiPingPong {
  public:
   explicit MpiPingPong(const SurveySpec& spec);
 
-  // Both directions, while the peer serves; none if an answer did not come in time.
+  // Measures both directions while the peer serves; none if an answer did not come in time.
   std::optional<std::vector<LinkTimings>> measure(std::size_t self, std::size_t peer);
-  // Answers until the peer has measured, or is silent for too long.
+  // Answers until the peer has finished measuring, or is silent for too long.
   void serve(std::size_t peer);
 
-  // The most that either takes, by far.
+  // An upper bound on how long measure() or serve() takes.
   Duration limit() const { return spec_.patience * 6; }
-  // Something is still in flight, to or from a peer that did not answer.
+  // Whether anything is still in flight to or from a peer that did not answer.
   bool lost() const { return lost_; }
 
  private:
   std::optional<std::vector<Timing>> measure_way(int peer, bool outwards);
   std::optional<Timing> time_size(int peer, Bytes bytes, bool outwards);
-  std::optional<Duration> exchange(int peer, const StrokeCommand& command);
+  std::optional<Duration> exchange(int peer, const PingPongCommand& command);
   bool complete(std::span<MPI_Request> requests);
 
   SurveySpec spec_;
   Clock clock_;
   Time deadline_{0};  // of the link under test
   bool lost_ = false;
-  StrokeCommand command_;
+  PingPongCommand command_;
   std::vector<std::byte> payload_;
 };
 

@@ -8,7 +8,7 @@
 
 namespace sluice {
 
-// Non-blocking operations in flight, each with what is to be done when it is complete.
+// Non-blocking operations in flight, each with a function to call when it is complete.
 class MpiRequests {
  public:
   using Done = std::function<void(const MPI_Status&)>;
@@ -21,7 +21,7 @@ class MpiRequests {
   bool empty() const { return requests_.empty(); }
   std::size_t size() const { return requests_.size(); }
 
-  // Whatever has not begun does not come to pass, and nothing is done for it.
+  // Cancels operations that have not begun; their functions are not called.
   void cancel() {
     for (MPI_Request& request : requests_) {
       MPI_Cancel(&request);
@@ -31,8 +31,8 @@ class MpiRequests {
     dones_.clear();
   }
 
-  // Calls what is to be done for all that is complete now; that may add further operations. True if
-  // anything was complete.
+  // Calls the functions of all operations that are complete; these may add further operations. True
+  // if any was complete.
   bool test() {
     if (requests_.empty()) {
       return false;

@@ -19,7 +19,7 @@ bool is_finalised() {
   return flag != 0;
 }
 
-// Whether this thread may use MPI while others run beside it.
+// Whether this thread may use MPI while other threads run.
 Result<void> check_threads() {
   int level = MPI_THREAD_SINGLE;
   MPI_Query_thread(&level);
@@ -40,8 +40,9 @@ Result<void> check_threads() {
   return {};
 }
 
-// Finalising waits for the other processes. One that exits with a failure must not: the others may
-// wait for it in turn, and the launcher ends them when it sees a process leave unfinalised.
+// Finalising waits for the other processes. A process that exits with a failure must not finalise:
+// the others may be waiting for it, and the launcher ends them when it sees a process leave
+// unfinalised.
 void finalise_at_exit(int status, void* /*unused*/) {
   if (status == 0 && !is_finalised()) {
     MPI_Finalize();
@@ -67,7 +68,7 @@ Result<MpiStart> start_mpi(MpiLife life, const std::function<void()>& tune) {
     on_exit(finalise_at_exit, nullptr);
   }
   if (provided < MPI_THREAD_FUNNELED) {
-    return Error("this MPI supports no program with threads; take one that does");
+    return Error("this MPI does not support programs with threads; use one that does");
   }
   return MpiStart::kHere;
 }

@@ -19,7 +19,7 @@ namespace sluice {
 namespace {
 
 constexpr int kTopicTag = 1;
-// Every look and every letter takes time from messages that training waits for.
+// Every poll and every message takes time from messages that training waits for.
 const Duration kBetweenLooks = from_us(1e3);
 const Duration kBetweenReports = from_us(1e4);
 const Duration kBeat = from_us(1e6);
@@ -28,8 +28,8 @@ const Duration kSilence = 7 * kBeat;
 const Duration kStall = 10 * kBeat;
 const Duration kBetweenWarnings = 30 * kBeat;
 
-// A loss travels as its bits, since it may be no number at all, or as a dash if there is none; a
-// time as how long ago it was, since every process has a clock of its own.
+// A loss is sent as its bits, since it may be NaN, or as a dash if there is none; a time as its
+// age, since every process has its own clock.
 constexpr const char* kNoLoss = "-";
 
 std::string encode(const std::vector<StepReport>& steps, Time now) {
@@ -42,7 +42,7 @@ std::string encode(const std::vector<StepReport>& steps, Time now) {
   return text;
 }
 
-// As encode() writes it; nothing if the word is no loss.
+// Decodes what encode() writes; nothing if the text is not a loss.
 std::optional<std::optional<double>> loss_of(std::string_view word) {
   if (word == kNoLoss) {
     return std::optional<double>();
@@ -55,7 +55,7 @@ std::optional<std::optional<double>> loss_of(std::string_view word) {
   return std::bit_cast<double>(bits);
 }
 
-// A number in a letter of this rank.
+// A number in a message from this rank.
 std::int64_t number_of(std::size_t rank, std::string_view word) {
   std::int64_t number = 0;
   const auto [end, fault] = std::from_chars(word.data(), word.data() + word.size(), number);
@@ -86,7 +86,7 @@ Result<std::vector<StepReport>> decode_steps(const std::string& text, std::size_
     steps.push_back(step);
   }
   if (!words.eof()) {
-    return Error("a report of a step is not four numbers of this run");
+    return Error("a step report must be four numbers of this run");
   }
   return steps;
 }
@@ -197,7 +197,7 @@ void MpiSupervision::listen() {
 
 void MpiSupervision::hear(std::size_t rank, const std::string& letter) {
   if (letter.empty()) {
-    throw BadMessage(rank, "an empty letter");
+    throw BadMessage(rank, "an empty message");
   }
   heard_[rank] = now();
   const std::string text = letter.substr(1);
@@ -245,7 +245,7 @@ void MpiSupervision::hear(std::size_t rank, const std::string& letter) {
       heard_last_ = true;
       return;
   }
-  throw BadMessage(rank, fmt::format("a letter of topic {}", static_cast<int>(letter[0])));
+  throw BadMessage(rank, fmt::format("a message of topic {}", static_cast<int>(letter[0])));
 }
 
 void MpiSupervision::look_for_interrupt() {
@@ -262,7 +262,7 @@ void MpiSupervision::look_for_interrupt() {
   }
 }
 
-// On rank 0, after the first signal that it hears of. Once all are done there is nothing to stop.
+// On rank 0, after the first signal that it learns of. If all are done there is nothing to stop.
 void MpiSupervision::hold_all(int signal) {
   if (stopping_ == 0 && !over_) {
     stopping_ = signal;
@@ -322,7 +322,8 @@ void MpiSupervision::all_done() {
   world_.transport.part();
 }
 
-// Rank 0 speaks last, and each pair's letters come in order: so no letter is left when all close.
+// Rank 0 sends the last message, and the messages of each pair arrive in order. So no message is
+// left when all close.
 void MpiSupervision::close_if_over() {
   if (closed_ || !over_ || !world_.transport.parted()) {
     return;

@@ -19,14 +19,14 @@
 
 namespace sluice {
 
-// Goes with a transport and keeps the processes of a job informed of each other: they tell rank 0
-// of their steps, that they live and where they stand, and when their workers are done. Rank 0 says
-// that it lives too, warns of stalls, and tells all when everyone is done; then the transport parts
-// from its peers, and when all have parted the mailbox is closed. A process that falls silent
-// before ends the run.
+// Wraps a transport and keeps the processes of a job informed of each other. Each process sends
+// rank 0 its steps, its heartbeat, and a message when its workers are done. Rank 0 sends heartbeats
+// too, warns of stalls, and tells all when everyone is done. Then the transport parts from its
+// peers, and when all have parted the mailbox is closed. A process that falls silent before that
+// ends the run.
 //
-// A process that was interrupted tells rank 0. That has all hold their workers, hears how far they
-// have come, and tells all where to stop.
+// A process that was interrupted tells rank 0. Rank 0 has all processes hold their workers, learns
+// how far they have come, and tells all where to stop.
 class MpiSupervision final : public Transport {
  public:
   struct World {
@@ -53,19 +53,19 @@ class MpiSupervision final : public Transport {
   bool is_busy() const override { return world_.transport.is_busy(); }
   std::optional<Duration> patience() const override { return world_.transport.patience(); }
 
-  // These come from the workers' threads.
+  // Called from the workers' threads.
   void stepped(std::size_t rank, Iteration iteration, std::optional<double> loss);
   void finished();                        // one of them
   void failed(std::exception_ptr error);  // progress() throws it
 
-  // At the end: the signal after which rank 0 has told all to stop.
+  // At the end: the signal after which rank 0 told all to stop.
   std::optional<int> stopped() const { return stopped_; }
 
-  // On rank 0, from any thread: what has been reported since the last call.
+  // On rank 0, from any thread: the steps reported since the last call.
   std::vector<StepReport> take_reports();
 
  private:
-  // What goes between rank 0 and another one: a letter and a text.
+  // The kinds of messages between rank 0 and another rank: the topic, then a text.
   enum class Topic : char {
     kSteps = 's',        // to rank 0
     kHeartbeat = 'v',    // to rank 0, every second
@@ -76,8 +76,8 @@ class MpiSupervision final : public Transport {
     kStop = 'S',         // from rank 0: the first iteration that does not run, and the signal
     kDone = 'd',         // to rank 0: all workers of this process are
     kAllDone = 'A',      // from rank 0: part from each other
-    kBye = 'b',          // to rank 0: parted from all; the last that this process says
-    kClose = 'c',        // from rank 0: all have parted; the last that it says
+    kBye = 'b',          // to rank 0: parted from all; the last message of this process
+    kClose = 'c',        // from rank 0: all have parted; its last message
   };
 
   void tell(int to, Topic topic, std::string text = "");
@@ -113,7 +113,7 @@ class MpiSupervision final : public Transport {
   Time next_warning_{0};
   std::vector<Time> heard_;            // by rank
   std::vector<Heartbeat> heartbeats_;  // by rank; on rank 0
-  Gate::Position position_;            // of the worker that is furthest behind, since:
+  Gate::Position position_;            // of the worker that is furthest behind; since when:
   Time position_since_{0};
   int done_ = 0;              // processes, on rank 0
   std::vector<bool> parted_;  // by rank; on rank 0
@@ -128,7 +128,7 @@ class MpiSupervision final : public Transport {
   std::optional<int> stopped_;
 
   std::mutex mutex_;                 // of all below
-  std::vector<StepReport> own_;      // steps of these workers that are not passed on yet
+  std::vector<StepReport> own_;      // steps of these workers, not passed on yet
   std::vector<StepReport> reports_;  // on rank 0
   std::size_t finished_ = 0;         // of these workers, until all are
   std::exception_ptr error_;

@@ -20,7 +20,7 @@
 namespace sluice {
 namespace {
 
-// What a letter of this rank says, if it is right.
+// Unwraps the contents of a message from this rank; throws if it is malformed.
 template <class T>
 T trusted(Result<T> letter, std::size_t rank) {
   if (!letter) {
@@ -29,8 +29,8 @@ T trusted(Result<T> letter, std::size_t rank) {
   return *std::move(letter);
 }
 
-// 1. Everybody hails everybody, so that all know whom they hear and who hears them.
-// 2. Rank 0 hears from those that it reaches whom they reach, and deals out rounds of pairs.
+// 1. Every rank sends a hello to every other, so that all know whom they hear and who hears them.
+// 2. Rank 0 collects from the ranks that it reaches whom they reach, and forms rounds of pairs.
 // 3. In each round it orders the ranks of every pair to measure or to serve.
 class Surveyor {
  public:
@@ -43,7 +43,7 @@ class Surveyor {
         hears_us_(size_, false) {}
 
   std::optional<Survey> run();
-  // Waits for what was sent; false if some of it is still in flight, on this object's memory.
+  // Waits for pending sends; false if some are still in flight, on this object's memory.
   bool settle();
 
  private:
@@ -59,7 +59,7 @@ class Surveyor {
   void take_part(const SurveyOrder& order);
 
   void post(std::string letter, std::size_t to, MpiTag tag);
-  // What has come with this tag, and from whom, if anything has.
+  // A message with this tag and its source, if one has arrived.
   static std::optional<std::pair<std::size_t, std::string>> take(MpiTag tag);
 
   std::size_t rank_;
@@ -125,7 +125,7 @@ void Surveyor::hail() {
   });
 }
 
-// By rank: whether this one reaches it.
+// By rank: whether this rank reaches it.
 std::vector<bool> Surveyor::reach() const {
   std::vector<bool> reach(size_);
   for (std::size_t r = 0; r < size_; ++r) {
@@ -134,7 +134,7 @@ std::vector<bool> Surveyor::reach() const {
   return reach;
 }
 
-// Rank 0 can be waited for: it comes to an end, or ends this process.
+// Waiting for rank 0 is safe: it always finishes, or ends this process.
 void Surveyor::obey() {
   for (SurveyOrder order{.peer = 0}; order.peer;) {
     poll_until(
@@ -194,7 +194,7 @@ Survey Surveyor::conduct() {
   return survey;
 }
 
-// Of each rank; empty if rank 0 and it do not hear each other.
+// What each rank reaches; empty if it and rank 0 do not hear each other.
 std::vector<std::vector<bool>> Surveyor::collect_reach() {
   std::vector<std::vector<bool>> all(size_);
   all[0] = reach();
@@ -266,7 +266,7 @@ std::optional<Survey> survey_links(const MpiWorld& world, const SurveySpec& spec
   auto surveyor = std::make_unique<Surveyor>(world, spec);
   auto survey = surveyor->run();
   if (!surveyor->settle()) {
-    // MPI may still read and write its memory, for as long as the process lives.
+    // MPI may still read and write this memory until the process ends.
     static_cast<void>(surveyor.release());
   }
   return survey;

@@ -2,7 +2,7 @@
 
 namespace sluice {
 
-// Of the messages on MPI_COMM_WORLD itself.
+// Tags of the messages on MPI_COMM_WORLD itself.
 enum MpiTag : int {
   kTextTag = 1,  // MpiWorld
   kMeetTag,
@@ -11,8 +11,8 @@ enum MpiTag : int {
   kReachTag,
   kOrderTag,
   kResultTag,
-  kCommandTag,  // strokes
-  kStrokeTag,
+  kCommandTag,  // ping-pong
+  kPingPongTag,
   kAnswerTag,
 };
 

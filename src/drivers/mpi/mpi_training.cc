@@ -101,13 +101,13 @@ void Session::train(NodeId worker) {
     trainer.run();
     supervision_.finished();
   } catch (const Cancelled&) {
-    // The loop failed first; its reason is the one to tell.
+    // The loop failed first; its error is the one to report.
   } catch (...) {
     supervision_.failed(std::current_exception());
   }
 }
 
-// From a worker's thread, or after its end: a slow listener must not hold up communication.
+// Called from a worker's thread, or after its end: a slow callback must not hold up communication.
 void Session::pass_on_reports() {
   const std::lock_guard lock(leading_);
   for (const StepReport& step : supervision_.take_reports()) {
@@ -117,8 +117,8 @@ void Session::pass_on_reports() {
   }
 }
 
-// Linux rounds naps up by 50 microseconds unless told otherwise, and glibc gives large buffers back
-// to the system when they are freed, so that the next one costs a page fault every 4 KB.
+// Linux rounds sleeps up by 50 microseconds by default, and glibc returns large buffers to the
+// system when they are freed, so that the next buffer costs a page fault per 4 KB.
 void tune_process() {
   constexpr int kSlackNs = 1'000;
   constexpr int kKeptBytes = 32 << 20;

@@ -17,15 +17,15 @@ namespace {
 constexpr int kFrameTag = 1;
 constexpr int kPayloadTag = 2;
 
-// A loop without work asks MPI again after a sixteenth of the time in which nothing moved, so that
-// a silence grows longer by so much at most. It may ask more often while its workers wait, since
-// their cores are free, and less often while nothing is in flight.
+// A loop without work polls MPI again after a sixteenth of the time in which nothing moved, so that
+// polling extends a silence by at most that share. It may poll more often while its workers wait,
+// since their cores are free, and less often while nothing is in flight.
 const Duration kBriefNap = from_us(20);
 const Duration kShortNap = from_us(50);
 const Duration kLongNap = from_us(1000);
 constexpr int kNapsInSilence = 16;
-// So long nothing may move in a sum before the loop naps: others who take part are at work on it,
-// and what they do takes less than a nap.
+// How long nothing may move in a sum before the loop sleeps: the other processes are working on it,
+// and take less time than a sleep.
 const Duration kAttention = from_us(200);
 
 }  // namespace
@@ -37,7 +37,7 @@ MpiTransport::MpiTransport(World world)
   for (const Chunk& chunk : world_.chunks.all()) {
     if (chunk.range.size() * kFloatBytes > std::numeric_limits<int>::max()) {
       throw std::runtime_error(
-          fmt::format("a piece of {} parameters is more than MPI moves at once; cut the layers "
+          fmt::format("a chunk of {} parameters is more than MPI sends at once; cut the layers "
                       "with --partition "
                       "slice",
                       chunk.range.size()));
@@ -60,7 +60,7 @@ void MpiTransport::open_window() {
   MPI_Allreduce(MPI_IN_PLACE, &first, 1, MPI_INT, MPI_MAX, comm_);
   if (first != 0) {
     throw std::runtime_error(
-        "MPI knows of no memory that all processes share; take another --collective than memory");
+        "the processes cannot share memory; use another --collective than memory");
   }
   window_.emplace(comm_, SharedSums::area_bytes(peers_ + 1), SharedSums::kAlignment);
   SharedSums::prepare(window_->areas()[static_cast<std::size_t>(rank_)]);
@@ -68,7 +68,7 @@ void MpiTransport::open_window() {
   shared_sums_.emplace(window_->areas(), static_cast<std::size_t>(rank_));
 }
 
-// What is in flight in a broken run stays behind: its processes are about to be ended.
+// What is in flight in a broken run is abandoned: its processes are about to be ended.
 MpiTransport::~MpiTransport() {
   if (parted()) {
     requests_.cancel();
@@ -101,7 +101,7 @@ void MpiTransport::send_away(const Message& message, Payload payload) {
   std::ranges::copy(encode_header(message), frame.get());
   std::copy_n(bytes.data(), frame_bytes - kHeaderBytes, frame.get() + kHeaderBytes);
   const auto transfer = transfers_.insert(transfers_.end(), {message, true, world_.clock.now()});
-  // Frame and payload are held until all of the message is sent.
+  // Frame and payload live until the whole message is sent.
   const auto sent = [this, transfer, frame, payload](const MPI_Status&) {
     const Message message = transfer->message;
     transfers_.erase(transfer);
@@ -127,7 +127,7 @@ void MpiTransport::confirm(const Message& message) {
   }
 }
 
-// The sender has learnt it from MPI.
+// Nothing to do: the sender learns it from MPI.
 void MpiTransport::accepted(const Message& /*message*/) {}
 
 bool MpiTransport::begin_sums(Landing& landing) {
@@ -230,7 +230,7 @@ void MpiTransport::on_frame(const MPI_Status& status, Landing& landing) {
       Received{message, take_payload(message, frame.subspan(kHeaderBytes), landing)});
 }
 
-// To where the protocol wants it, or into a copy.
+// Into the place that the protocol names, or into a copy.
 Payload MpiTransport::take_payload(const Message& message, std::span<const std::byte> payload,
                                    Landing& landing) const {
   if (payload.empty()) {
@@ -244,8 +244,8 @@ Payload MpiTransport::take_payload(const Message& message, std::span<const std::
   return {place, nullptr};
 }
 
-// Where the payload belongs; empty if that is nowhere yet. The place that the protocol names is
-// free from the frame on: its owner has long let go of what this message answers or completes.
+// Where the payload belongs; empty if it has no place yet. The place that the protocol names is
+// free once the frame has arrived: its owner no longer uses what this message answers or completes.
 std::span<float> MpiTransport::place_for(const Message& message, Landing& landing) const {
   const std::span<float> place = landing.place(message);
   if (!place.empty() && static_cast<Bytes>(place.size_bytes()) != message.payload_bytes) {
@@ -275,7 +275,7 @@ void MpiTransport::receive_payload(const Message& message, int source, Landing& 
   });
 }
 
-// Nothing of the frame is used before it is known to be right.
+// Nothing of the frame is used before it has been checked.
 Message MpiTransport::decode(std::span<const std::byte> frame, int source) const {
   const auto rank = static_cast<std::size_t>(source);
   const auto decoded = decode_header(frame.first(std::min(frame.size(), kHeaderBytes)));

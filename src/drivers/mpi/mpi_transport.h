@@ -25,20 +25,20 @@
 
 namespace sluice {
 
-// Hosts that are processes of one MPI job, each with the rank of its number.
+// Hosts that are processes of one MPI job. The rank of a host is its number.
 //
-// A message is a frame: its header, and behind it the payload if that is short enough for MPI to
-// send it before the receiver has asked. A longer payload follows by itself, from where it lies in
-// the sender's memory to where the receiver's protocol wants it. MPI keeps the order of frames
-// between two processes, and that of payloads; so the payloads are received in the order of their
-// frames. An empty frame says that no further one follows.
+// A message is a frame: its header, followed by the payload if that is short enough for MPI to send
+// eagerly. A longer payload follows in a message of its own, directly from the sender's memory to
+// the place that the receiver's protocol names. MPI keeps the order of frames between two
+// processes, and that of payloads, so payloads are received in the order of their frames. An empty
+// frame is the last one.
 //
 // A payload goes by a synchronous send, which is complete when the receiver has taken it: that
-// gives back the credit and the memory at once. Where nothing is urgent and no host can flood
-// another, as in an all-reduce without priority, a plain send saves the receiver's word.
+// returns the credit and the memory at once. Where nothing is urgent and no host can flood another,
+// as in an all-reduce without priority, a plain send saves the acknowledgement.
 //
-// A worker's request for a sum becomes an MPI_Iallreduce over all processes, or a sum in memory
-// that they share, in place where the protocol wants it.
+// A worker's request for a sum becomes an MPI_Iallreduce over all processes, or a sum in shared
+// memory, in place where the protocol wants it.
 class MpiTransport final : public Transport {
  public:
   struct World {
@@ -53,7 +53,7 @@ class MpiTransport final : public Transport {
     bool awaits_receivers = true;      // of payloads
     bool spins = false;                // while anything is in flight, since there is a core for it
   };
-  // A message with a payload, or a sum, that is in flight.
+  // A message with a payload, or a sum, in flight.
   struct Transfer {
     Message message;
     bool outgoing;
@@ -71,20 +71,21 @@ class MpiTransport final : public Transport {
   bool is_busy() const override { return !is_idle() || !sums_.empty(); }
   std::optional<Duration> patience() const override;
 
-  // Every worker of the job has its final parameters. Nothing new leaves this host (a pipeline may
-  // still be at sums that nobody will use), but for the driver's own sums, which are either all's
-  // or nobody's; once all is sent that was begun, it parts from the others.
+  // Call this when every worker of the job has its final parameters. Nothing new leaves this host,
+  // since a pipeline may still be at sums that nobody will use. The driver's own sums are the
+  // exception: all processes start them, or none. Once everything that was begun is sent, the host
+  // parts from the others.
   void part() { parting_ = true; }
   // All have parted, and nothing is in flight.
   bool parted() const;
-  // The process that has this node.
+  // The process that runs this node.
   std::size_t rank_of(NodeId node) const { return world_.topology.host_of(node).index(); }
   // In the order in which they began.
   const std::list<Transfer>& transfers() const { return transfers_; }
 
  private:
   static constexpr Bytes kInlineBytes = kEagerParams * kFloatBytes;
-  // Who shares memory with the sender need not have it copied.
+  // Processes that share memory with the sender do not need a copy.
   static constexpr Bytes kInlineInMemory = 4096;
 
   void confirm(const Message& message);
@@ -112,7 +113,7 @@ class MpiTransport final : public Transport {
   std::size_t peers_ = 0;
   std::array<std::byte, kHeaderBytes + kInlineBytes> incoming_{};
   std::optional<MPI_Status> arrived_;  // in incoming_
-  MpiRequests requests_;               // among them always one for the next frame
+  MpiRequests requests_;               // always includes one for the next frame
   SumSequence sums_;
   std::optional<MpiWindow> window_;
   std::optional<SharedSums> shared_sums_;

@@ -8,8 +8,8 @@
 
 namespace sluice {
 
-// The first rank of a communicator with which this process can share memory. Returns when all have
-// called it.
+// The first rank of a communicator with which this process can share memory. Collective: returns
+// when all have called it.
 inline int first_sharing_memory(MPI_Comm comm) {
   MPI_Comm here = MPI_COMM_NULL;
   MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &here);
@@ -20,11 +20,11 @@ inline int first_sharing_memory(MPI_Comm comm) {
   return first;
 }
 
-// Memory that all processes of a communicator see: an area of the same size for each, aligned as
-// asked for. They must be able to share memory.
+// Shared memory of all processes of a communicator: an area of the same size for each, with the
+// given alignment. The processes must be able to share memory.
 class MpiWindow {
  public:
-  // Returns when all have called it.
+  // Collective: returns when all have called it.
   MpiWindow(MPI_Comm comm, std::size_t area_bytes, std::size_t alignment) {
     void* own = nullptr;
     MPI_Win_allocate_shared(static_cast<MPI_Aint>(area_bytes + alignment), 1, MPI_INFO_NULL, comm,
@@ -36,7 +36,7 @@ class MpiWindow {
       int unit = 1;
       void* area = nullptr;
       MPI_Win_shared_query(window_, m, &bytes, &unit, static_cast<void*>(&area));
-      // Whole pages are mapped, so all processes skip as much.
+      // Whole pages are mapped, so all processes skip the same number of bytes.
       auto space = static_cast<std::size_t>(bytes);
       areas_.push_back(static_cast<std::byte*>(std::align(alignment, area_bytes, area, space)));
     }
@@ -47,7 +47,8 @@ class MpiWindow {
 
   // By rank.
   const std::vector<std::byte*>& areas() const { return areas_; }
-  // Returns when all have called it. A broken run leaves it to the end of its processes.
+  // Collective: returns when all have called it. A broken run does not free its windows; they end
+  // with its processes.
   void free() { MPI_Win_free(&window_); }
 
  private:

@@ -68,7 +68,8 @@ class JoinedWorld final : public MpiWorld {
     std::vector<bool> here(size(), false);
     texts[0] = text;
     here[0] = true;
-    // Who has been heard may be in the next gathering already: its next text is not for this one.
+    // A rank that has been heard may be in the next gather already: its next text is not for this
+    // one.
     for (auto missing = ranks_without(here); !missing.empty(); missing = ranks_without(here)) {
       auto [from, received] = receive(missing, [&] {
         warn_(fmt::format("still waiting for {} of rank {}", what, fmt::join(missing, ", ")));
@@ -126,7 +127,7 @@ class JoinedWorld final : public MpiWorld {
     constexpr std::size_t kLong = 4 << 20;
     constexpr double kEnoughNs = 1e7;
     constexpr int kTurns = 8;
-    constexpr int kShortTurns = 40;  // one of them finds all processors at hand
+    constexpr int kShortTurns = 40;  // in one of them all processors are ready
     const Overdue watch([&] {
       warn_(fmt::format("{} still measures its links with ranks {} and {}", rank_on_host(rank()),
                         previous(), next()));
@@ -153,7 +154,7 @@ class JoinedWorld final : public MpiWorld {
     return {first.begin(), first.end()};
   }
 
-  // As the environment has it, where the user's wish may stand.
+  // Read from the environment, where the user may have set it.
   LongMessages long_messages() const override {
     const char* fragment = std::getenv(kFragmentBytes);
     const char* thread = std::getenv(kReceivingThread);
@@ -177,9 +178,8 @@ class JoinedWorld final : public MpiWorld {
     return missing;
   }
 
-  // Nanoseconds of each turn in which a rank sends to the next one and receives from the one
-  // before. The first, which may find a token bucket full or a connection slow to start, is left
-  // out.
+  // Nanoseconds of each turn in which a rank sends to the next one and receives from the previous
+  // one. The first turn is left out: it may find a token bucket full or a connection slow to start.
   std::vector<double> times_of_turns(std::size_t bytes, int count) {
     std::vector<std::byte> out(bytes);
     std::vector<std::byte> in(bytes);
@@ -205,8 +205,8 @@ class JoinedWorld final : public MpiWorld {
     return own;
   }
 
-  // A text goes as its length and then in blocks, since MPI counts in 32 bits. Returns when all
-  // have begun to receive the last.
+  // A text is sent as its length and then in blocks, since MPI counts in 32 bits. Returns when all
+  // have begun to receive the last block.
   void send(const std::vector<int>& to, const std::string& text, const std::string& what) {
     const std::uint64_t length = text.size();
     std::vector<std::vector<MPI_Request>> requests(to.size());
@@ -233,7 +233,7 @@ class JoinedWorld final : public MpiWorld {
     });
   }
 
-  // The first text that comes from one of these, and from whom.
+  // The first text from one of these ranks, and its source.
   std::pair<std::size_t, std::string> receive(const std::vector<std::size_t>& from,
                                               const std::function<void()>& overdue) {
     MPI_Message message = MPI_MESSAGE_NULL;
@@ -287,8 +287,8 @@ class JoinedWorld final : public MpiWorld {
   const bool shared_;  // the program uses MPI too
   const bool finalises_;
   const std::size_t block_bytes_;
-  // A copy only if it is shared: making one waits in silence where two ranks do not reach each
-  // other.
+  // A copy only if it is shared: making a copy blocks without a message if two ranks do not reach
+  // each other.
   MPI_Comm comm_ = MPI_COMM_WORLD;
   int rank_ = 0;
   int size_ = 1;
@@ -302,12 +302,12 @@ std::optional<double> fastest_interface_gbps() {
   return fastest;
 }
 
-// How Open MPI carries a large message over TCP. It would put it into the socket as one piece, and
-// everything else between the two processes would wait behind it, also the permission to send what
-// is urgent: so pieces are short. And it would send the first 192 KB by way of buffers, which costs
-// copies and further messages: so all goes from memory to memory. Where cores are idle, one of them
-// empties the sockets while another fills them. Other MPIs do not know these names; who has set one
-// keeps the value.
+// Tunes how Open MPI sends a large message over TCP. By default it writes the message into the
+// socket as one fragment, and everything else between the two processes waits behind it, even the
+// permission to send urgent data: so we make fragments short. It also sends the first 192 KB
+// through buffers, which costs copies and further messages: so we send everything from memory to
+// memory. Where cores are idle, one of them empties the sockets while another fills them. Other
+// MPIs ignore these variables; a value that the user has set stays.
 void tune_large_messages(const Launch& launch) {
   const std::string fragment = std::to_string(fragment_bytes(fastest_interface_gbps()));
   setenv(kFragmentBytes, fragment.c_str(), 0);

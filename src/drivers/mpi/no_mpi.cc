@@ -22,11 +22,11 @@ bool program_runs_mpi() { return false; }
 MpiInfo mpi_info() { return {.library = "", .advice = kHowToGet}; }
 
 std::optional<int> train_on_mpi(MpiWorld& /*world*/, const Phase& /*phase*/, const Warn& /*warn*/) {
-  fail_check("nobody joins an absent MPI");
+  fail_check("there is no MPI to join");
 }
 
 std::optional<Survey> survey_links(const MpiWorld& /*world*/, const SurveySpec& /*spec*/) {
-  fail_check("nobody joins an absent MPI");
+  fail_check("there is no MPI to join");
 }
 
 }  // namespace sluice

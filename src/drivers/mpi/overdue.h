@@ -11,10 +11,11 @@
 
 namespace sluice {
 
-// After so long a silence somebody says what is being waited for, and again after as long.
+// After a wait of this length a process reports what it waits for, and again after each further
+// one.
 inline constexpr std::chrono::seconds kOverdue{10};
 
-// Between two looks at something that need not be seen at once.
+// The pause between two polls where latency does not matter.
 inline constexpr std::chrono::microseconds kNap{200};
 
 // Polls until `done`, sleeping in between; calls `overdue` whenever another kOverdue has passed.
@@ -29,7 +30,7 @@ inline void poll_until(const std::function<bool()>& done, const std::function<vo
   }
 }
 
-// Polls until `done`, without a pause if `nap` is zero; false if the limit passes before.
+// Polls until `done`, without a pause if `nap` is zero; false if the limit passes first.
 inline bool poll_within(Duration limit, std::chrono::microseconds nap,
                         const std::function<bool()>& done) {
   const auto end = std::chrono::steady_clock::now() +
@@ -47,7 +48,7 @@ inline bool poll_within(Duration limit, std::chrono::microseconds nap,
   return true;
 }
 
-// Calls `overdue` every kOverdue from a thread of its own, for as long as it lives: for calls that
+// Calls `overdue` every kOverdue from a thread of its own, as long as it lives: for calls that
 // cannot be polled.
 class Overdue {
  public:

@@ -8,24 +8,24 @@
 
 namespace sluice {
 
-// The order in which this process has MPI sum gradients. MPI pairs the calls of all processes by
-// their order, so all must make them in the same one, while their gradients become final when they
-// will. The order is that of iterations, and in an iteration from the last chunk to the first, as
-// the backward pass comes to them. A sum whose turn has not come waits for those before it.
+// The order in which this process has MPI sum gradients. MPI matches the calls of all processes by
+// their order, so all must make them in the same order, although their gradients become final in
+// any order. The order is by iteration, and within an iteration from the last chunk to the first,
+// as the backward pass reaches them. A sum whose turn has not come waits for those before it.
 //
-// Few are in flight at a time: the first of them is waited for most.
+// Few are in flight at a time: the first of them is the most urgent.
 class SumSequence {
  public:
   // The first gradients go into the parameters of this iteration.
   SumSequence(std::size_t chunks, Iteration first)
       : chunks_(static_cast<std::int64_t>(chunks)), next_(first * chunks_) {}
 
-  // This process's gradient is final. Every chunk is to come once an iteration.
+  // This process's gradient is final. Every chunk must come once per iteration.
   void add(const Message& request) {
     const auto chunk = static_cast<std::int64_t>(request.chunk.index());
     waiting_.emplace(request.iteration * chunks_ + (chunks_ - 1 - chunk), request);
   }
-  // The request whose sum is to begin now, if there is one.
+  // The request whose sum should begin now, if there is one.
   std::optional<Message> begin() {
     const auto first = waiting_.begin();
     if (in_flight_ == kMax || first == waiting_.end() || first->first != next_) {

@@ -14,17 +14,17 @@ std::string letter_of(const std::string& what, Json content) {
   return Json{{"survey", kSurveyVersion}, {"what", what}, {"content", std::move(content)}}.dump();
 }
 
-// Reads the content of a letter; a content that does not fit is an error too.
+// Reads the content of a message; malformed content is an error too.
 template <class T>
 Result<T> read_letter(const std::string& text, const std::string& what,
                       const std::function<Result<T>(const Json&)>& read) {
   const Json letter = Json::parse(text, nullptr, false);
   if (!letter.is_object() || !letter.contains("survey")) {
-    return Error("it is no letter of a survey");
+    return Error("not a message of a survey");
   }
   if (letter["survey"] != kSurveyVersion) {
     return Error(
-        fmt::format("it is of version {} of surveys, expected {}; run the same sluice on "
+        fmt::format("its survey version is {}, expected {}; run the same sluice on "
                     "all hosts",
                     letter["survey"].dump(), kSurveyVersion));
   }
@@ -39,7 +39,7 @@ Result<T> read_letter(const std::string& text, const std::string& what,
   }
 }
 
-// A number from 0 up to, and without, a limit; none for what is no such number.
+// A number from 0 to below a limit; none otherwise.
 std::optional<std::int64_t> number_below(const Json& json, std::int64_t limit) {
   if (!json.is_number_integer()) {
     return std::nullopt;
@@ -52,12 +52,12 @@ Json json_of(const Timing& t) { return {t.bytes, t.median.count(), t.min.count()
 
 Result<Timing> timing_of_json(const Json& json) {
   constexpr std::int64_t kLongest = kForever.count();
-  const auto bytes = number_below(json.at(0), kLongestStroke + 1);
+  const auto bytes = number_below(json.at(0), kMaxPingPongBytes + 1);
   const auto median = number_below(json.at(1), kLongest);
   const auto min = number_below(json.at(2), kLongest);
   const auto max = number_below(json.at(3), kLongest);
   if (!bytes || !median || !min || !max) {
-    return Error(fmt::format("{} is no timing", json.dump()));
+    return Error(fmt::format("{} is not a timing", json.dump()));
   }
   return Timing{*bytes, Duration(*median), Duration(*min), Duration(*max)};
 }
@@ -70,12 +70,12 @@ Result<LinkTimings> link_of_json(const Json& json, std::size_t from, std::size_t
       return timing.error();
     }
     if (!link.timings.empty() && timing->bytes <= link.timings.back().bytes) {
-      return Error("the sizes of timings do not rise");
+      return Error("the sizes of timings must increase");
     }
     link.timings.push_back(*timing);
   }
   if (link.timings.size() < 2 || link.timings.front().bytes != 0) {
-    return Error("a link has the time of a round trip and of some longer messages");
+    return Error("a link needs the time of a round trip and of some longer messages");
   }
   return link;
 }
@@ -164,13 +164,13 @@ Result<SurveyResult> read_result(const std::string& text, std::size_t from, std:
       });
 }
 
-Result<void> check_command(const StrokeCommand& command) {
-  if (command.version != StrokeCommand::kVersion) {
-    return Error("it is no command of this version of surveys; run the same sluice on all hosts");
+Result<void> check_command(const PingPongCommand& command) {
+  if (command.version != PingPongCommand::kVersion) {
+    return Error("not a command of this survey version; run the same sluice on all hosts");
   }
-  if (command.out > kLongestStroke || command.back < 0 || command.back > kLongestStroke) {
-    return Error(fmt::format("a stroke of {} bytes there and {} back, expected at most {}",
-                             command.out, command.back, kLongestStroke));
+  if (command.out > kMaxPingPongBytes || command.back < 0 || command.back > kMaxPingPongBytes) {
+    return Error(fmt::format("a ping-pong of {} bytes there and {} back, expected at most {}",
+                             command.out, command.back, kMaxPingPongBytes));
   }
   return {};
 }

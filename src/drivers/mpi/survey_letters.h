@@ -11,23 +11,23 @@
 
 namespace sluice {
 
-// What the ranks of a survey write to each other. Each letter says of which version it is and what
-// it is; a reader knows how many ranks there are, and takes nothing that does not fit.
+// The messages between the ranks of a survey. Each carries its version and its kind. A reader knows
+// the number of ranks and rejects anything that does not fit.
 
 // The longest message that a survey times.
-inline constexpr Bytes kLongestStroke = 64 << 20;
+inline constexpr Bytes kMaxPingPongBytes = 64 << 20;
 
 std::string write_hello(const Member& member);
 Result<Member> read_hello(const std::string& text);
 
-// Whom a rank reaches, by rank.
+// Which ranks a rank reaches, by rank.
 std::string write_reach(const std::vector<bool>& reach);
 Result<std::vector<bool>> read_reach(const std::string& text, std::size_t ranks);
 
-// Rank 0 tells another with whom to measure; no peer: the survey is over.
+// Rank 0 tells another rank with whom to measure; no peer: the survey is over.
 struct SurveyOrder {
   std::optional<std::size_t> peer;
-  bool measures = false;  // or serves the one that does
+  bool measures = false;  // false: it serves the rank that does
 
   bool operator==(const SurveyOrder&) const = default;
 };
@@ -40,17 +40,17 @@ struct SurveyResult {
   std::vector<LinkTimings> links;
 };
 std::string write_result(const SurveyResult& result);
-// As it comes from this rank.
+// Reads a result that this rank sent.
 Result<SurveyResult> read_result(const std::string& text, std::size_t from, std::size_t ranks);
 
-// What the measuring rank asks of the one that serves, before every stroke; as it lies in memory.
-struct StrokeCommand {
+// What the measuring rank asks of the serving rank before every ping-pong. Sent as it is in memory.
+struct PingPongCommand {
   static constexpr std::uint64_t kVersion = 0x534c5356'00000001;  // "SLSV", 1
 
   std::uint64_t version = kVersion;
-  Bytes out = 0;  // that follow; negative: this was all
+  Bytes out = 0;  // that follow; negative: the measurement is over
   Bytes back = 0;
 };
-Result<void> check_command(const StrokeCommand& command);
+Result<void> check_command(const PingPongCommand& command);
 
 }  // namespace sluice

@@ -11,11 +11,11 @@
 
 namespace sluice {
 
-// Up to where the workers of a process train: to the last iteration, or less far once the run is to
-// stop. Workers that wait for each other must stop at the same iteration in all processes, and at
-// one that none of them has passed. So each process first holds its workers and tells how far they
-// have come, and then all end at the furthest of these. Workers that go each at its own pace stop
-// where they are. Every worker takes at least one step.
+// How far the workers of a process train: to the last iteration, or less far if the run is to stop.
+// Workers that wait for each other must stop at the same iteration in all processes, one that none
+// of them has passed. So each process first holds its workers and reports how far they have come;
+// then all end at the furthest of these. Workers that do not wait for each other stop where they
+// are. Every worker takes at least one step.
 class FinishLine {
  public:
   enum class Pace : bool { kTogether, kEachItsOwn };
@@ -23,7 +23,7 @@ class FinishLine {
   FinishLine(Iteration first, Iteration last, Pace pace)
       : pace_(pace), last_(last), begun_(std::max<Iteration>(first, 1)) {}
 
-  // Whether a worker is to run this iteration. Waits while it depends on the other processes.
+  // Whether a worker should run this iteration. Waits while that depends on the other processes.
   bool begin(Iteration iteration) {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return cancelled_ || !held_ || iteration < begun_; });
@@ -37,14 +37,14 @@ class FinishLine {
     return true;
   }
 
-  // Until end_at(), workers begin no iteration that is new to all of them; returns the first such.
+  // Until end_at(), workers begin no iteration that none of them has begun; returns the first such.
   Iteration hold() {
     const std::lock_guard lock(mutex_);
     held_ = true;
     return begun_;
   }
 
-  // The first iteration that does not run; at least what hold() has returned.
+  // The first iteration that does not run; at least the result of hold().
   void end_at(Iteration last) {
     {
       const std::lock_guard lock(mutex_);
@@ -55,7 +55,7 @@ class FinishLine {
     changed_.notify_all();
   }
 
-  // Those who wait give up.
+  // Workers that wait give up.
   void cancel() {
     {
       const std::lock_guard lock(mutex_);

@@ -11,16 +11,16 @@
 
 namespace sluice {
 
-// The run was broken off while this thread waited for parameters.
+// The run was cancelled while this thread waited for parameters.
 class Cancelled : public std::runtime_error {
  public:
-  Cancelled() : std::runtime_error("the run was broken off") {}
+  Cancelled() : std::runtime_error("the run was cancelled") {}
 };
 
 // Where a worker's forward pass waits for its layers.
 class Gate {
  public:
-  // Nothing is released yet, and what comes first is for iteration `first`.
+  // Nothing is released yet; the first release is for iteration `first`.
   explicit Gate(std::size_t layers, Iteration first = 0)
       : position_{LayerId(0), first}, released_(layers, first - 1) {}
 
@@ -28,13 +28,13 @@ class Gate {
     {
       const std::lock_guard lock(mutex_);
       Iteration& released = released_[layer.index()];
-      check(iteration == released + 1, "a layer is released once an iteration, in order");
+      check(iteration == released + 1, "a layer is released once per iteration, in order");
       released = iteration;
     }
     changed_.notify_all();
   }
 
-  // True if the layer was there already.
+  // True if the layer was released already.
   bool wait(LayerId layer, Iteration iteration) {
     std::unique_lock lock(mutex_);
     position_ = {layer, iteration, true};

@@ -156,7 +156,7 @@ void HostLoop::start(Work work) {
   }
 }
 
-// Only what touches nothing but its range; a codec has state of its own.
+// Only work that touches nothing but its range; a codec has state of its own.
 bool HostLoop::goes_aside(const Work& work) const {
   const std::int64_t shortest =
       world_.transport.is_busy() ? world_.offloading->while_busy : world_.offloading->while_idle;

@@ -18,21 +18,21 @@
 namespace sluice {
 
 // Runs the protocol of one host in real time, on the thread that calls run(). It first handles all
-// that has happened, then does one piece of arithmetic, and sleeps when there is neither. Where the
-// transport needs the thread, long updates are done beside it; Effects::start says why nobody reads
-// meanwhile what they write.
+// events, then does one unit of arithmetic, and sleeps when there is neither. Where the transport
+// needs the thread, another thread does long updates; Effects::start explains why nobody reads what
+// they are writing.
 class HostLoop final : private Effects, private Landing {
  public:
   struct World {
     Mailbox& mailbox;
     Transport& transport;
-    Gates& gates;                                         // those of the host's workers join them
-    std::optional<Offloading> offloading = std::nullopt;  // none: all is done by the loop
+    Gates& gates;                                         // those of the host's workers are added
+    std::optional<Offloading> offloading = std::nullopt;  // none: the loop does everything
   };
 
   HostLoop(const Phase& phase, HostId host, const World& world);
 
-  // Returns when the mailbox has been closed and all is done.
+  // Returns when the mailbox has been closed and all work is done.
   void run();
 
  private:
@@ -52,14 +52,14 @@ class HostLoop final : private Effects, private Landing {
   void handle(const Event& event);
   void receive(const Received& event);
   void do_work();
-  // Any thread may do it, one piece of a range at a time.
+  // Any thread may call it, but only one at a time for a range.
   Finished execute(Work work);
   bool goes_aside(const Work& work) const;
-  // After the mailbox was closed: true if work aside has brought more to do.
+  // After the mailbox was closed: true if the other thread's work has produced more to do.
   bool finish_aside();
   void observe_sent(const Message& message);
   void observe_received(const Message& message, Time begin);
-  // When this message began its flight, which is over now; none if it had none.
+  // When this message, which has just landed, was sent; none if it was not tracked.
   static std::optional<Time> take(Flights& flights, const Message& message);
 
   World world_;
@@ -73,7 +73,7 @@ class HostLoop final : private Effects, private Landing {
   Flights in_flight_;
   Flights arriving_;
   std::mutex observing_work_;
-  std::optional<WorkThread> aside_;  // ends before all that it works on
+  std::optional<WorkThread> aside_;  // ends before the state that it works on
 };
 
 }  // namespace sluice

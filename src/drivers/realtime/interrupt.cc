@@ -10,7 +10,7 @@
 namespace sluice {
 namespace {
 
-// A handler can reach nothing but what is static.
+// A signal handler can reach only static objects.
 std::atomic<bool> interrupt_stands{false};
 std::atomic<int> first_signal{0};
 std::atomic<long> first_ms{0};
@@ -39,7 +39,7 @@ void note_interrupt(int signal) {
 }  // namespace
 
 Interrupt::Interrupt() {
-  check(!interrupt_stands.exchange(true), "interrupts are noted by one at a time");
+  check(!interrupt_stands.exchange(true), "only one Interrupt exists at a time");
   first_ms = 0;
   first_signal = 0;
   handlers_.emplace(std::initializer_list<int>{SIGINT, SIGTERM}, note_interrupt);

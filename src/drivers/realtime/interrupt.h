@@ -7,11 +7,11 @@
 
 namespace sluice {
 
-// A wish from outside that the process should come to its end: while this stands, the first SIGINT
-// or SIGTERM is only noted, and a second one ends the process at once. What comes within a fifth of
-// a second of the first is taken for the same wish, since timeout(1), for one, sends it twice. That
-// nobody reads any more what the process says (SIGPIPE) does not end it either: a launcher that was
-// interrupted may close its ends first. One at a time.
+// A request from outside to end the process. While an Interrupt exists, the first SIGINT or SIGTERM
+// is only recorded, and a second one ends the process at once. Signals within a fifth of a second
+// of the first count as the same request, since timeout(1), for example, sends it twice. SIGPIPE
+// does not end the process either: a launcher that was interrupted may close its pipes first. One
+// at a time.
 class Interrupt {
  public:
   Interrupt();
@@ -19,7 +19,7 @@ class Interrupt {
   Interrupt(const Interrupt&) = delete;
   Interrupt& operator=(const Interrupt&) = delete;
 
-  // The signal that came first; 0 if there was none. From any thread.
+  // The first signal; 0 if there was none. From any thread.
   int signal() const;
 
  private:

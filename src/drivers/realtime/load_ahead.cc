@@ -12,7 +12,7 @@ struct AheadLoader::Slot {
   std::shared_ptr<const BatchSequence> sequence;
   std::int64_t number = 0;
   Batch batch;
-  State state = State::kWaiting;  // this and what follows is guarded by the loader's mutex
+  State state = State::kWaiting;  // the loader's mutex guards this and what follows
   std::exception_ptr error;
 };
 
@@ -94,7 +94,7 @@ class AheadLoader::Stream final : public BatchStream {
   std::shared_ptr<const BatchSequence> sequence_;
   std::shared_ptr<Slot> current_;
   std::deque<std::shared_ptr<Slot>> prepared_;  // consecutive numbers
-  Batch spare_;                                 // its memory serves the next one
+  Batch spare_;                                 // its memory is reused for the next one
 };
 
 AheadLoader::AheadLoader(std::size_t threads, const StartThread& start)
@@ -104,7 +104,7 @@ AheadLoader::AheadLoader(std::size_t threads, const StartThread& start)
       threads_.push_back(start([this] { run(); }));
     }
   } catch (...) {
-    close();  // those that run would be waited for
+    close();  // or the threads that run would never end
     throw;
   }
 }

@@ -14,19 +14,19 @@
 
 namespace sluice {
 
-// What a loader has done for all of its streams.
+// The work of a loader for all of its streams.
 struct LoadingTally {
-  std::int64_t batches = 0;  // that were asked for
-  std::int64_t ahead = 0;    // of them, those that were there already
-  Duration loading{0};       // time that loading took, on whatever thread
-  Duration waited{0};        // time until a batch was there, of those that asked
+  std::int64_t batches = 0;  // requested
+  std::int64_t ahead = 0;    // of these, loaded before the request
+  Duration loading{0};       // time spent loading, on any thread
+  Duration waited{0};        // time that requests waited for a batch
 
   LoadingTally& operator+=(const LoadingTally& other);
 };
 
-// Loads the next batches of every stream on threads of its own while the last one is in use: as
-// many of them as there are threads, but at least two. What nobody has begun when it is asked for
-// is loaded by who asks; without threads that is every batch.
+// Loads the next batches of every stream on its own threads while the current batch is in use: as
+// many batches as there are threads, but at least two. If no thread has begun a batch when it is
+// requested, the caller loads it; without threads that is every batch.
 class AheadLoader final : public Loader {
  public:
   explicit AheadLoader(std::size_t threads, const StartThread& start = start_thread);
@@ -40,12 +40,12 @@ class AheadLoader final : public Loader {
 
  private:
   class Stream;
-  // A batch on its way. It belongs to its stream and, while it is loaded, to the thread that does.
+  // A batch being loaded. It belongs to its stream and, while it is loaded, to the loading thread.
   struct Slot;
 
   void run();
   void close();
-  // Without the lock, by whoever has marked the slot as begun.
+  // Called without the lock, by the thread that has marked the slot as begun.
   void load(Slot& slot);
 
   std::size_t depth_;

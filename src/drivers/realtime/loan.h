@@ -7,8 +7,9 @@
 
 namespace sluice {
 
-// A payload that stays in its sender's memory. If the message wants its return, the sender's host
-// hears of it when the last reader has let go; that may be after the end of a broken run.
+// A payload that stays in its sender's memory. If the message asks for its return, the sender's
+// host gets an event when the last reader has released it; that may be after the end of a broken
+// run.
 inline Payload lend(const Message& message, Payload payload,
                     const std::shared_ptr<Mailbox>& lender) {
   class Loan {

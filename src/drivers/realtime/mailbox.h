@@ -24,7 +24,7 @@ class Mailbox {
     filled_.notify_one();
   }
 
-  // No more will be waited for: the loop ends when it has nothing left to do.
+  // Nobody waits for further events: the loop ends when it has nothing left to do.
   void close() {
     {
       const std::lock_guard lock(mutex_);
@@ -33,14 +33,14 @@ class Mailbox {
     filled_.notify_one();
   }
 
-  // Appends what is there to `into`, without waiting.
+  // Appends the events that are there to `into`, without waiting.
   void drain(std::deque<Event>& into) {
     const std::lock_guard lock(mutex_);
     move_to(into);
   }
 
-  // Waits for events, not longer than `patience` if there is one, and appends them to `into`; false
-  // when the box is closed and empty. Who has no patience lets other threads run.
+  // Waits for events, no longer than `patience` if it is set, and appends them to `into`; false
+  // when the box is closed and empty. A patience of zero only yields to other threads.
   bool wait(std::deque<Event>& into, std::optional<Duration> patience = std::nullopt) {
     std::unique_lock lock(mutex_);
     const auto ready = [this] { return closed_ || !events_.empty(); };

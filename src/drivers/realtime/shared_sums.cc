@@ -10,14 +10,14 @@
 namespace sluice {
 namespace {
 
-// Long enough that meeting twice is little of its time, short enough that two of them stay in a
+// Long enough that the two barriers take little of its time, short enough that two blocks fit in a
 // core's cache.
 constexpr std::size_t kBlock = 65'536;
-// What is added stays in the first cache until all have been added to it.
+// The values stay in the first-level cache until all have been added.
 constexpr std::int64_t kTile = 2'048;
 constexpr std::size_t kInFlight = 2;
-// Others are about as far: it pays to look for them for some microseconds. After some blocks it is
-// the caller's turn.
+// The others are about as far: spinning for some microseconds pays. After some blocks the caller
+// gets its turn.
 constexpr int kLooks = 50;
 constexpr int kSteps = 16;
 
@@ -34,7 +34,7 @@ void SharedSums::prepare(std::byte* area) { new (area) Progress{}; }
 
 SharedSums::SharedSums(std::vector<std::byte*> areas, std::size_t self)
     : areas_(std::move(areas)), self_(self) {
-  check(self_ < areas_.size(), "a member has an area");
+  check(self_ < areas_.size(), "each process has an area");
   copied_ = progress_of(self_).copied.load(std::memory_order_relaxed);
   added_ = copied_;
   taken_ = copied_;
@@ -61,8 +61,8 @@ bool SharedSums::progress() {
   return moved;
 }
 
-// The place that the block is copied to is free: this member has taken the block that was there, so
-// all have added their parts of it.
+// The place that the block is copied to is free: this process has taken the block that was there,
+// so all have added their parts of it.
 bool SharedSums::copy() {
   if (waiting_.empty() || blocks_.size() == kInFlight) {
     return false;
@@ -84,8 +84,8 @@ bool SharedSums::copy() {
   return true;
 }
 
-// The place that the sum is written to is free: who has copied this block has taken the one before
-// last.
+// The place that the sum is written to is free: a process that has copied this block has taken the
+// block two before it.
 bool SharedSums::add() {
   if (added_ == copied_ || !all_have(&Progress::copied, added_ + 1)) {
     return false;

@@ -12,55 +12,55 @@
 
 namespace sluice {
 
-// Sums among the processes of one machine, in memory that they share. All members begin the same
-// sums in the same order.
+// Sums among the processes of one machine, in shared memory. All processes begin the same sums in
+// the same order.
 //
-// The sums are one sequence of blocks. Every member has an area: into it it copies its values of a
-// block; when all have done so, it adds up its own part of the block, in the order of ranks, so
-// that the bits depend neither on the number of blocks nor on who was quick; when all have done
-// that, it takes the other parts from the areas of those who added them. A block is copied while
-// the one before it is added. Nobody waits for anybody: what cannot go on is tried again later.
+// The sums are one sequence of blocks, and every process has an area. It copies its values of a
+// block into its area. When all have done so, it adds up its own part of the block, in rank order,
+// so that the bits depend neither on the number of blocks nor on who was quick. When all have done
+// that, it takes the other parts from the areas of the processes that added them. A block is copied
+// while the previous one is added. Nobody blocks: what cannot proceed is tried again later.
 class SharedSums {
  public:
   static constexpr std::size_t kAlignment = 128;
   static std::size_t area_bytes(std::size_t members);
 
-  // `areas` has the area of each member, at whatever address this process sees it. Areas that have
-  // carried sums before may carry more, once all members have ended those.
+  // `areas` has the area of each process, at the address where this process sees it. Areas may be
+  // used again once all processes have ended their sums.
   SharedSums(std::vector<std::byte*> areas, std::size_t self);
-  // Makes an area ready. To be called by its member before any other uses it.
+  // Initialises an area. Its process calls this before any other uses the area.
   static void prepare(std::byte* area);
 
-  // The sum takes the place of the values; then `done` is called.
+  // Replaces the values by the sum, then calls `done`.
   void begin(std::span<float> values, std::function<void()> done);
-  // Goes on for about a millisecond, or until others are to be waited for; true if there was
-  // anything to do.
+  // Proceeds for about a millisecond, or until it must wait for others; true if there was anything
+  // to do.
   bool progress();
   bool empty() const { return waiting_.empty() && blocks_.empty(); }
 
  private:
-  // How many blocks its member has copied, and of how many it has added its part.
+  // How many blocks the process has copied, and of how many it has added up its part.
   struct Progress {
     alignas(kAlignment) std::atomic<std::uint64_t> copied;
     alignas(kAlignment) std::atomic<std::uint64_t> added;
   };
   struct Sum {
-    std::span<float> rest;  // of which no block has been made yet
+    std::span<float> rest;  // not in a block yet
     std::function<void()> done;
   };
   struct Block {
     std::span<float> values;
-    std::function<void()> done;  // with the last one of a sum
+    std::function<void()> done;  // set in the last block of a sum
   };
 
   bool copy();
   bool add();
   bool take();
   bool all_have(std::atomic<std::uint64_t> Progress::*count, std::uint64_t blocks) const;
-  // Which values of a block the member adds.
+  // Which values of a block the process adds.
   Range part(const Block& block, std::size_t member) const;
   Progress& progress_of(std::size_t member) const;
-  // Two blocks are in flight at most, and each has its place.
+  // At most two blocks are in flight, and each has its place.
   float* copies(std::size_t member, std::uint64_t block) const;
   float* sums(std::size_t member, std::uint64_t block) const;
 

@@ -8,9 +8,9 @@
 
 namespace sluice {
 
-// While this stands, these signals go to the handler; those that the process was started to ignore
-// stay ignored. A handler rather than a mask, because libraries may have started threads that know
-// nothing of the mask.
+// While this object exists, these signals go to the handler; those that the process was started to
+// ignore stay ignored. A handler rather than a mask, because libraries may have started threads
+// without the mask.
 class SignalHandlers {
  public:
   using Handler = void (*)(int signal);

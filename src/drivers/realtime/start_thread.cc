@@ -14,7 +14,7 @@ std::jthread start_thread(ThreadBody body) {
     throw std::runtime_error(
         "a thread cannot be started: " + error.code().message() +
         "; raise the limit of processes (ulimit -u, or the pids limit of the container or job), or "
-        "take fewer --workers and --loaders in this process");
+        "use fewer --workers and --loaders in this process");
   }
 }
 

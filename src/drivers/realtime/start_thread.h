@@ -7,10 +7,10 @@ namespace sluice {
 
 using ThreadBody = std::function<void()>;
 
-// Throws std::runtime_error, which says what to do, if the system gives no further thread.
+// Throws std::runtime_error with advice if the system refuses another thread.
 std::jthread start_thread(ThreadBody body);
 
-// As start_thread(), for those whom a test gives another one.
+// The type of start_thread(), so that a test can pass a fake.
 using StartThread = std::function<std::jthread(ThreadBody body)>;
 
 }  // namespace sluice

@@ -55,7 +55,7 @@ void Trainer::gradient_ready(LayerId layer) {
   world_.host.post(GradientReady{world_.worker, layer, iteration_});
 }
 
-// In memory that the backward pass has just written.
+// Checks memory that the backward pass has just written, so it is still in the cache.
 void Trainer::check_gradient(LayerId layer) const {
   if (!phase_.on_nonfinite) {
     return;

@@ -39,15 +39,15 @@ class Trainer final : private StepHooks {
   std::optional<double> step();
   void check_gradient(LayerId layer) const;
   void end_forward_span();
-  // Nothing of a learner that times itself, which does so later.
+  // Does nothing for a learner that times itself, which reports later.
   void computed(LayerId layer, Pass pass, Time end);
 
   const Phase& phase_;
   World world_;
   Learner& learner_;
   Iteration iteration_ = 0;
-  std::optional<LayerId> in_forward_;  // the layer whose forward pass is in flight
-  Time since_{0};                      // when the span in flight began
+  std::optional<LayerId> in_forward_;  // the layer whose forward pass is running
+  Time since_{0};                      // when the current span began
 };
 
 }  // namespace sluice

@@ -5,7 +5,7 @@
 
 namespace sluice {
 
-// Hears of what deserves attention but is no failure.
+// Gets messages that deserve attention but are not failures.
 using Warn = std::function<void(const std::string&)>;
 
 }  // namespace sluice

@@ -12,20 +12,20 @@
 
 namespace sluice {
 
-// Does arithmetic beside a host's loop, which goes on moving messages meanwhile; piece by piece, in
-// the order in which they were handed over.
+// Does arithmetic beside a host's loop, which moves messages meanwhile; one unit of work at a time,
+// in the order in which they were handed over.
 class WorkThread {
  public:
   using Execute = std::function<void(Work work)>;
 
   explicit WorkThread(Execute execute, const StartThread& start = start_thread);
-  // After the piece in flight; those that wait are dropped.
+  // Waits for the current work and drops what is queued.
   ~WorkThread();
 
   void start(Work work);
-  // Throws what a piece of work has thrown; there are none after that one.
+  // Throws what some work has thrown; no work runs after a failure.
   void rethrow();
-  // Waits until all that was handed over is done, and throws as rethrow() does.
+  // Waits until all work is done, and throws as rethrow() does.
   void finish();
 
  private:

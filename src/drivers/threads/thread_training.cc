@@ -26,7 +26,7 @@ class Session {
   void start_threads(std::vector<std::jthread>& hosts, std::vector<std::jthread>& workers);
   void train(NodeId worker);
   bool begins(Iteration iteration);
-  // Runs on a thread of its own; what it throws ends the whole session.
+  // Runs on a thread of its own; an exception ends the whole session.
   template <class Body>
   void guarded(Body body);
   void fail(std::exception_ptr error);
@@ -93,7 +93,7 @@ void Session::train(NodeId worker) {
   trainer.run();
 }
 
-// Whoever hears of a signal first decides for all where it ends.
+// The first worker to see a signal decides for all where the run ends.
 bool Session::begins(Iteration iteration) {
   const int signal = phase_.interrupted ? phase_.interrupted() : 0;
   if (signal != 0) {
@@ -112,7 +112,7 @@ void Session::guarded(Body body) {
   try {
     body();
   } catch (const Cancelled&) {
-    // Another thread failed first; its reason is the one to tell.
+    // Another thread failed first; its error is the one to report.
   } catch (...) {
     fail(std::current_exception());
   }

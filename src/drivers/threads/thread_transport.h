@@ -32,7 +32,7 @@ class ThreadTransport final : public Transport {
     }
   }
 
-  // Every hand-over is done when send returns.
+  // Nothing is pending: send() completes every hand-over.
   bool progress(Landing& /*landing*/) override { return false; }
   bool is_busy() const override { return false; }
   std::optional<Duration> patience() const override { return std::nullopt; }

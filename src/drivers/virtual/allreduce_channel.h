@@ -9,8 +9,8 @@
 
 namespace sluice {
 
-// A serial channel on which all workers together reduce one chunk at a time. A chunk can go when
-// the last worker has joined; the strategy's order chooses among those that can.
+// A serial channel on which all workers together reduce one chunk at a time. A chunk is ready when
+// the last worker has joined; the strategy's order chooses among those that are ready.
 class AllReduceChannel {
  public:
   AllReduceChannel(Order order, std::size_t workers) : workers_(workers), queue_(order, 1) {}

@@ -18,18 +18,18 @@ struct Prefix {
 
 // The parts of the bound.
 struct Limits {
-  std::function<Duration(double bytes)> iteration;       // resources busy for all bytes of one
+  std::function<Duration(double bytes)> iteration;  // how long resources are busy with its bytes
   std::function<Duration(const Prefix& prefix)> window;  // from gradients to the next forward pass
 };
 
-// What is left of a byte on its way to where gradients are summed, and on the way back.
+// The share of a byte that is left after packing, on the way to the server and on the way back.
 struct Packing {
   double there = 1;
   double back = 1;
   double arithmetic = 1;  // 0: not counted
 };
 
-// The number of entries of a sparse chunk is rounded, by a third of what it should be at most.
+// The number of entries of a sparse chunk is rounded, by at most a third of the exact number.
 double min_ratio(const Strategy& strategy) {
   switch (strategy.codec) {
     case Codec::kNone:
@@ -54,7 +54,7 @@ Duration wire_time(const Cluster& cluster, double bytes) {
   return from_ns(bytes * 8.0 / cluster.bandwidth_gbps);
 }
 
-// The busiest interface and the arithmetic of a host, by what they have to do for each byte.
+// The busiest interface and the arithmetic of a host, by what they do for each byte.
 auto resource_limit(const Cluster& cluster, double on_wire, double work_ns) {
   return [&cluster, on_wire, work_ns](double bytes) {
     return std::max(wire_time(cluster, on_wire * bytes), from_ns(work_ns * bytes));
@@ -83,7 +83,7 @@ Limits allreduce_limits(const Cluster& cluster, const Packing& packing) {
           }};
 }
 
-// Those who push: every worker, or one for all of its host.
+// The nodes that push: every worker, or one per host.
 struct Pushers {
   Pushers(const Topology& topology, const Strategy& strategy)
       : of_host(strategy.local_aggregation ? 1.0
@@ -119,8 +119,8 @@ Limits apart_limits(const Cluster& cluster, const Pushers& pushers, const Packin
           }};
 }
 
-// A server on every host. Before a worker can go on, its host has taken in what its server gathers
-// and what the worker needs of the other servers.
+// A server on every host. Before a worker can go on, its host has received what its server collects
+// and what the worker needs from the other servers.
 Limits beside_limits(const Cluster& cluster, const Pushers& pushers, const Packing& packing) {
   const double busiest = pushers.elsewhere / static_cast<double>(cluster.topology.servers()) *
                          (packing.there + packing.back);
@@ -172,7 +172,7 @@ Duration lower_bound(const Profile& profile, const Cluster& cluster, const Strat
   }
   const Limits limits = limits_of(cluster, strategy);
   const std::vector<Layer> layers = profile.layout();
-  Duration rest = profile.compute();  // forward and backward of this layer and those behind it
+  Duration rest = profile.compute();  // forward and backward of this layer and later ones
   Prefix prefix{0, std::vector<double>(cluster.topology.servers())};
   for (std::size_t l = 0; l < layers.size(); ++l) {
     add_layer(layers[l], LayerId(l), chunks, prefix);

@@ -7,8 +7,8 @@
 
 namespace sluice {
 
-// A time below which no iteration can fall on this cluster with this algorithm, this kind of
-// exchange and these servers for the parameters, whatever is sliced, merged or sent first.
+// A lower bound on the time of an iteration on this cluster with this algorithm, this kind of
+// exchange and these servers, however the parameters are sliced, merged or ordered.
 // docs/simulator.md derives it. Algorithms whose workers do not wait for each other are bounded by
 // their compute alone.
 Duration lower_bound(const Profile& profile, const Cluster& cluster, const Strategy& strategy,

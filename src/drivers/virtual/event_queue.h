@@ -7,9 +7,9 @@
 
 namespace sluice {
 
-// What is due when, in the order of (time, class, sequence). At one instant, what becomes ready
-// comes before what becomes free, so that a free channel chooses among all that is ready; within a
-// class the order is that of scheduling. T is small and trivially copyable.
+// Scheduled events in the order of (time, class, sequence). At one instant, what becomes ready
+// comes before what becomes free, so that a free channel chooses among everything that is ready;
+// within a class the order is that of scheduling. T is small and trivially copyable.
 template <class T>
 class EventQueue {
  public:

@@ -6,8 +6,8 @@
 
 namespace sluice {
 
-// The longest that anything can be busy: one interface, processor or channel with what all workers
-// exchange, to and fro.
+// The longest time that anything can be busy: one interface, processor or channel that handles what
+// all workers exchange, in both directions.
 Result<void> check_times(const Profile& profile, const Cluster& cluster) {
   double params = 0;
   for (const LayerProfile& layer : profile.layers) {

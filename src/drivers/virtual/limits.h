@@ -6,8 +6,8 @@
 
 namespace sluice {
 
-// Refuses a net and a cluster with which the times of one iteration do not fit their type. What
-// passes may still be too much for many iterations: then the simulation itself says so.
+// Refuses a net and a cluster if the times of one iteration overflow their type. Many iterations
+// may still overflow: then the simulation itself reports it.
 Result<void> check_times(const Profile& profile, const Cluster& cluster);
 
 }  // namespace sluice

@@ -8,14 +8,14 @@
 
 namespace sluice {
 
-// One full-duplex interface a host, as simple as keeps the effects that matter:
+// One full-duplex interface per host; the simplest model with the effects that matter:
 //
-//   sender   |== m1 ==|== m2 ==|            one piece at a time, no preemption
+//   sender   |== m1 ==|== m2 ==|            one fragment at a time, no preemption
 //   receiver      |== m1 ==|== m2 ==|       cut through after the latency, one at a time,
 //                                           in the order of the first bytes
 //
-// All links have the same latency, so pieces reach a receiver in the order in which they began to
-// leave, and the delivery is known at that moment. What makes a piece is the simulator's.
+// All links have the same latency, so fragments reach a receiver in the order in which they began
+// to leave, and the delivery is known at that moment. The simulator decides what a fragment is.
 class Network {
  public:
   struct Flight {

@@ -44,7 +44,7 @@ void Numbers::all_reduce(const Message& request) {
   if (numbers_ == nullptr) {
     return;
   }
-  check(!numbers_->strategy.coded(), "a channel that sums by itself knows no codec");
+  check(!numbers_->strategy.coded(), "an all-reduce channel has no codec");
   const Range range = (*numbers_->chunks)[request.chunk].range;
   const BufferRange what{Buffer::kGradients, range,
                          numbers_->strategy.gradient_slot(request.iteration)};

@@ -13,12 +13,12 @@ class Numbers {
  public:
   Numbers(const VirtualNumbers* numbers, const Topology& topology);
 
-  // What is in flight must not change when its sender goes on.
+  // What is in flight must not change when its sender continues.
   static Payload snapshot(const Payload& payload);
 
   Payload view(NodeId node, const BufferRange& what);
   void land(NodeId node, const BufferRange& where, const Payload& payload);
-  // The output of work without numbers is as long as the work says, or as its range.
+  // Without numbers, the length of the output comes from the work or its range.
   Payload execute(const Work& work);
   // Sums the chunk over all workers, in rank order, and gives each of them the sum.
   void all_reduce(const Message& request);

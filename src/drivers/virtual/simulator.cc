@@ -23,7 +23,7 @@ namespace {
 void check_in_range(Time now) {
   if (now >= kForever) [[unlikely]] {
     throw std::runtime_error(
-        fmt::format("the simulation passes {:.0f} days of virtual time, which is all it can count; "
+        fmt::format("the simulation passes {:.0f} days of virtual time, the most it can count; "
                     "simulate fewer iterations, or smaller times",
                     to_seconds(kForever) / 86'400));
   }
@@ -44,20 +44,20 @@ class Simulator final : public Effects {
   }
 
  private:
-  // What can be due; `index` is a worker, a host, or a slot of what is in flight.
+  // An event; `index` is a worker, a host, or a slot of what is in flight.
   struct Due {
     enum class Kind : std::uint8_t { kCompute, kEgressFree, kDeliver, kWorkDone, kChannelFree };
     Kind kind;
     std::uint32_t index;
   };
-  // A message on its way. One that is announced goes there as an announcement, comes back as a
-  // request, and goes again with its data.
+  // A message in flight. In a rendezvous it goes out as an announcement, comes back as a request,
+  // and goes out again with its data.
   struct Transit {
     enum class Leg : std::uint8_t { kAnnouncement, kRequest, kData };
     Message message;
     Payload payload;
     Leg leg = Leg::kData;
-    Bytes left{0};  // of the data, has not begun to leave
+    Bytes left{0};  // data that has not begun to leave
     Time egress_begin{0};
     Time ingress_begin{0};
   };
@@ -66,16 +66,16 @@ class Simulator final : public Effects {
     Time begin;
   };
   struct Interface {
-    std::deque<std::uint32_t> queue;  // slots of what waits behind the piece that leaves
+    std::deque<std::uint32_t> queue;  // slots of what waits behind the current fragment
     bool busy = false;
     struct Ending {
       Message message;
       Time begin;
     };
-    std::optional<Ending> ending;  // the message whose last piece leaves
+    std::optional<Ending> ending;  // the message whose last fragment leaves
   };
   struct Pace {
-    Time since{0};  // when the step in flight, or the wait for it, began
+    Time since{0};  // when the current step, or the wait for it, began
     bool waiting = true;
   };
 
@@ -130,7 +130,7 @@ SimulationResult Simulator::run() {
     dispatch(due_.pop());
   }
   for (const VirtualWorker& worker : workers_) {
-    check(worker.finished(), "every worker gets to the end");
+    check(worker.finished(), "every worker reaches the end");
   }
   result_.end = now_;
   const auto hosts = static_cast<std::int64_t>(interfaces_.size());
@@ -228,7 +228,7 @@ void Simulator::send(const Message& message, Payload payload) {
     channel_.join(message);
     return pump_channel();
   }
-  // What is in flight must not change when the sender goes on.
+  // What is in flight must not change when the sender continues.
   const auto slot = transits_.put(
       {.message = message, .payload = Numbers::snapshot(payload), .left = message.payload_bytes});
   const HostId from = host_of(message.from);
@@ -313,8 +313,8 @@ void Simulator::on_delivered(std::uint32_t slot) {
   }
 }
 
-// The request does not wait behind data: of what the receiver sends to that host little is ever in
-// front of it. The data joins the queue.
+// The request does not wait behind data, since little of what the receiver sends to that host is
+// ever in front of it. The data joins the queue.
 void Simulator::on_negotiated(std::uint32_t slot) {
   Transit& transit = transits_[slot];
   if (transit.leg == Transit::Leg::kAnnouncement) {

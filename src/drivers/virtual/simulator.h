@@ -31,7 +31,7 @@ struct Simulation {
   Order channel_order = Order::kFifo;  // of the cluster's all-reduce channel, if it has one
   Observer* observer = nullptr;
   const VirtualNumbers* numbers = nullptr;
-  std::vector<double> slowdowns = {};  // by worker: how much longer it computes; empty: all alike
+  std::vector<double> slowdowns = {};  // by worker: factor on its compute times; empty: all alike
 };
 
 struct SimulationResult {
@@ -50,7 +50,7 @@ struct SimulationResult {
   Duration iteration_time() const;
 };
 
-// Runs the protocol of every host in virtual time, alike for alike input.
+// Runs the protocol of every host in virtual time. Equal input gives equal results.
 SimulationResult simulate(const Simulation& simulation);
 
 }  // namespace sluice

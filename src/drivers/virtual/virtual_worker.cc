@@ -6,7 +6,7 @@ namespace sluice {
 
 void VirtualWorker::release(LayerId layer, Iteration iteration) {
   Iteration& released = released_[layer.index()];
-  check(iteration == released + 1, "a layer is released once an iteration, in order");
+  check(iteration == released + 1, "a layer is released once per iteration, in order");
   released = iteration;
 }
 

@@ -9,7 +9,7 @@
 namespace sluice {
 
 // A worker's training loop in virtual time: forward through the layers as they are released,
-// backward without a pause. It stands still at the start of iteration `iterations`.
+// backward without a pause. It stops at the start of iteration `iterations`.
 class VirtualWorker {
  public:
   struct Step {
@@ -25,7 +25,7 @@ class VirtualWorker {
   bool finished() const { return iteration_ == iterations_; }
 
   void release(LayerId layer, Iteration iteration);
-  // The step that can begin now; none while the next layer is not released.
+  // Whether a step can begin now; not while the next layer waits for its release.
   bool can_begin() const;
   // The layer and pass that comes next.
   Step next() const;

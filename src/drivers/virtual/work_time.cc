@@ -13,8 +13,8 @@ double bytes_of(const std::vector<Payload>& sources) {
   return static_cast<double>(bytes);
 }
 
-// Sources that are packed are unpacked first; sparse ones are shorter than their range, and nothing
-// but their entries is touched.
+// Packed sources are unpacked first; sparse ones are shorter than their range, and only their
+// entries are touched.
 double update_ns(const Work& work, double bytes, const Cluster& cluster) {
   const auto sources = static_cast<double>(work.sources.size());
   if (!work.coded) {

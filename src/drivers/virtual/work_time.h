@@ -5,8 +5,8 @@
 
 namespace sluice {
 
-// How long a host of the cluster is busy with a piece of arithmetic. Where an [allreduce] table
-// stands for the network, its cost covers the whole synchronisation and this is nothing.
+// How long a host of the cluster is busy with a unit of arithmetic. With an [allreduce] table the
+// result is zero, since its cost covers the whole synchronisation.
 Duration work_time(const Work& work, const Cluster& cluster);
 
 }  // namespace sluice

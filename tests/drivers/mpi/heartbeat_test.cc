@@ -68,7 +68,7 @@ TEST(HeartbeatTest, ATieGoesToTheLowestRank) {
   EXPECT_THAT(diagnose(heartbeats, kLayers, 10), Optional(::testing::StartsWith("rank 1 on b ")));
 }
 
-// Who is in the same iteration has nothing to give yet; who is ahead has given it.
+// A worker in the same iteration has nothing to send yet; one that is ahead has sent it.
 TEST(HeartbeatTest, BlamesOnlyAWorkerThatIsBehind) {
   std::vector<Heartbeat> heartbeats{at("a", 0, 5, true, 12), at("b", 1, 5, false, 12)};
   EXPECT_THAT(diagnose(heartbeats, kLayers, 10),

@@ -1,12 +1,12 @@
 // Joins MPI as programs do that have an MPI of their own or join more than once, for join_test.cc:
 //
-//   join_program again       joins twice, and leaves the end to the exit
+//   join_program again       joins twice, and leaves finalising to the exit
 //   join_program LEVEL       initialises MPI itself: single, funneled or multiple
 //   join_program thread      initialises MPI itself, and joins on another thread
-//   join_program finalised   joins after its own end of MPI
+//   join_program finalised   joins after it has finalised MPI
 //   join_program fail        rank 1 exits with a failure, and the others wait for it
 //
-// Rank 0 prints who was there, or every rank why it could not join.
+// Rank 0 prints who was there, or every rank prints why it could not join.
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -24,7 +24,7 @@ namespace {
 
 void say(const std::string& text) { std::cerr << text << std::endl; }
 
-// False, and says why, if nobody can join.
+// Prints the reason and returns false if nobody can join.
 bool join_and_meet() {
   const auto world = join_mpi(say, MpiLife::kProcess);
   if (!world) {
@@ -39,7 +39,7 @@ bool join_and_meet() {
   return true;
 }
 
-// Whatever Sluice does in between must not reach what the program waits for.
+// Messages of Sluice must not reach the program's own receives.
 bool join_beside_program(int level) {
   int provided = MPI_THREAD_SINGLE;
   MPI_Init_thread(nullptr, nullptr, level, &provided);

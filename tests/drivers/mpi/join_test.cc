@@ -33,7 +33,8 @@ TEST_F(MpiJoinTest, AProcessJoinsAgain) {
   const Outcome outcome = join("again");
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_EQ(outcome.out, kTwice);
-  EXPECT_THAT(outcome.err, Not(HasSubstr("finalize"))) << "mpirun complains of who does not";
+  EXPECT_THAT(outcome.err, Not(HasSubstr("finalize")))
+      << "mpirun complains of a process that does not";
 }
 
 TEST_F(MpiJoinTest, WhoInitialisedMpiFinalisesIt) {

@@ -45,17 +45,17 @@ TEST(LaunchTest, CountsTheProcessesOfAMachine) {
   EXPECT_EQ(processes_per_machine({0}), 1U);
   EXPECT_EQ(processes_per_machine({0, 0, 0}), 3U);
   EXPECT_EQ(processes_per_machine({0, 0, 2, 2}), 2U);
-  EXPECT_EQ(processes_per_machine({0, 0, 2}), 1U) << "not as many on each";
-  EXPECT_EQ(processes_per_machine({0, 1, 0, 1}), 1U) << "in another order";
+  EXPECT_EQ(processes_per_machine({0, 0, 2}), 1U) << "different numbers per machine";
+  EXPECT_EQ(processes_per_machine({0, 1, 0, 1}), 1U) << "ranks not consecutive";
 }
 
-// The advice must not be the very flag that was given.
+// The advice must not repeat the flag that was given.
 TEST(LaunchTest, AdvisesALauncherThatTheLibraryUnderstands) {
   const auto pmix =
       launch_in({{"PMIX_RANK", "0"}, {"SLURM_PROCID", "0"}, {"SLURM_STEP_NUM_TASKS", "8"}});
   ASSERT_TRUE(pmix);
   const std::string mpich = strangers(*pmix, 1, "MPICH Version:\t4.0.2");
-  EXPECT_THAT(mpich, HasSubstr("8 processes were started (SLURM_STEP_NUM_TASKS says so)"));
+  EXPECT_THAT(mpich, HasSubstr("8 processes were started (according to SLURM_STEP_NUM_TASKS)"));
   EXPECT_THAT(mpich, HasSubstr("MPI knows of 1"));
   EXPECT_THAT(mpich, HasSubstr("srun --mpi=pmi2"));
   EXPECT_THAT(mpich, HasSubstr("mpiexec"));
@@ -91,7 +91,7 @@ TEST(LaunchTest, FragmentsGrowWithTheRate) {
 TEST(LaunchTest, TellsTheScriptOfAnAllocationFromItsTasks) {
   EXPECT_FALSE(launch_in({{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "8"}}));
   EXPECT_FALSE(launch_in({{"SLURM_PROCID", "0"}, {"SLURM_STEP_NUM_TASKS", "1"}}));
-  // Started by srun without a plugin for MPI: joining will find that the processes are strangers.
+  // Started by srun without a plugin for MPI: joining will find a different number of processes.
   EXPECT_TRUE(launch_in({{"SLURM_PROCID", "0"}, {"SLURM_STEP_NUM_TASKS", "8"}}));
 }
 

@@ -55,7 +55,7 @@ TEST_F(SurveyTest, ATableHasALineForEveryPair) {
   for (const char* pair : {"0 - 1 ", "0 - 2 ", "1 - 2 "}) {
     EXPECT_THAT(outcome.out, HasSubstr(pair));
   }
-  EXPECT_THAT(outcome.out, HasSubstr("nothing is wrong"));
+  EXPECT_THAT(outcome.out, HasSubstr("no problem was found"));
 }
 
 TEST_F(SurveyTest, OneProcessHasNoNetwork) {
@@ -157,7 +157,7 @@ TEST_F(LabSurveyTest, AProbeSeesWhatALinkCarriesAndThatLongMessagesAreAnnounced)
   EXPECT_EQ(cluster->fragment_bytes, 64 << 10);
 }
 
-// What h1 sends to h3 goes to nobody's address, as a firewall drops it.
+// Messages from h1 to h3 go to an unused address, as if a firewall dropped them.
 TEST_F(LabSurveyTest, AFirewallIsNamedInTime) {
   const Outcome outcome = in_lab("",
                                  "sh -c '[ $(hostname) != h1 ] || ip neigh replace 10.77.0.4 "

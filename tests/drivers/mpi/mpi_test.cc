@@ -1,4 +1,4 @@
-// Runs real MPI jobs on this machine: toy learners by toy_program.cc, and the program itself.
+// Runs real MPI jobs on this machine: toy learners with toy_program.cc, and the program itself.
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -74,8 +74,8 @@ bool is_synchronous(const Strategy& strategy) {
 class MpiPresetTest : public MpiTest, public ::testing::WithParamInterface<Preset> {};
 INSTANTIATE_TEST_SUITE_P(, MpiPresetTest, ::testing::ValuesIn(presets()), preset_name);
 
-// Presets whose result does not depend on who is faster end with the same bits as on threads; the
-// others end.
+// Presets whose result does not depend on timing end with the same bits as on threads; the others
+// just end.
 TEST_P(MpiPresetTest, Trains) {
   const Preset& preset = GetParam();
   const Outcome outcome = toys(fmt::format("{} {}", preset.name, kIterations));
@@ -99,7 +99,8 @@ INSTANTIATE_TEST_SUITE_P(Processes, MpiSumsTest,
                                               std::get<0>(of.param));
                          });
 
-// Who sums must not show: in other groups, or with sums of several iterations in flight.
+// The result must not depend on who sums: in other groups, or with sums of several iterations in
+// flight.
 TEST_P(MpiSumsTest, EndsWithTheSumsOfAnyOther) {
   const auto& [processes, collective] = GetParam();
   for (const std::string by :
@@ -145,7 +146,7 @@ TEST_F(MpiTest, TheSummaryTellsWhoHasSummed) {
   EXPECT_FALSE(collectives("--preset p3-allreduce").contains("memory"));
 }
 
-// Steps are timed when they are done, not when rank 0 comes to hear of them, an iteration later.
+// Steps are timed when they are done, not when rank 0 learns of them, an iteration later.
 TEST_F(MpiTest, AnIterationLastsAsLongAsItsCompute) {
   folder_.write("net.json", R"({"name": "net", "batch": 1, "layers": [
       {"name": "a", "params": 10, "forward_us": 100000, "backward_us": 100000}]})");
@@ -188,7 +189,7 @@ TEST_F(MpiTest, ASilentProcessEndsAllAndIsNamed) {
   EXPECT_THAT(outcome.err, HasSubstr("has not been heard of"));
 }
 
-// It has its last parameters and has said so, while another one is at its last step.
+// The process has its last parameters and has said so, while another one is at its last step.
 TEST_F(MpiTest, ASilentProcessIsNoticedAfterTheLastStepToo) {
   const Outcome outcome = toys("p3 5 2 late");
   EXPECT_NE(outcome.code, 0);
@@ -278,7 +279,7 @@ TEST_F(MpiTrainTest, SeveralWorkersShareAProcess) {
   EXPECT_EQ(there.at("by_worker").size(), 4U);
 }
 
-// Those of one process and of its neighbours, as if all were threads of one host.
+// The gradients of one process and of its neighbours, as if all were threads of one host.
 TEST_F(MpiTrainTest, AllWorkersOfAMachineSumTheirGradientsFirst) {
   const std::string training =
       short_training(*find_preset("wfbp"), folder_) + " --local-aggregation";

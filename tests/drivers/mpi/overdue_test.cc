@@ -10,7 +10,7 @@ TEST(Overdue, PollsUntilItIsDone) {
   int warnings = 0;
   poll_until([&] { return ++polls == 4; }, [&] { ++warnings; });
   EXPECT_EQ(polls, 4);
-  EXPECT_EQ(warnings, 0) << "it took far less than what is worth a word";
+  EXPECT_EQ(warnings, 0) << "it took far too little time for a warning";
 }
 
 TEST(Overdue, PollsWithinALimit) {

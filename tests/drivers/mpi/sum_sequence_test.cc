@@ -48,7 +48,7 @@ TEST(SumSequenceTest, TwoAreUnderWayAtATime) {
   EXPECT_EQ(sums.begin(), std::nullopt);
 }
 
-// Whatever is ready first, and however long sums take.
+// Whichever gradient is ready first, and however long sums take.
 RC_GTEST_PROP(SumSequenceTest, IsTheSameOnAllProcessesAndFewAreUnderWay, ()) {
   const auto chunks = *rc::gen::inRange<std::size_t>(1, 6);
   const auto iterations = *rc::gen::inRange<Iteration>(1, 4);

@@ -20,7 +20,7 @@ SurveyResult some_result() {
   return {2, {{1, 2, timings}, {2, 1, timings}}};
 }
 
-// Reads a text as every letter that it could be.
+// Reads a text as every kind of message.
 std::vector<bool> readings_of(const std::string& text) {
   return {static_cast<bool>(read_hello(text)), static_cast<bool>(read_reach(text, kRanks)),
           static_cast<bool>(read_order(text, kRanks)),
@@ -51,10 +51,10 @@ TEST(SurveyLetters, SayWhatIsWrong) {
     const auto read = read_order(text, kRanks);
     return read ? "" : read.error().message();
   };
-  EXPECT_THAT(order(""), HasSubstr("no letter of a survey"));
-  EXPECT_THAT(order("\x01\x02"), HasSubstr("no letter of a survey"));
+  EXPECT_THAT(order(""), HasSubstr("not a message of a survey"));
+  EXPECT_THAT(order("\x01\x02"), HasSubstr("not a message of a survey"));
   EXPECT_THAT(order(R"({"survey": 7, "what": "order", "content": {}})"),
-              HasSubstr("version 7 of surveys, expected 1"));
+              HasSubstr("survey version is 7, expected 1"));
   EXPECT_THAT(order(write_reach({true})), HasSubstr(R"(it is "reach", expected order)"));
   EXPECT_THAT(order(write_order({.peer = 4})), HasSubstr("peer 4 of 4 ranks"));
   EXPECT_THAT(order(R"({"survey": 1, "what": "order", "content": {"peer": -1}})"),
@@ -81,9 +81,9 @@ TEST(SurveyLetters, RefuseTimingsThatCannotBe) {
 
 TEST(SurveyLetters, ACommandStaysWithinTheBuffer) {
   EXPECT_TRUE(check_command({.out = -1}));
-  EXPECT_TRUE(check_command({.out = kLongestStroke}));
-  EXPECT_FALSE(check_command({.out = kLongestStroke + 1}));
-  EXPECT_FALSE(check_command({.back = kLongestStroke + 1}));
+  EXPECT_TRUE(check_command({.out = kMaxPingPongBytes}));
+  EXPECT_FALSE(check_command({.out = kMaxPingPongBytes + 1}));
+  EXPECT_FALSE(check_command({.back = kMaxPingPongBytes + 1}));
   EXPECT_FALSE(check_command({.back = -1}));
   EXPECT_FALSE(check_command({.version = 2}));
 }

@@ -4,8 +4,8 @@
 //                                                    rank: throw, kill, stop, sleep, babble,
 //                                                    misdeal, late (stops when it is done)
 //
-// With sums that are the driver's, whose order is its own, gradients are whole numbers.
-// Rank 0 prints the hash of every rank's parameters, a line each.
+// With native sums, which have an order of their own, gradients are whole numbers. Rank 0 prints
+// the hash of every rank's parameters, one line each.
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -37,7 +37,7 @@ void stop_soon() {
   }).detach();
 }
 
-// Does what its fault says at the third iteration, or in the last one.
+// Triggers its fault at the third iteration, or in the last one.
 class Faulty final : public Learner {
  public:
   Faulty(std::unique_ptr<Learner> learner, std::string fault, Iteration last)
@@ -77,8 +77,8 @@ class Faulty final : public Learner {
   Iteration last_;
 };
 
-// Sends its third push that leaves the host about a chunk that does not exist, or to a server that
-// does not keep it.
+// Sends a wrong third push: about a chunk that does not exist, or to a server that does not keep
+// it.
 class Babbling final : public Protocol, private Effects {
  public:
   Babbling(Protocol& host, const Topology& topology, const std::string& fault)
@@ -122,19 +122,20 @@ std::unique_ptr<Learner> toy(std::size_t rank, bool exact) {
   return std::make_unique<ToyLearner>(kToyLayers, rank);
 }
 
-// One gathering does not take what is meant for the next, though the last rank is late for both.
+// A gather does not take a text that is meant for the next, although the last rank is late for
+// both.
 void check_gatherings(MpiWorld& world) {
   if (world.rank() + 1 == world.size()) {
     std::this_thread::sleep_for(std::chrono::milliseconds(30));
   }
   for (const std::string round : {"first", "second"}) {
     for (const std::string& text : world.gather(round, "a word")) {
-      check(text == round, "a gathering has the texts of its own round");
+      check(text == round, "a gather has the texts of its own round");
     }
   }
 }
 
-// Longer than a block, and not by whole blocks.
+// Longer than a block, and not a multiple of it.
 void check_long_texts(MpiWorld& world) {
   const auto text_of = [](std::size_t rank) {
     std::string text(10 * kBlockBytes + 7 + rank, 'a');
@@ -148,7 +149,8 @@ void check_long_texts(MpiWorld& world) {
     check(texts[rank] == text_of(rank), "a long text arrives whole");
   }
   const std::string own = world.rank() == 0 ? text_of(0) : "";
-  check(world.broadcast(own, "a long text") == text_of(0), "a long text arrives whole at all");
+  check(world.broadcast(own, "a long text") == text_of(0),
+        "a long text arrives whole at all ranks");
   check(world.broadcast("", "nothing").empty(), "an empty text arrives too");
 }
 

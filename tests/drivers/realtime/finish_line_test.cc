@@ -25,8 +25,8 @@ TEST(FinishLineTest, WithoutASignalTheLastIterationIsTheEnd) {
   EXPECT_EQ(train_on(line, 3), 7);
 }
 
-// Wherever the processes stand, all end at the same iteration, which none of them has passed, and
-// no later than they must.
+// Wherever the processes are, all end at the same iteration, which none of them has passed, and no
+// later than they must.
 RC_GTEST_PROP(FinishLineTest, AllEndWhereTheFurthestIs, ()) {
   constexpr Iteration kLast = 20;
   const auto begun = *rc::gen::nonEmpty(
@@ -55,7 +55,7 @@ TEST(FinishLineTest, AtItsOwnPaceAWorkerEndsWhereItIs) {
   line.end_at(line.hold());
   EXPECT_FALSE(line.begin(9));
   EXPECT_FALSE(line.begin(4)) << "a slower worker of the same process";
-  EXPECT_TRUE(line.begin(0)) << "everyone takes one step";
+  EXPECT_TRUE(line.begin(0)) << "every worker takes one step";
 }
 
 TEST(FinishLineThreadsTest, AHeldWorkerGoesOnToTheEndThatIsAgreedOn) {

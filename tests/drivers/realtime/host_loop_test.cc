@@ -1,5 +1,5 @@
-// The loop of one host, by itself and on the threads driver with every update done aside. Runs
-// under the thread sanitizer too.
+// The loop of one host, on its own and on the threads driver with every update on the other thread.
+// Runs under the thread sanitizer too.
 #include "drivers/realtime/host_loop.h"
 
 #include <gtest/gtest.h>
@@ -27,7 +27,7 @@ using testing::toy_learners;
 constexpr Offloading kEverything{.while_busy = 0, .while_idle = 0};
 constexpr Offloading kNothing{.while_busy = 1 << 30, .while_idle = 1 << 30};
 
-// A protocol that does as the test says and remembers what it heard.
+// A scripted protocol that records its events.
 class Scripted final : public Protocol {
  public:
   using Step = std::function<void(const Event& event, Effects& effects)>;
@@ -39,7 +39,7 @@ class Scripted final : public Protocol {
       heard.emplace_back("started");
     } else if (const auto* finished = std::get_if<Finished>(&event)) {
       heard.push_back("finished " + std::to_string(finished->work.round));
-      EXPECT_TRUE(finished->work.sources.empty()) << "they are let go";
+      EXPECT_TRUE(finished->work.sources.empty()) << "they are released";
     } else if (const auto* received = std::get_if<Received>(&event)) {
       heard.push_back("received " + std::to_string(received->message.round));
     } else {
@@ -81,7 +81,7 @@ class LoopOfOne {
     loop.run();
   }
 
-  // An update of all parameters, told apart by its round.
+  // An update of all parameters, identified by its round.
   Work update(std::uint16_t round, std::size_t source_size = kSize) const {
     Work work = work_on(*assembly_.chunks, ChunkId(0), WorkKind::kUpdate, NodeId(0), 1);
     work.round = round;
@@ -135,7 +135,7 @@ TEST(HostLoopThreads, PutsAPayloadWhereTheProtocolSaysItBelongs) {
   loop.mailbox().post(Received{message, Payload::owning(std::vector{5.0F, 6.0F})});
   loop.mailbox().close();
   loop.run();
-  EXPECT_EQ(seen, (std::vector{5.0F, 6.0F})) << "before the protocol hears of it";
+  EXPECT_EQ(seen, (std::vector{5.0F, 6.0F})) << "before the protocol gets the event";
 }
 
 TEST(HostLoopThreads, ACopyIsFreeOfWhatComesLaterAndALoanIsNot) {
@@ -159,7 +159,7 @@ TEST(HostLoopThreads, ACopyIsFreeOfWhatComesLaterAndALoanIsNot) {
   EXPECT_EQ(borrowed.values()[0], before - 1);
 }
 
-// Whatever is done where, all of it is done, and in order on each thread.
+// Whichever thread does it, all work is done, and in order on each thread.
 TEST(HostLoopThreads, EndsWhenAllWorkIsDone) {
   for (const auto& offloading :
        {std::optional<Offloading>(), std::optional(kEverything), std::optional(kNothing)}) {
@@ -196,8 +196,7 @@ TEST(HostLoopThreads, WhatWorkThrowsEndsALoopThatSleeps) {
   }
 }
 
-// ---- the threads driver, with all that MPI would do aside
-// ----------------------------------------
+// ---- the threads driver, with the updates that MPI would offload --------------------------------
 
 const UpdateRule kSteps{.rate = {.base = 0.05F}, .momentum = 0.9F, .weight_decay = 1e-3F};
 // Long enough for one thread to be in the middle while the other begins.

@@ -22,8 +22,8 @@ std::shared_ptr<const Samples> some_samples() {
       make_synthetic({.sample_shape = {2, 3}, .classes = 4, .train_samples = 50}).train);
 }
 
-// Bit for bit what comes without loading ahead, also to several workers at once that are not
-// equally fast.
+// The same bits as without loading ahead, also for several workers at once that are not equally
+// fast.
 RC_GTEST_PROP(LoadAheadThreadsTest, TheSameBatchesComeOut, ()) {
   const auto samples = some_samples();
   const auto workers = *rc::gen::inRange<std::size_t>(1, 4);
@@ -79,7 +79,7 @@ TEST(LoadAheadThreadsTest, NothingBeyondTheEndIsLoaded) {
   EXPECT_EQ(loads, 5);
 }
 
-// While batch 0 is in use, the ones behind it come by themselves.
+// While batch 0 is in use, the next ones are loaded unasked.
 TEST(LoadAheadThreadsTest, BatchesAreThereBeforeTheyAreAskedFor) {
   std::atomic<int> loads = 0;
   AheadLoader loader(2);
@@ -126,7 +126,7 @@ TEST(LoadAheadThreadsTest, AnErrorComesWithItsBatch) {
   }
 }
 
-// Streams come and go while others are read, and a loader may end with batches on their way.
+// Streams come and go while others are read, and a loader may end while batches are being loaded.
 TEST(LoadAheadThreadsTest, StreamsMayBeLeftAtAnyTime) {
   const auto samples = some_samples();
   for (int i = 0; i < 20; ++i) {

@@ -39,7 +39,7 @@ class SharedAreas {
   std::vector<std::unique_ptr<std::byte, Free>> areas_;
 };
 
-// By member and sum.
+// By process and sum.
 using Terms = std::vector<std::vector<Values>>;
 
 Terms some_terms(std::size_t members, const std::vector<std::size_t>& lengths, unsigned seed) {
@@ -57,7 +57,7 @@ Terms some_terms(std::size_t members, const std::vector<std::size_t>& lengths, u
   return terms;
 }
 
-// Added in the order of ranks.
+// Added in rank order.
 std::vector<Values> plain_sums(const Terms& terms) {
   std::vector<Values> sums = terms[0];
   for (std::size_t m = 1; m < terms.size(); ++m) {
@@ -70,8 +70,7 @@ std::vector<Values> plain_sums(const Terms& terms) {
   return sums;
 }
 
-// Members go on one at a time, in an order drawn at random, and begin their sums whenever they
-// like.
+// Processes take turns in random order, and begin their sums at any time.
 RC_GTEST_PROP(SharedSumsTest, AllEndWithTheSumInTheOrderOfRanks, ()) {
   const auto members = *rc::gen::inRange<std::size_t>(1, 6);
   const auto lengths = *rc::gen::container<std::vector<std::size_t>>(
@@ -108,7 +107,7 @@ RC_GTEST_PROP(SharedSumsTest, AllEndWithTheSumInTheOrderOfRanks, ()) {
   }
 }
 
-// Under the thread sanitizer: what one writes no other touches at the time.
+// Under the thread sanitizer: nobody touches what another is writing.
 TEST(SharedSumsThreadsTest, MembersAreIndependent) {
   constexpr std::size_t kMembers = 3;
   Terms terms = some_terms(kMembers, {200'000, 7, 66'000, 1}, 1);

@@ -1,5 +1,5 @@
-// The ways in which a run on threads ends before its time: by a signal, by numbers that are not
-// finite, for want of a thread.
+// The ways in which a run on threads ends early: by a signal, by numbers that are not finite, for
+// lack of a thread.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -58,8 +58,8 @@ Strategy sliced(const Preset& preset) {
   return strategy;
 }
 
-// Workers that wait for each other all take as many steps, and what they have learnt is what a run
-// of so many iterations learns.
+// Workers that wait for each other all take the same number of steps, and learn what a run of that
+// length learns.
 TEST(StopThreadsTest, ASignalStopsAnyPresetSoon) {
   constexpr Iteration kNever = 1'000'000'000;
   for (const Preset& preset : presets()) {
@@ -100,7 +100,7 @@ TEST(StopThreadsTest, WhoIsInterruptedFromTheStartTakesOneStep) {
   }
 }
 
-// Spoils a gradient or the loss of its fourth step.
+// Corrupts a gradient or the loss of its fourth step.
 class SpoilingLearner final : public Learner {
  public:
   SpoilingLearner(std::unique_ptr<Learner> inner, std::optional<LayerId> layer)
@@ -142,7 +142,7 @@ class SpoilingLearner final : public Learner {
 
   std::unique_ptr<Learner> inner_;
   std::optional<LayerId> layer_;  // none: the loss
-  std::span<float> target_;       // where gradients go, if not to the inner one's own
+  std::span<float> target_;       // where gradients go, if not to the inner learner's own buffer
 };
 
 Learners one_spoils(std::optional<LayerId> layer) {
@@ -185,14 +185,14 @@ TEST(StopThreadsTest, ALossThatIsNotFiniteIsFound) {
                }
              },
          .on_nonfinite = [&](const NonFinite& what) { found.push_back(what); }});
-  ASSERT_EQ(found.size(), 1U) << "a listener that does not throw lets the run go on";
+  ASSERT_EQ(found.size(), 1U) << "a callback that does not throw lets the run continue";
   EXPECT_EQ(found[0].rank, 1U);
   EXPECT_EQ(found[0].iteration, 3);
   EXPECT_FALSE(found[0].layer);
   EXPECT_EQ(losses, std::vector{std::numeric_limits<double>::infinity()});
 }
 
-// Each worker and each host wants one; those that have started end again.
+// Each worker and each host needs one; those that have started end again.
 TEST(StopThreadsTest, AThreadThatCannotBeStartedEndsTheRun) {
   for (int limit = 0; limit < 2 * static_cast<int>(kWorkers); ++limit) {
     SCOPED_TRACE(limit);

@@ -1,5 +1,5 @@
-// The threads driver: what it adds to the protocol, above all its ways to end. Runs under the
-// thread sanitizer too.
+// The threads driver: what it adds to the protocol, above all how it ends. Runs under the thread
+// sanitizer too.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -70,13 +70,13 @@ TEST(Threads, TheTallySeesWhatTheCountersCount) {
     for (const Traffic& traffic : tally.sent_by_kind()) {
       bytes += traffic.bytes;
     }
-    // A confirmation may still be on its way when the last worker has its parameters.
+    // A confirmation may still be in flight when the last worker has its parameters.
     EXPECT_LE(bytes, counters.payload_bytes);
     EXPECT_GT(bytes, counters.payload_bytes / 2);
   }
 }
 
-// Velocities, servers' parameters and gradients live on; protocols and gates are new.
+// Velocities, servers' parameters and gradients are kept; protocols and gates are new.
 TEST(Threads, ARunInStretchesEndsWithTheBitsOfARunAtOnce) {
   const UpdateRule rule{.rate = {.base = 0.05F}, .momentum = 0.9F, .weight_decay = 1e-3F};
   for (const Preset& preset : presets()) {
@@ -156,7 +156,7 @@ TEST(Threads, AGateReleasesInOrderOnly) {
   EXPECT_THROW(gate.wait(LayerId(1), 0), Cancelled);
 }
 
-// Computes nothing here; tells afterwards what an accelerator did.
+// Computes nothing; reports afterwards what an accelerator did.
 class DeviceLearner final : public Learner {
  public:
   explicit DeviceLearner(std::unique_ptr<Learner> inner) : inner_(std::move(inner)) {}

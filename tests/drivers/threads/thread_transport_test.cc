@@ -1,4 +1,4 @@
-// Who hears what of a message between Threads, and when.
+// Which host gets which event of a message between Threads, and when.
 #include "drivers/threads/thread_transport.h"
 
 #include <gtest/gtest.h>
@@ -59,7 +59,7 @@ TEST(ThreadTransport, ConfirmsWhatAnotherHostHasAccepted) {
   two.transport.send(here, Payload(Bytes{12}));
   EXPECT_EQ(two.heard(0).size(), 1U);
   two.transport.accepted(here);
-  EXPECT_TRUE(two.heard(0).empty()) << "what stays on the host takes no credit";
+  EXPECT_TRUE(two.heard(0).empty()) << "what stays on the host needs no credit";
 }
 
 TEST(ThreadTransport, ReturnsALoanWhenTheLastReaderLetsGo) {

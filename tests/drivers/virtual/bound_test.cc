@@ -1,5 +1,5 @@
-// That the bound is not only never beaten (see properties_test.cc) but also near: with fine slices
-// and no latency, p3 reaches it.
+// The bound is not only never beaten (see properties_test.cc) but also tight: with fine slices and
+// no latency, p3 reaches it.
 #include "drivers/virtual/bound.h"
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@ using testing::point;
 using testing::profile_of;
 using testing::run_simulated;
 
-// A unit for each parameter on the wire and for each pass through a layer.
+// One unit for each parameter on the wire and for each pass through a layer.
 struct Net {
   Net() {
     cluster.topology = Topology(4, 1, 0);
@@ -34,7 +34,7 @@ struct Net {
 };
 
 // All of a large first layer passes every interface twice between its backward and its forward
-// pass, but for the quarter that stays on the host.
+// pass, except for the quarter that stays on the host.
 TEST(BoundTest, ALargeFirstLayerGoesBothWaysWithNothingToHideBehind) {
   const Net net;
   const auto run = run_simulated(net.profile, net.cluster, net.strategy);
@@ -42,7 +42,7 @@ TEST(BoundTest, ALargeFirstLayerGoesBothWaysWithNothingToHideBehind) {
   EXPECT_LT(to_us(run.result.iteration_time()), 1.02 * net.bound_us(run));
 }
 
-// The server that keeps it takes in three gradients.
+// The server that keeps it receives three gradients.
 TEST(BoundTest, ALayerOnOneServerIsGatheredThere) {
   Net net;
   net.strategy.partition = Partition::kLayer;

@@ -26,7 +26,7 @@ using testing::run_simulated;
 
 // The equations have a barrier: forward waits for all messages. Sluice has none. With fifo the
 // message of the first layer with parameters is the last one, so that layer waits for all, too; but
-// bare layers before it run while the last messages are in flight.
+// layers without parameters before it run while the last messages are in flight.
 Duration without_barrier(Duration iteration, const Profile& profile) {
   Duration ahead{0};
   for (const LayerProfile& layer : profile.layers) {
@@ -86,7 +86,7 @@ RC_GTEST_PROP(ChannelEquations, MergedIsEquations20And21, ()) {
 
 // ---- Table II: the collectives on the network ---------------------------------------------------
 
-// A network on which a message takes alpha + beta*M, and nothing else costs time but addition.
+// A network on which a message takes alpha + beta*M, and otherwise only addition takes time.
 struct Links {
   Cluster cluster;
   LinkCost cost;
@@ -109,7 +109,7 @@ Profile one_layer(std::int64_t params, double forward_us, double backward_us) {
   return testing::profile_of({params}, forward_us, backward_us);
 }
 
-// Times are rounded to picoseconds message by message.
+// Times are rounded to picoseconds for each message.
 bool equal_to_rounding(Duration a, Duration b) { return std::chrono::abs(a - b) <= from_ns(1); }
 
 class TableTwo : public ::testing::TestWithParam<Collective> {};
@@ -117,7 +117,7 @@ class TableTwo : public ::testing::TestWithParam<Collective> {};
 TEST_P(TableTwo, IsTheSimulatedTimeForPowersOfTwo) {
   Strategy strategy = point(Exchange::kAllReduce, Partition::kWhole, Order::kFifo);
   strategy.collective = GetParam();
-  strategy.segment_params = 1 << 20;  // the forms know of one segment
+  strategy.segment_params = 1 << 20;  // the closed forms have one segment
   const bool holds = rc::check([&] {
     const auto workers = std::size_t{1} << static_cast<std::size_t>(*anywhere(0, 5));
     const Links links = any_links(workers);

@@ -57,7 +57,7 @@ RC_GTEST_PROP(PipelineEquations, LimitedResourcesAreEquation4ForAnyDepth, ()) {
     RC_ASSERT(near(run.result.iteration_time(), pipelined_iteration(stages)) ||
               (depth > 2 && !fills));
   }
-  // Eq. 7: a worker alone is never held up.
+  // Eq. 7: a single worker is never held up.
   const double efficiency =
       to_seconds(profile.compute()) /
       to_seconds(run_simulated(profile, cluster, pipeline(2, Partition::kWhole), kManyIterations)
@@ -65,7 +65,7 @@ RC_GTEST_PROP(PipelineEquations, LimitedResourcesAreEquation4ForAnyDepth, ()) {
   RC_ASSERT(std::abs(efficiency - scaling_efficiency(stages)) < 1e-6);
 }
 
-// Where only the latency counts, sums overlap without limit, and a pipeline of depth K does K
+// If only the latency counts, sums overlap without limit, and a pipeline of depth K does K
 // iterations in the time of one.
 RC_GTEST_PROP(PipelineEquations, UnlimitedResourcesAreEquation3, ()) {
   Cluster cluster;
@@ -88,7 +88,7 @@ RC_GTEST_PROP(PipelineEquations, UnlimitedResourcesAreEquation3, ()) {
   RC_ASSERT(std::abs(to_us(run.result.iteration_time()) / expected - 1) < 0.02);
 }
 
-// Eq. 5 and 6: bound by communication, a segment for each layer pays its start-up.
+// Eq. 5 and 6: bound by communication, each segment pays its start-up.
 RC_GTEST_PROP(PipelineEquations, SegmentsPayTheirStartUps, ()) {
   const AllReduceCost cost{from_us(whole(50, 200)), 1};
   const Cluster cluster = one_link(3, cost);
@@ -107,8 +107,8 @@ RC_GTEST_PROP(PipelineEquations, SegmentsPayTheirStartUps, ()) {
 
 // ---- Table I ------------------------------------------------------------------------------------
 
-// How often the model crosses the network in an iteration, for each worker. The network is fast, so
-// that all workers stay in step, and the servers stand apart.
+// How often the model crosses the network per iteration and worker. The network is fast, so that
+// all workers stay in step, and the servers are on hosts of their own.
 double traffic(Strategy strategy, std::size_t workers) {
   Cluster cluster;
   const bool servers = strategy.uses_servers();
@@ -132,7 +132,7 @@ TEST(TableOne, CentralisedAlgorithms) {
     ssp.staleness = staleness;
     const double min = ssp_traffic(static_cast<double>(staleness));
     EXPECT_DOUBLE_EQ(traffic(ssp, 1), min) << staleness;
-    // With others a worker may be told of a slowest that is behind, and asks sooner.
+    // With other workers, a worker may learn of a slowest that is behind, and asks sooner.
     EXPECT_GE(traffic(ssp, 4), min) << staleness;
     EXPECT_LE(traffic(ssp, 4), kAspTraffic) << staleness;
   }
@@ -164,7 +164,7 @@ TEST(TableOne, DecentralisedAlgorithms) {
     const double spread = 3 * std::sqrt(probability * (1 - probability) / 960);
     EXPECT_NEAR(traffic(gossip, 4), gossip_traffic(probability), spread + 0.01);
   }
-  // Half of the workers send and are answered, unless their last answer is still to come.
+  // Half of the workers send and get an answer, unless their last answer is still to come.
   const double pairs = traffic(find_preset("ad-psgd")->strategy, 4);
   EXPECT_LE(pairs, kPairwiseTraffic);
   EXPECT_GE(pairs, 0.9 * kPairwiseTraffic);

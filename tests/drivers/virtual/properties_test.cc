@@ -19,7 +19,7 @@ using testing::World;
 
 constexpr Iteration kFewIterations = 4;
 
-// Counts the pieces of work and the messages of a run by what they are about.
+// Counts the work and the messages of a run by their subject.
 class Census final : public Observer {
  public:
   void computed(NodeId, LayerId, Iteration, Pass, Time begin, Time end) override {
@@ -67,8 +67,8 @@ RC_GTEST_PROP(SimulationProperties, NothingIsLostOrAppliedTwice, ()) {
   }
 }
 
-// That no layer is released twice, out of order, or used in the wrong iteration is asserted inside
-// the virtual worker; here the releases are counted.
+// The virtual worker asserts that no layer is released twice, out of order, or used in the wrong
+// iteration; here the releases are counted.
 RC_GTEST_PROP(SimulationProperties, EveryLayerIsReleasedOnceAnIteration, ()) {
   const World world = any_world();
   Census census;
@@ -86,7 +86,7 @@ RC_GTEST_PROP(SimulationProperties, NoScheduleBeatsTheBound, ()) {
   strategy.local_aggregation = *rc::gen::arbitrary<bool>();
   const auto run = run_simulated(world.profile, world.cluster, strategy, 12);
   const Duration bound = lower_bound(world.profile, world.cluster, strategy, *run.assembly.chunks);
-  // Times are rounded to picoseconds message by message.
+  // Times are rounded to picoseconds for each message.
   RC_ASSERT(run.result.iteration_time() + from_ns(1) >= bound);
 }
 
@@ -111,8 +111,8 @@ RC_GTEST_PROP(SimulationProperties, AlikeInputGivesAlikeOutput, ()) {
   RC_ASSERT(a.bytes == b.bytes);
 }
 
-// A slice is never broken off, so another schedule may make an urgent one wait for a slice that it
-// did not meet before: once on its way to the server and once on its way back.
+// A slice is never interrupted, so another schedule may make an urgent one wait for a slice that it
+// did not meet before: once on the way to the server and once on the way back.
 RC_GTEST_PROP(SimulationProperties, MoreBandwidthNeverCostsMoreThanTheTripOfASlice, ()) {
   World world = any_world();
   world.cluster.fragment_bytes = 0;
@@ -129,7 +129,7 @@ RC_GTEST_PROP(SimulationProperties, MoreBandwidthNeverCostsMoreThanTheTripOfASli
   RC_ASSERT(fast.result.iteration_time() <= slow.result.iteration_time() + trip);
 }
 
-// Watches what a host hands to its driver.
+// Observes what a host hands to its driver.
 class CreditWatch final : public Protocol {
  public:
   CreditWatch(Protocol& inner, const Topology& topology, HostId self, const Strategy& strategy)

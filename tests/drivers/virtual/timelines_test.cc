@@ -35,7 +35,7 @@ TEST_F(Figure4, HalfLayersByPriorityTheDelayIsTwo) {
   EXPECT_GT(run.result.channel_overtakings, 0);
 }
 
-// P3, Figure 6: push, update and pull take 1 for each parameter; layers of 1, 3 and 1.
+// P3, Figure 6: push, update and pull take 1 per parameter; layers of 1, 3 and 1.
 class Figure6 : public ::testing::Test {
  protected:
   Figure6() {
@@ -68,7 +68,7 @@ TEST_F(Figure6, SlicesOfOneParameterTakeSeven) {
   }
 }
 
-// A layer of two and a layer of eight; a unit for each parameter and for the latency.
+// A layer of two and a layer of eight; one unit per parameter and for the latency.
 class LongMessages : public ::testing::Test, public Observer {
  protected:
   LongMessages() {
@@ -110,8 +110,8 @@ TEST_F(LongMessages, GoWholeInTheirOrder) {
   EXPECT_EQ(comes_, (Spans{{1, 9}, {9, 11}}));
 }
 
-// The long one is announced (until 1) and asked for (until 2), while the short one goes; the data
-// then waits for no one.
+// The rendezvous of the long one is an announcement (until 1) and a request (until 2), while the
+// short one goes; then the data goes without waiting.
 TEST_F(LongMessages, AreAnnouncedAndAskedForWhileShortOnesGo) {
   cluster_.fragment_bytes = 8;
   run();
@@ -119,8 +119,8 @@ TEST_F(LongMessages, AreAnnouncedAndAskedForWhileShortOnesGo) {
   EXPECT_EQ(comes_, (Spans{{1, 3}, {3, 11}}));
 }
 
-// Both have been asked for at 2. The first piece of the longer one leaves at once, so it is first
-// in the queue, and from its second piece on they take turns.
+// Both have been requested at 2. The first fragment of the longer one leaves at once, so it is
+// first in the queue, and from its second fragment on they take turns.
 TEST_F(LongMessages, TakeTurnsFragmentByFragment) {
   cluster_.fragment_bytes = 4;
   run();
