@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "session/log.h"
 #include "session/nonfinite.h"
 #include "session/process_group.h"
 #include "session/record.h"
@@ -33,17 +34,18 @@ class TrainingSession {
   // folders. All processes of the group must have the same settings. The same answer in every
   // process.
   static Result<TrainingSession> prepare(ProcessGroup& group, const Result<TrainSpec>& spec,
-                                         const Agreement& settings);
+                                         const Agreement& settings, const Log& log);
 
   // Trains, keeps the model and writes the record. SIGINT and SIGTERM stop the training after the
   // iterations in progress; a second one ends the process at once. Throws what ends the training.
   TrainReport run();
 
  private:
-  TrainingSession(ProcessGroup& group, TrainSpec spec, Workload work, Record record);
+  TrainingSession(ProcessGroup& group, TrainSpec spec, Workload work, Record record, Log log);
 
   // As far as one process can tell.
-  static Result<TrainingSession> prepare(ProcessGroup& group, const TrainSpec& spec);
+  static Result<TrainingSession> prepare(ProcessGroup& group, const TrainSpec& spec,
+                                         const Log& log);
   void prepare_engine();
   std::vector<std::unique_ptr<Learner>> make_learners() const;
   Job make_job(const std::vector<Layer>& layers) const;
@@ -63,6 +65,7 @@ class TrainingSession {
   TrainSpec spec_;
   Workload work_;
   Record record_;
+  Log log_;
   UpdateRule rule_;
   Topology topology_;
   std::vector<std::string> hosts_;  // names, by rank
