@@ -18,9 +18,11 @@
 namespace sluice {
 namespace {
 
+using testing::AnyOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Not;
 
 // A folder may include what stands above it here, and itself. docs/architecture.md says the same.
 constexpr std::array<std::string_view, 25> kFolders{"base",
@@ -159,6 +161,16 @@ TEST(LayeringTest, EveryFolderIsInTheTable) {
       continue;  // its rooms are in the table
     }
     EXPECT_THAT(kFolders, testing::Contains(folder));
+  }
+}
+
+// Programs that link the installed libraries would have to link these too.
+TEST(LayeringTest, OnlyTheProgramNeedsALoggerOrAParserOfFlags) {
+  for (const Source& source : sources_under(kSourceRoot / "src")) {
+    if (folder_of(source.path) != "cli") {
+      EXPECT_THAT(source.text, Not(AnyOf(HasSubstr("<spdlog/"), HasSubstr("<CLI/"))))
+          << source.path;
+    }
   }
 }
 

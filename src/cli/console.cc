@@ -90,4 +90,9 @@ void start_logging(const std::string& level) {
   spdlog::set_default_logger(logger);
 }
 
+Log session_log() {
+  return {.info = [](const std::string& text) { spdlog::info("{}", text); },
+          .warn = [](const std::string& text) { spdlog::warn("{}", text); }};
+}
+
 }  // namespace sluice::cli

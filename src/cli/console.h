@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/result.h"
+#include "session/log.h"
 #include "session/process_group.h"
 
 namespace sluice::cli {
@@ -38,5 +39,7 @@ Result<void> check_writable(const std::string& out);
 
 // The level must be a value of the setting log-level.
 void start_logging(const std::string& level);
+// What a session reports goes to the same log.
+Log session_log();
 
 }  // namespace sluice::cli

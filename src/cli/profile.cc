@@ -28,7 +28,7 @@ Result<Profile> measure(const Settings& settings, const TaskSpec& spec, const To
     return plain.error();
   }
   const std::string name = settings.text("device-name");
-  const Kernels kernels = choose_kernels(spec.kernels, task);
+  const Kernels kernels = choose_kernels(spec.kernels, task, session_log());
   const Clock clock;
   auto profile =
       measure_profile(with_kernels(task, kernels), [&] { return to_seconds(clock.now()); });
@@ -84,7 +84,7 @@ Result<Profile> make_profile(const Settings& settings) {
   }
   TaskSpec asked = *std::move(spec);
   asked.data.samples = asked.batch;
-  const auto task = make_task(asked, 1);
+  const auto task = make_task(asked, 1, session_log());
   if (!task) {
     return task.error();
   }

@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <spdlog/spdlog.h>
 
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -190,9 +191,14 @@ int simulate(const Settings& settings) {
   if (const auto fits = check_times(*profile, *cluster); !fits) {
     return bad_input(fits.error().within(settings.text("cluster")));
   }
-  auto valid = simulated_job(strategy_spec(settings), *profile, *cluster);
+  const StrategySpec strategy = strategy_spec(settings);
+  auto valid = simulated_job(strategy, *profile, *cluster);
   if (!valid) {
     return bad_input(valid.error());
+  }
+  if (cluster->allreduce && strategy.strategy.uses_servers()) {
+    spdlog::info("the cluster's [allreduce] table stands in for the exchange {}",
+                 name_of(kExchangeNames, strategy.strategy.exchange));
   }
   Job job = *std::move(valid);
   auto opened = record_for(settings, *profile);

@@ -28,7 +28,7 @@ Result<void> dictate_workers(const ProcessGroup& group, Settings& settings) {
 int train(ProcessGroup& group, Settings settings) {
   const auto dictated = dictate_workers(group, settings);
   const auto spec = dictated ? train_spec(settings) : dictated.error();
-  auto prepared = TrainingSession::prepare(group, spec, agreement_of(settings));
+  auto prepared = TrainingSession::prepare(group, spec, agreement_of(settings), session_log());
   if (!prepared) {
     return group.is_leader() ? bad_input(prepared.error()) : kBadInput;
   }

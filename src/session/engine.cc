@@ -2,25 +2,27 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <spdlog/spdlog.h>
+
+#include <string>
+#include <vector>
 
 #include "drivers/realtime/clock.h"
 
 namespace sluice {
 
-Kernels choose_kernels(std::optional<Kernels> asked, const TorchTask& task) {
+Kernels choose_kernels(std::optional<Kernels> asked, const TorchTask& task, const Log& log) {
   const Clock clock;
   if (task.device == "cpu" && !asked) {
-    spdlog::info("measuring which kernels are fastest; --kernels NAME skips this");
+    log.info("measuring which kernels are fastest; --kernels NAME skips this");
   }
   const auto choice = configure_engine(
       task, [&] { return to_seconds(clock.now()); }, asked);
   if (!choice) {
-    spdlog::warn("{}", choice.error().message());
+    log.warn(choice.error().message());
     return {};
   }
   if (task.device != "cpu") {
-    spdlog::info("computes on {} with TF32", task.device);
+    log.info(fmt::format("computes on {} with TF32", task.device));
   }
   std::vector<std::string> trials;
   for (const auto& [kernels, seconds] : choice->trials) {
@@ -28,8 +30,8 @@ Kernels choose_kernels(std::optional<Kernels> asked, const TorchTask& task) {
         fmt::format("{:.1f} ms with {}", seconds * 1e3, name_of(kKernelsNames, kernels)));
   }
   if (!trials.empty()) {
-    spdlog::info("kernels {}: a step takes {}", name_of(kKernelsNames, choice->kernels),
-                 fmt::join(trials, ", "));
+    log.info(fmt::format("kernels {}: a step takes {}", name_of(kKernelsNames, choice->kernels),
+                         fmt::join(trials, ", ")));
   }
   return choice->kernels;
 }

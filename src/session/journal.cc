@@ -1,6 +1,6 @@
 #include "session/journal.h"
 
-#include <spdlog/spdlog.h>
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,11 +11,13 @@
 
 namespace sluice {
 
-Journal::Journal(const Extent& extent, const Clock& clock, Learner& evaluator, RunFolder& folder)
+Journal::Journal(const Extent& extent, const Clock& clock, Learner& evaluator, RunFolder& folder,
+                 const Log& log)
     : extent_(extent),
       clock_(clock),
       evaluator_(evaluator),
       folder_(folder),
+      log_(log),
       progress_(std::cerr, isatty(STDERR_FILENO) != 0 ? Progress::Style::kTerminal
                                                       : Progress::Style::kPlain) {}
 
@@ -65,14 +67,15 @@ void Journal::on_boundary(Iteration iterations) {
             {"test_loss", json_number(evaluation_->loss)},
             {"test_accuracy", evaluation_->accuracy},
             {"time_s", to_seconds(trained())}});
-    spdlog::info("after {} steps: test accuracy {:.2f} %", iterations, evaluation_->accuracy * 100);
+    log_.info(fmt::format("after {} steps: test accuracy {:.2f} %", iterations,
+                          evaluation_->accuracy * 100));
   }
 }
 
 void Journal::on_stop(const std::string& why) {
   evaluation_.reset();  // it was of earlier parameters
   progress_.finish();
-  spdlog::warn("stopped by {}", why);
+  log_.warn("stopped by " + why);
 }
 
 Duration Journal::steady_iteration() const {

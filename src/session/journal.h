@@ -13,6 +13,7 @@
 #include "learners/learner.h"
 #include "report/progress.h"
 #include "report/run_folder.h"
+#include "session/log.h"
 
 namespace sluice {
 
@@ -43,7 +44,8 @@ struct Extent {
 // Shows the progress of training and records it, one row per step. Calls come one at a time.
 class Journal {
  public:
-  Journal(const Extent& extent, const Clock& clock, Learner& evaluator, RunFolder& folder);
+  Journal(const Extent& extent, const Clock& clock, Learner& evaluator, RunFolder& folder,
+          const Log& log);
 
   void on_step(const StepReport& step);
   // The evaluator's parameters are complete after this number of iterations: evaluate them.
@@ -82,6 +84,7 @@ class Journal {
   const Clock& clock_;
   Learner& evaluator_;
   RunFolder& folder_;
+  const Log& log_;
   Progress progress_;
   std::map<Iteration, Reports> open_;  // iterations that not all workers have finished
   std::optional<double> loss_;

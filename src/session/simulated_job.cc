@@ -1,7 +1,6 @@
 #include "session/simulated_job.h"
 
 #include <fmt/format.h>
-#include <spdlog/spdlog.h>
 
 #include <utility>
 
@@ -30,14 +29,10 @@ Result<Job> simulated_job(const StrategySpec& spec, const Profile& profile,
           "--local-aggregation: the cluster's [allreduce] table stands for the sum over all "
           "workers; leave it off, or use a cluster without that table");
     }
-    if (job.strategy.uses_servers()) {
-      if (job.strategy.partition == Partition::kKvstore) {
-        return Error(
-            "--cluster: its [allreduce] table stands in for the network, and partition kvstore "
-            "splits layers over servers; use another partition, or a cluster without that table");
-      }
-      spdlog::info("the cluster's [allreduce] table stands in for the exchange {}",
-                   name_of(kExchangeNames, job.strategy.exchange));
+    if (job.strategy.uses_servers() && job.strategy.partition == Partition::kKvstore) {
+      return Error(
+          "--cluster: its [allreduce] table stands in for the network, and partition kvstore "
+          "splits layers over servers; use another partition, or a cluster without that table");
     }
     job.strategy.exchange = Exchange::kAllReduce;
     job.strategy.collective = Collective::kNative;

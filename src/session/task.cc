@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <functional>
@@ -117,7 +116,7 @@ Result<void> find_pictures(const TaskSpec& spec, TorchTask& task) {
               task);
 }
 
-Result<void> read_sentences(const TaskSpec& spec, TorchTask& task) {
+Result<void> read_sentences(const TaskSpec& spec, TorchTask& task, const Log& log) {
   const auto form = wanted_form(spec);
   if (!form) {
     return form.error();
@@ -131,13 +130,14 @@ Result<void> read_sentences(const TaskSpec& spec, TorchTask& task) {
                              .vocabulary = spec.data.vocabulary,
                              .longest = form->shape.back()});
   if (corpus && corpus->left_out > 0) {
-    spdlog::info("{} pairs of sentences are left out: one of them is empty or longer than {} words",
-                 corpus->left_out, form->shape.back() - 1);
+    log.info(fmt::format(
+        "{} pairs of sentences are left out: one of them is empty or longer than {} words",
+        corpus->left_out, form->shape.back() - 1));
   }
   return take(std::move(corpus), task);
 }
 
-Result<void> read_data(const TaskSpec& spec, TorchTask& task) {
+Result<void> read_data(const TaskSpec& spec, TorchTask& task, const Log& log) {
   const DataSpec& data = spec.data;
   const bool needs_folder =
       data.kind != DataKind::kSynthetic && data.kind != DataKind::kFashionMnist;
@@ -155,7 +155,7 @@ Result<void> read_data(const TaskSpec& spec, TorchTask& task) {
     case DataKind::kImages:
       return find_pictures(spec, task);
     case DataKind::kText:
-      return read_sentences(spec, task);
+      return read_sentences(spec, task, log);
     case DataKind::kSynthetic:
       return make_up_data(spec, task);
   }
@@ -164,7 +164,7 @@ Result<void> read_data(const TaskSpec& spec, TorchTask& task) {
 
 }  // namespace
 
-Result<TorchTask> make_task(const TaskSpec& spec, std::size_t workers) {
+Result<TorchTask> make_task(const TaskSpec& spec, std::size_t workers, const Log& log) {
   TorchTask task;
   task.model = spec.model;
   task.batch = spec.batch;
@@ -176,7 +176,7 @@ Result<TorchTask> make_task(const TaskSpec& spec, std::size_t workers) {
   }
   task.device = *std::move(device);
   task.sleeper = std::make_shared<SteadySleeper>();
-  if (const auto read = read_data(spec, task); !read) {
+  if (const auto read = read_data(spec, task, log); !read) {
     return read.error();
   }
   return task;

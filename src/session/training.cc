@@ -1,7 +1,5 @@
 #include "session/training.h"
 
-#include <spdlog/spdlog.h>
-
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -53,8 +51,6 @@ Trained Run::run() {
     train(assemble(job_), training_.extent.iterations, nullptr);
   } else if (const MergeOutcome outcome = train_merged(); !outcome.policy.plan().groups.empty()) {
     trained_.merging = merging_of(outcome);
-  } else if (training_.group.is_leader()) {
-    spdlog::warn("the run was too short to measure the layers, and nothing was merged");
   }
   return std::move(trained_);
 }

@@ -1,7 +1,6 @@
 #include "session/training_session.h"
 
 #include <fmt/format.h>
-#include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -102,22 +101,24 @@ std::string why_stopped(const Trained& trained, const Journal& journal, const Ex
 
 }  // namespace
 
-TrainingSession::TrainingSession(ProcessGroup& group, TrainSpec spec, Workload work, Record record)
+TrainingSession::TrainingSession(ProcessGroup& group, TrainSpec spec, Workload work, Record record,
+                                 Log log)
     : group_(group),
       spec_(std::move(spec)),
       work_(std::move(work)),
       record_(std::move(record)),
+      log_(std::move(log)),
       rule_(rule_of(spec_.optimizer, work_.extent)) {}
 
 Result<TrainingSession> TrainingSession::prepare(ProcessGroup& group, const Result<TrainSpec>& spec,
-                                                 const Agreement& settings) {
-  auto own = spec ? prepare(group, *spec) : spec.error();
+                                                 const Agreement& settings, const Log& log) {
+  auto own = spec ? prepare(group, *spec, log) : spec.error();
   const auto roster = check_in(group, settings, own ? Result<void>() : own.error());
   if (!roster) {
     return roster.error();
   }
   if (group.own_host() && group.is_leader()) {
-    spdlog::info("{}", text_of(*roster));
+    log.info(text_of(*roster));
   }
   TrainingSession session = *std::move(own);
   session.topology_ = topology_of(session.spec_.hosts, roster->per_machine);
@@ -130,13 +131,14 @@ Result<TrainingSession> TrainingSession::prepare(ProcessGroup& group, const Resu
   return session;
 }
 
-Result<TrainingSession> TrainingSession::prepare(ProcessGroup& group, const TrainSpec& spec) {
+Result<TrainingSession> TrainingSession::prepare(ProcessGroup& group, const TrainSpec& spec,
+                                                 const Log& log) {
   if (const auto valid = check_spec(spec, group); !valid) {
     return valid.error();
   }
-  auto work =
-      std::visit([&](const auto& of) { return make_workload(of, spec.length, spec.hosts.workers); },
-                 spec.work);
+  auto work = std::visit(
+      [&](const auto& of) { return make_workload(of, spec.length, spec.hosts.workers, log); },
+      spec.work);
   if (!work) {
     return work.error();
   }
@@ -144,7 +146,7 @@ Result<TrainingSession> TrainingSession::prepare(ProcessGroup& group, const Trai
   if (!record) {
     return record.error();
   }
-  return TrainingSession(group, spec, *std::move(work), *std::move(record));
+  return TrainingSession(group, spec, *std::move(work), *std::move(record), log);
 }
 
 TrainReport TrainingSession::run(const Warn& warn) {
@@ -156,14 +158,14 @@ TrainReport TrainingSession::run(const Warn& warn) {
   Job job = make_job(evaluator.layers());
   const NetworkFacts network = group_.tune(job, spec_.strategy.chosen);
   if (group_.is_leader() && network.link) {
-    spdlog::info("links of {:.3g} Gb/s and {:.0f} us", network.link->gbps(),
-                 to_us(network.link->startup));
+    log_.info(fmt::format("links of {:.3g} Gb/s and {:.0f} us", network.link->gbps(),
+                          to_us(network.link->startup)));
   }
   begin_together(evaluator);
   const Clock clock;
   std::optional<Journal> journal;
   if (group_.is_leader()) {
-    journal.emplace(work_.extent, clock, evaluator, record_.folder());
+    journal.emplace(work_.extent, clock, evaluator, record_.folder(), log_);
   }
   interrupt_ = std::make_unique<Interrupt>();
   Trained trained = run_training(job, {.group = group_,
@@ -178,6 +180,9 @@ TrainReport TrainingSession::run(const Warn& warn) {
   std::string stopped;
   Result<void> kept;
   if (group_.is_leader()) {
+    if (job.strategy.partition == Partition::kMerged && !trained.merging) {
+      log_.warn("the run was too short to measure the layers, and nothing was merged");
+    }
     stopped = why_stopped(trained, *journal, work_.extent);
     kept = end_training(stopped, evaluator, *journal);
   }
@@ -224,7 +229,8 @@ void TrainingSession::prepare_engine() {
   const TorchTask& task = *work_.task;
   const std::string_view own =
       group_.is_leader()
-          ? name_of(kKernelsNames, choose_kernels(std::get<TaskSpec>(spec_.work).kernels, task))
+          ? name_of(kKernelsNames,
+                    choose_kernels(std::get<TaskSpec>(spec_.work).kernels, task, log_))
           : "";
   kernels_ = group_.from_leader(std::string(own), "the choice of kernels");
   const auto kernels = value_of(kKernelsNames, kernels_);

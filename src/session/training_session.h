@@ -9,6 +9,7 @@
 #include "base/result.h"
 #include "drivers/realtime/interrupt.h"
 #include "drivers/realtime/warn.h"
+#include "session/log.h"
 #include "session/nonfinite.h"
 #include "session/process_group.h"
 #include "session/record.h"
@@ -34,7 +35,7 @@ class TrainingSession {
   // Checks the settings before anything is computed, and creates the folders. All processes of the
   // group must have the same settings. The result is the same in every process.
   static Result<TrainingSession> prepare(ProcessGroup& group, const Result<TrainSpec>& spec,
-                                         const Agreement& settings);
+                                         const Agreement& settings, const Log& log);
 
   // Trains, saves the model and writes the record. SIGINT and SIGTERM stop the training after the
   // iterations in progress; a second one ends the process at once. SIGPIPE is ignored as long as
@@ -42,10 +43,11 @@ class TrainingSession {
   TrainReport run(const Warn& warn);
 
  private:
-  TrainingSession(ProcessGroup& group, TrainSpec spec, Workload work, Record record);
+  TrainingSession(ProcessGroup& group, TrainSpec spec, Workload work, Record record, Log log);
 
   // Checks what one process can check.
-  static Result<TrainingSession> prepare(ProcessGroup& group, const TrainSpec& spec);
+  static Result<TrainingSession> prepare(ProcessGroup& group, const TrainSpec& spec,
+                                         const Log& log);
   void prepare_engine();
   std::vector<std::unique_ptr<Learner>> make_learners() const;
   Job make_job(const std::vector<Layer>& layers) const;
@@ -65,6 +67,7 @@ class TrainingSession {
   TrainSpec spec_;
   Workload work_;
   Record record_;
+  Log log_;
   UpdateRule rule_;
   Topology topology_;
   std::vector<std::string> hosts_;        // names, by rank

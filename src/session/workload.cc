@@ -36,10 +36,10 @@ Result<Extent> extent_of(const TorchTask& task, const LengthSpec& length) {
 
 }  // namespace
 
-Result<Workload> make_workload(const TaskSpec& spec, const LengthSpec& length,
-                               std::size_t workers) {
+Result<Workload> make_workload(const TaskSpec& spec, const LengthSpec& length, std::size_t workers,
+                               const Log& log) {
   auto loader = std::make_shared<AheadLoader>(spec.loaders);
-  auto found = make_task(spec, workers);
+  auto found = make_task(spec, workers, log);
   if (!found) {
     return found.error();
   }
@@ -61,7 +61,7 @@ Result<Workload> make_workload(const TaskSpec& spec, const LengthSpec& length,
 }
 
 Result<Workload> make_workload(const ProfileSpec& spec, const LengthSpec& length,
-                               std::size_t workers) {
+                               std::size_t workers, const Log& /*log*/) {
   auto profile = scaled_profile(spec);
   if (!profile) {
     return profile.error();

@@ -8,6 +8,7 @@
 #include "drivers/realtime/load_ahead.h"
 #include "formats/profile.h"
 #include "session/journal.h"
+#include "session/log.h"
 #include "session/specs.h"
 #include "torch/torch_learner.h"
 
@@ -22,10 +23,11 @@ struct Workload {
   std::shared_ptr<AheadLoader> loader;  // of its data
 };
 
-Result<Workload> make_workload(const TaskSpec& spec, const LengthSpec& length, std::size_t workers);
+Result<Workload> make_workload(const TaskSpec& spec, const LengthSpec& length, std::size_t workers,
+                               const Log& log);
 // The length of a replay is in iterations only.
 Result<Workload> make_workload(const ProfileSpec& spec, const LengthSpec& length,
-                               std::size_t workers);
+                               std::size_t workers, const Log& log);
 
 // Reads a profile and scales it.
 Result<Profile> scaled_profile(const ProfileSpec& spec);

@@ -7,8 +7,8 @@
 
 namespace sluice {
 
-// The device of a worker: "cpu", one of all that there are by turns for "cuda", or "cuda:N". The
-// text must be one that torch_device() gives.
+// The device of a worker: "cpu", "cuda:N", or for "cuda" one of the machine's GPUs, assigned by
+// rank in turn. `device` must be a result of torch_device().
 c10::Device device_of(const std::string& device, std::size_t rank);
 
 }  // namespace sluice

@@ -10,8 +10,8 @@
 namespace sluice {
 namespace {
 
-// Waits for the stream at every mark, which is nothing on a CPU: there an operator returns when it
-// is done.
+// Waits for the stream at every mark. On a CPU that takes no time: an operator returns when it is
+// done.
 class WaitingClock final : public DeviceClock {
  public:
   WaitingClock(c10::Stream stream, std::function<double()> seconds)

@@ -8,22 +8,21 @@
 
 namespace sluice {
 
-// Notes moments in the work of a device while it is handed out, which may be long before it is
-// done.
+// Marks points in the work of a device as the work is submitted, possibly long before it runs.
 class DeviceClock {
  public:
   virtual ~DeviceClock() = default;
 
-  // The moment at which all is done that this thread has asked of the device so far.
+  // Marks the moment when the device has done everything that this thread has submitted so far.
   virtual void mark() = 0;
-  // Seconds from the first mark to each of them, in the order of the calls; waits until the device
-  // has come to the last one. Forgets them all.
+  // Seconds from the first mark to each mark, in the order of the calls. Waits until the device has
+  // reached the last one, then forgets all of them.
   virtual std::vector<double> collect() = 0;
 };
 
-// A clock for this device; `seconds` tells the time of the host. Where the device has a queue of
-// its own, its events are marks; a LibTorch that cannot tell the time between events waits for the
-// device at every mark instead, which takes away what passes overlap.
+// A clock for this device; `seconds` is the clock of the host. If the device has a queue, marks are
+// events in it. A LibTorch that cannot measure the time between events waits for the device at
+// every mark instead, so that the passes no longer overlap.
 std::unique_ptr<DeviceClock> make_device_clock(c10::Device device, std::function<double()> seconds);
 
 }  // namespace sluice

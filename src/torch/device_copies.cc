@@ -16,10 +16,10 @@ namespace sluice {
 namespace {
 
 constexpr Duration kNap = std::chrono::microseconds(20);
-// Shorter waits are the time between two events that nothing lies between.
+// A shorter wait is the time between two events with nothing between them.
 constexpr Duration kShortestWait = std::chrono::microseconds(10);
 
-// Nothing where LibTorch cannot tell.
+// Zero if LibTorch cannot measure it.
 template <class Event>
 Duration between(const Event& begin, const Event& end) {
   if constexpr (TellsTime<Event>) {
@@ -37,8 +37,8 @@ at::Tensor view_in(const at::Tensor& flat, const Range& range) {
   return flat.narrow(0, range.begin, range.size());
 }
 
-// Copies between host and device, when `stream` comes to it. The gate that watches the forward pass
-// has nothing to see here.
+// Copies between host and device in the order of `stream`, invisible to the gate that watches the
+// forward pass.
 void copy(const at::Tensor& from, const at::Tensor& to, c10::Stream stream) {
   const at::NoGradGuard no_grad;
   const at::DisableRecordFunctionGuard unwatched;
@@ -73,7 +73,7 @@ DeviceCopies::DeviceCopies(FlatParameters& flat, const std::vector<Layer>& layer
       own_gradients_(pinned(flat.values().numel())),
       gradients_(own_gradients_),
       forward_end_(new_event(device_.type())) {
-  check(sleeper_ != nullptr, "who waits for a device has a way to sleep");
+  check(sleeper_ != nullptr, "a device other than the host needs a sleeper");
   for (const Layer& layer : layers_) {
     views_.push_back({view_in(parameters_, layer.range), view_in(flat.values(), layer.range),
                       view_in(flat.gradients(), layer.range)});
@@ -124,7 +124,7 @@ void DeviceCopies::forward_done() {
 
 void DeviceCopies::gradient_ready(LayerId layer) {
   Trail& trail = trails_[layer.index()];
-  // Autograd calls from a thread of its own, where the stream of the pass is the current one.
+  // Autograd calls this on its own thread, whose current stream is that of the pass.
   trail.ready.record(streams_.getStream(device_));
   trail.ready.block(out_);
   copy(views_[layer.index()].gradients, view_in(gradients_, layers_[layer.index()].range), out_);
@@ -151,7 +151,7 @@ void DeviceCopies::end_step() {
   }
 }
 
-// Times are told as how long before `now` they were: the earlier, the larger.
+// Times count backwards from `now`: the earlier, the larger.
 void DeviceCopies::report_times() {
   using Task = DeviceSpan::Task;
   std::vector<DeviceSpan> spans;

@@ -16,10 +16,10 @@
 
 namespace sluice {
 
-// The host's side of a network whose parameters are on an accelerator. It stands between a step and
-// its hooks: a layer's parameters go to the device when the hooks let the layer pass, its gradients
-// come back as soon as they are final, and the hooks hear of them when they are here. Both ways
-// have a stream of their own, and no stream waits for more than it needs. All of it goes by
+// The host's side of a network whose parameters are on an accelerator. It sits between a step and
+// its hooks: it copies a layer's parameters to the device when the hooks release the layer, copies
+// its gradients back as soon as they are final, and tells the hooks when they have arrived. Each
+// direction has its own stream, and no stream waits for more than it needs. Everything goes through
 // LibTorch's interface for any kind of device.
 class DeviceCopies final : public StepHooks {
  public:
@@ -35,20 +35,21 @@ class DeviceCopies final : public StepHooks {
   std::shared_ptr<float[]> further_gradients() const;
   void gradients_into(std::span<float> buffer);
 
-  // The step about to begin speaks to these hooks, through this object.
+  // The next step calls these hooks through the object that this returns.
   StepHooks& begin_step(StepHooks& hooks);
-  // After the backward pass: returns when the hooks have heard of all gradients.
+  // After the backward pass: returns when the hooks know of all gradients.
   void end_step();
 
-  // All parameters as they are here.
+  // Copies all parameters from the host to the device.
   void bring_all();
 
-  // Whether this LibTorch can tell the time between events.
+  // Whether this LibTorch can measure the time between events.
   static bool has_times();
 
  private:
-  // A layer in one step. The pass begins with it when it has reached it and the parameters are in;
-  // its gradient begins to leave when it is final and the one before has left.
+  // The events of a layer in one step. Its forward pass begins when the pass has reached it and its
+  // parameters are on the device. Its gradient begins to leave when it is final and the one before
+  // it has left.
   struct Trail {
     explicit Trail(c10::DeviceType device);
 
@@ -58,7 +59,7 @@ class DeviceCopies final : public StepHooks {
     c10::Event ready;  // the gradient is final
     c10::Event out_end;
   };
-  // What a layer has in the flat buffers that stay.
+  // A layer's ranges of the flat buffers that never change.
   struct Views {
     at::Tensor host_parameters;
     at::Tensor parameters;
@@ -68,7 +69,7 @@ class DeviceCopies final : public StepHooks {
   bool before_layer(LayerId layer) override;
   void forward_done() override;
   void gradient_ready(LayerId layer) override;
-  // Tells the hooks of gradients that have arrived.
+  // Tells the hooks which gradients have arrived.
   void announce_arrivals();
   void report_times();
 
@@ -82,13 +83,13 @@ class DeviceCopies final : public StepHooks {
   c10::Stream out_;
   at::Tensor parameters_;
   at::Tensor own_gradients_;
-  at::Tensor gradients_;  // where they go now
+  at::Tensor gradients_;  // where they are copied now
   std::vector<Views> views_;
   std::vector<Trail> trails_;
   c10::Event forward_end_;
   std::vector<LayerId> forward_order_;   // of this step
   std::vector<LayerId> backward_order_;  // likewise
-  std::deque<LayerId> on_the_way_;       // gradients; they arrive in this order
+  std::deque<LayerId> on_the_way_;       // gradients in flight; they arrive in this order
   StepHooks* hooks_ = nullptr;
 };
 

@@ -8,8 +8,8 @@
 
 namespace sluice {
 
-// Zeroes a share of its input at random while training and scales up the rest. Unlike LibTorch's
-// module it draws from a generator of its own, so that threads do not disturb each other.
+// Zeroes a random share of its input during training and scales up the rest. Unlike LibTorch's
+// module it has its own generator, so that threads do not disturb each other.
 class DropoutImpl final : public torch::nn::Module {
  public:
   explicit DropoutImpl(double share);

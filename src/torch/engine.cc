@@ -12,8 +12,8 @@
 namespace sluice {
 namespace {
 
-// LibTorch may call BLAS through a library that the system chooses at run time, so OpenBLAS can
-// only be looked for; nullptr if it is another one.
+// LibTorch may call BLAS through a library that the system chooses at run time, so OpenBLAS must be
+// looked up; nullptr if another BLAS is loaded.
 template <class Function>
 Function* find_symbol(const char* name) {
   return reinterpret_cast<Function*>(dlsym(RTLD_DEFAULT, name));
@@ -38,7 +38,7 @@ Blas find_blas() {
   return {"built into LibTorch", true};
 }
 
-// OpenBLAS takes no notice of LibTorch's own setting.
+// OpenBLAS ignores LibTorch's setting.
 void use_one_thread() {
   at::set_num_threads(1);
   if (auto* set_num_threads = find_symbol<void(int)>("openblas_set_num_threads")) {
@@ -46,20 +46,20 @@ void use_one_thread() {
   }
 }
 
-// The GPU's short floats for products, as users of PyTorch choose for training.
+// TF32 for matrix products, the usual choice in PyTorch for training.
 void use_tf32() {
   at::globalContext().setAllowTF32CuBLAS(true);
   at::globalContext().setAllowTF32CuDNN(true);
 }
 
-// cuDNN wants the weights of an LSTM in a buffer of their own. They are parts of one buffer here,
-// and LibTorch would complain about it in every step.
+// cuDNN wants the weights of an LSTM in a separate buffer. Here they are ranges of one buffer, and
+// LibTorch would warn about it in every step.
 void mute_warnings() {
   constexpr int kErrors = 2;
   FLAGS_caffe2_log_level = kErrors;
 }
 
-// Seconds of the fastest of a few steps, after one that warms up.
+// Seconds of the fastest of a few steps after a warm-up.
 double measure_step(Learner& learner, const std::function<double()>& seconds) {
   constexpr double kEnough = 0.2;
   NoHooks hooks;
@@ -88,7 +88,7 @@ void use_onednn(bool on) { at::globalContext().setUserEnabledMkldnn(on); }
 Result<EngineChoice::Trial> try_kernels(const TorchTask& task, Kernels kernels,
                                         const std::function<double()>& seconds) {
   TorchTask repeated = with_kernels(task, kernels);
-  repeated.loader = std::make_shared<DirectLoader>();  // one step is repeated: nothing lies ahead
+  repeated.loader = std::make_shared<DirectLoader>();  // repeats one step: no batches to load ahead
   const auto make_learner = make_torch_learners(repeated);
   if (!make_learner) {
     return make_learner.error();
@@ -102,7 +102,7 @@ Kernels with_channels_last(Kernels kernels) {
 }
 
 Result<EngineChoice> choose_kernels(const TorchTask& task, const std::function<double()>& seconds) {
-  // Results depend on the choice, so it should not hang on chance.
+  // Results depend on the choice, so noise should not decide it.
   constexpr double kClearly = 0.95;
   const bool images = task.train->form().shape.size() == 3;
   std::vector<Kernels> candidates{Kernels::kNative};
@@ -121,7 +121,7 @@ Result<EngineChoice> choose_kernels(const TorchTask& task, const std::function<d
       fastest = trial->seconds;
       choice.kernels = trial->kernels;
     }
-    // The other layout is tried with the better kernels only: the worse ones can take long.
+    // The other layout is tried only with the faster kernels: the slower ones can take long.
     if (images && i + 1 == candidates.size() && !is_channels_last(candidates[i])) {
       candidates.push_back(with_channels_last(choice.kernels));
     }

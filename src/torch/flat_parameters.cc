@@ -9,7 +9,7 @@
 namespace sluice {
 
 std::span<float> span_of(const at::Tensor& flat) {
-  check(flat.device().is_cpu(), "only the host's memory is read here");
+  check(flat.device().is_cpu(), "only host memory has a span");
   return {flat.data_ptr<float>(), static_cast<std::size_t>(flat.numel())};
 }
 

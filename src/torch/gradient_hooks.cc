@@ -11,7 +11,7 @@ namespace sluice {
 
 using torch::autograd::variable_list;
 
-// Runs after the node that adds to a parameter's gradient; autograd runs that node once a pass,
+// Runs after the node that adds to a parameter's gradient. Autograd runs that node once per pass,
 // after all uses of the parameter.
 class GradientHooks::Hook final : public torch::autograd::FunctionPostHook {
  public:
@@ -29,11 +29,11 @@ class GradientHooks::Hook final : public torch::autograd::FunctionPostHook {
   }
 
  private:
-  const OnFinal* const& on_final_;  // of the pass in flight
+  const OnFinal* const& on_final_;  // of the running pass
   std::size_t parameter_;
 };
 
-// The callback is the caller's: it is forgotten when the pass ends, however it ends.
+// The callback belongs to the caller, so it is dropped when the pass ends, also by an exception.
 class GradientHooks::Pass {
  public:
   Pass(const OnFinal*& place, const OnFinal& on_final) : place_(place) { place_ = &on_final; }
@@ -46,7 +46,7 @@ class GradientHooks::Pass {
 };
 
 struct GradientHooks::Registration {
-  // The parameter itself holds its node only weakly. The type differs between versions.
+  // The parameter holds its node only weakly. The type differs between versions of LibTorch.
   decltype(torch::autograd::impl::grad_accumulator(std::declval<const at::Tensor&>())) node;
   std::uintptr_t key;
 };

@@ -9,19 +9,19 @@
 
 namespace sluice {
 
-// Tells when each parameter's gradient is final, while the backward pass is still in flight.
+// Reports when each parameter's gradient is final, while the backward pass still runs.
 class GradientHooks {
  public:
-  // Called with the place of the parameter in the list given to the hooks.
+  // Called with the index of the parameter in the list given to the hooks.
   using OnFinal = std::function<void(std::size_t parameter)>;
 
   explicit GradientHooks(const std::vector<at::Tensor>& parameters);
   ~GradientHooks();
-  GradientHooks(const GradientHooks&) = delete;  // the hooks know its place
+  GradientHooks(const GradientHooks&) = delete;  // the hooks point to it
   GradientHooks& operator=(const GradientHooks&) = delete;
 
-  // Runs the backward pass of `loss`, calling `on_final` on this thread once for every parameter
-  // that the pass reaches. What `on_final` throws ends the pass and comes out of here. Any other
+  // Runs the backward pass of `loss` and calls `on_final` on this thread once for every parameter
+  // that the pass reaches. An exception of `on_final` ends the pass and propagates. Any other
   // backward pass that reaches a parameter fails with std::logic_error.
   void backward(const at::Tensor& loss, const OnFinal& on_final);
 
@@ -30,7 +30,7 @@ class GradientHooks {
   class Pass;
   struct Registration;
 
-  const OnFinal* on_final_ = nullptr;  // of the pass in flight
+  const OnFinal* on_final_ = nullptr;  // of the running pass
   std::vector<Registration> registrations_;
 };
 

@@ -8,20 +8,20 @@
 
 namespace sluice {
 
-// Turns what happens to parameters in one step into what the hooks hear of layers: every layer once
-// before it is read, and once when its gradient is final. Parameters are named by their place in
+// Turns the events of parameters in one step into calls of the hooks for layers: each layer once
+// before it is read, and once when its gradient is final. Parameters are given by their index in
 // the layout.
 class LayerCalls {
  public:
   LayerCalls(const Layout& layout, StepHooks& hooks);
 
-  // May repeat; only the first read of a layer is passed on.
+  // May be called repeatedly; only the first read of a layer reaches the hooks.
   void before_read(std::size_t parameter);
-  // Announces the layers that the pass did not read, then the end of the pass.
+  // Reports the layers that the pass did not read, then the end of the pass.
   void forward_done();
-  // Once a parameter.
+  // Once per parameter.
   void gradient_final(std::size_t parameter);
-  // Announces the gradients that the pass did not reach, the last layer first.
+  // Reports the gradients that the pass did not reach, the last layer first.
   void backward_done();
 
  private:
@@ -30,7 +30,7 @@ class LayerCalls {
   const Layout& layout_;
   StepHooks& hooks_;
   std::vector<bool> announced_;
-  std::vector<std::size_t> missing_;  // gradients of each layer that are not final
+  std::vector<std::size_t> missing_;  // per layer: gradients that are not final
 };
 
 }  // namespace sluice

@@ -3,14 +3,14 @@
 #include "torch/profiling/torch_profile.h"
 #include "torch/torch_learner.h"
 
-// LibTorch takes half a second to load, and most commands do not need it. So what computes with it
-// is a module, a file of its own, which the program opens when one of the functions below is first
-// called. The two are of one build: they share types, exceptions and the one copy of the core that
-// is in the program.
+// LibTorch takes half a second to load, and most commands do not need it. So the code that uses it
+// is a module, a separate file, which the program opens on the first call of one of the functions
+// below. Both must be from the same build: they share types, exceptions and the one copy of the
+// core, which is in the program.
 namespace sluice {
 
 struct TorchModule {
-  const char* build;  // must be the program's own
+  const char* build;  // must equal the program's
 
   decltype(&torch_device) device;
   decltype(&make_torch_learners) make_learners;

@@ -14,8 +14,8 @@
 
 namespace sluice {
 
-// Any torch::nn module that maps samples to scores, as it is. The loss is the cross entropy, unless
-// the module has a loss() of its own.
+// Any unmodified torch::nn module that maps samples to scores. The loss is the cross entropy,
+// unless the module has its own loss().
 template <class Module>
 class ModuleNetwork final : public Network {
  public:

@@ -1,5 +1,5 @@
 // The functions of torch_learner.h and torch_profile.h in the program: each opens the module and
-// calls the function of the same name there. Without a module they say how to get one.
+// calls the function of the same name in it. Without a module they tell the user how to get one.
 
 #include <dlfcn.h>
 
@@ -16,7 +16,7 @@
 namespace sluice {
 namespace {
 
-constexpr std::array kModuleFolders{SLUICE_MODULE_FOLDERS};  // as seen from the program's
+constexpr std::array kModuleFolders{SLUICE_MODULE_FOLDERS};  // relative to the program's
 
 constexpr const char* kHowToGet =
     "this build has no LibTorch: install it (Debian: apt-get install libtorch-dev; elsewhere "
@@ -48,8 +48,9 @@ Opened open_file(const std::string& path) {
   auto* open = reinterpret_cast<OpenTorchModule*>(dlsym(library, kOpenTorchModule));
   const TorchModule* module = open == nullptr ? nullptr : open();
   if (module == nullptr || std::string(module->build) != SLUICE_BUILD_ID) {
-    return {.why_not = path + ": is of " + (module == nullptr ? "something else" : module->build) +
-                       " and not of this build (" SLUICE_BUILD_ID
+    return {.why_not = path + ": is from " +
+                       (module == nullptr ? "something else" : module->build) +
+                       " and not from this build (" SLUICE_BUILD_ID
                        "); install the program and its module together"};
   }
   return {.module = module};

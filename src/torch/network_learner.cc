@@ -32,7 +32,7 @@ struct Blueprint {
   std::vector<at::Tensor> state;  // of a network at the start
 };
 
-// Two read the parameters in the same order as many.
+// Two samples read the parameters in the same order as many do.
 constexpr std::int64_t kSamplesThatTell = 2;
 
 Blueprint draw_blueprint(const NetworkFactory& make_network, const TorchTask& task) {
@@ -102,7 +102,7 @@ class NetworkLearner final : public Learner {
         [&] { return network_->loss(samples_of(batch, placement_), labels_of(batch, placement_)); },
         [&](std::size_t parameter) { calls.before_read(parameter); });
     calls.forward_done();
-    // Every layer has been announced, so all gradients of the last step have been consumed.
+    // Every layer has been released, so all gradients of the last step have been consumed.
     flat_.zero_gradients();
     gradient_hooks_->backward(loss,
                               [&](std::size_t parameter) { calls.gradient_final(parameter); });
@@ -155,13 +155,13 @@ class NetworkLearner final : public Learner {
     return network;
   }
 
-  // Where all work on the network belongs.
+  // All work on the network belongs on this stream.
   c10::Stream stream() const {
     return copies_ ? copies_->compute_stream()
                    : c10::Stream(c10::Stream::DEFAULT, placement_.device);
   }
 
-  // Every step of every worker has a seed of its own.
+  // Every step of every worker has a different seed.
   std::uint64_t augmentation_seed_of(Iteration iteration) const {
     const std::uint64_t step = static_cast<std::uint64_t>(iteration) * task().workers + rank_;
     return Random(mix(task().seed), step).next();
@@ -175,7 +175,7 @@ class NetworkLearner final : public Learner {
   std::vector<at::Tensor> tensors_;  // the network's parameters in the order of the layout
   FlatParameters flat_;
   ForwardGate gate_;
-  std::optional<DeviceCopies> copies_;           // if the device is not the host
+  std::optional<DeviceCopies> copies_;           // unless the device is the host
   std::optional<GradientHooks> gradient_hooks_;  // made on the network's stream
 };
 

@@ -6,9 +6,8 @@
 
 namespace sluice {
 
-// Learners that train networks of this kind as the task says; the name of the task's model is not
-// read. The networks, which must all be alike, start with the parameters of one that is made from
-// the task's seed.
+// Learners that train these networks on the task, whose model name is not used. All networks must
+// have the same layers. They start with the parameters of one that is made from the task's seed.
 LearnerFactory make_network_learners(const NetworkFactory& make_network, const TorchTask& task);
 
 }  // namespace sluice

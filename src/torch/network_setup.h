@@ -17,16 +17,17 @@ namespace sluice {
 // How samples lie in memory. Parameters always lie in row-major order.
 struct Placement {
   c10::Device device = c10::kCPU;
-  bool channels_last = false;  // of images
+  bool channels_last = false;  // for images
 };
 
-// A batch where the network is; views of it, where that is how it lies.
+// The batch as tensors in the network's placement; views of the batch if it is placed so already.
 at::Tensor samples_of(Batch& batch, const Placement& placement);
 at::Tensor labels_of(Batch& batch, const Placement& placement);
 
 void move_to(const Network& network, c10::Device device);
 
-// Records in which order a forward pass reads the parameters: any pass, or one on these samples.
+// Records the order in which a forward pass reads the parameters: the given pass, or one on these
+// samples.
 Layout record_layout(const std::vector<NamedTensor>& parameters,
                      const std::function<void()>& forward);
 Layout record_layout(Network& network, const at::Tensor& samples, const at::Tensor& labels);

@@ -14,7 +14,7 @@ struct Watch {
   const Watch* outer;
 };
 
-// LibTorch takes bare functions as observers, so the work they belong to is found by its thread.
+// LibTorch takes plain functions as observers, so they find their watch through the thread.
 thread_local const Watch* innermost = nullptr;
 
 std::unique_ptr<at::ObserverContext> see(const at::RecordFunction& call) {

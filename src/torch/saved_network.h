@@ -8,9 +8,9 @@
 
 namespace sluice {
 
-// Writes the network as it is now into this folder: its weights as model.safetensors, what its
-// samples went through and what its answers mean as model.json and, if it came as TorchScript, the
-// module itself as model.pt. Each file is whole or not there.
+// Writes the current network to this folder: its weights as model.safetensors, the preparation of
+// its samples and the meaning of its labels as model.json and, if it was read from a TorchScript
+// file, the module as model.pt. Each file is complete or absent.
 Result<void> save_network(const Network& network, const TorchTask& task,
                           const std::filesystem::path& folder);
 

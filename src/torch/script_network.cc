@@ -78,8 +78,8 @@ class ScriptNetwork final : public Network {
   }
 
   at::Tensor forward(const at::Tensor& samples) override {
-    // The optimiser would fuse operators, and the gate sees no parameters that are read by a fused
-    // one. It is a setting of the thread.
+    // The optimiser would fuse operators, and the gate does not see which parameters a fused one
+    // reads. It is a setting of the thread.
     const torch::jit::GraphOptimizerEnabledGuard plain(false);
     const c10::IValue result = module_.forward({samples});
     if (!result.isTensor()) {
@@ -99,8 +99,8 @@ class ScriptNetwork final : public Network {
 
   std::vector<NamedTensor> weights() const override { return weights_of(module_); }
 
-  // The parameters of this module may be views of a long buffer, which would be written for each of
-  // them, so they go into a module as it was read.
+  // The parameters of this module may be views of one long buffer, which would be written whole for
+  // each of them. So they are copied into a module as it was read.
   std::optional<std::string> script() const override {
     const Module fresh = load(*script_);
     const std::vector<NamedTensor> from = weights();
@@ -119,7 +119,7 @@ class ScriptNetwork final : public Network {
     const at::Tensor rows = scores.dim() > 2 ? scores.flatten(0, -2) : scores;
     if (rows.dim() != 2 || rows.size(0) % samples != 0 || rows.size(1) < script_->form.classes) {
       throw std::invalid_argument(fmt::format(
-          "its scores for a batch of {} are of shape ({}); expected a row for every answer, and a "
+          "its scores for a batch of {} are of shape ({}); expected a row for every label, and a "
           "column for each of {} classes",
           samples, fmt::join(scores.sizes(), ", "), script_->form.classes));
     }
@@ -137,8 +137,8 @@ Result<void> check_module(const Module& module) {
   const std::vector<NamedTensor> trained = trained_of(module);
   if (trained.empty()) {
     return Error(
-        "the module has no parameters that want a gradient; was it frozen? Export it as it is "
-        "while it is trained");
+        "the module has no parameters that require a gradient; was it frozen? Export it in "
+        "the state in which it is trained");
   }
   for (const NamedTensor& parameter : trained) {
     if (parameter.tensor.scalar_type() != at::kFloat) {
@@ -162,7 +162,7 @@ std::string gist_of(const std::exception& error) {
       lines.push_back(line);
     }
   }
-  // Where TorchScript shows the way to the failure, the reason comes last.
+  // If TorchScript shows a traceback, the reason comes last.
   const bool traced = lines.size() > 1 && lines[1].starts_with("Traceback of TorchScript");
   return lines.empty() ? "no reason" : traced ? lines.back() : lines.front();
 }
@@ -178,7 +178,8 @@ Result<NetworkFactory> read_script(const std::string& path, const SampleForm& fo
       return valid.error().within(path);
     }
   } catch (const std::exception& e) {
-    return Error(fmt::format("{}: is no TorchScript file: {}; {}", path, gist_of(e), kHowToExport));
+    return Error(
+        fmt::format("{}: is not a TorchScript file: {}; {}", path, gist_of(e), kHowToExport));
   }
   return NetworkFactory([script] { return std::make_unique<ScriptNetwork>(script); });
 }

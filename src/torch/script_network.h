@@ -9,16 +9,16 @@
 
 namespace sluice {
 
-// Networks of the TorchScript module in this file, each with parameters of its own that begin as
-// they are in the file. The file is read once. Its forward() takes samples of this form and returns
-// scores: a row for every answer, a column for every class; where there are more dimensions, all
-// but the last count rows. An error if there is no such module in it.
+// Networks of the TorchScript module in this file. Each has its own parameters, which start with
+// the values in the file. The file is read once. The module's forward() takes samples of this form
+// and returns scores: a row per label, a column per class. If there are more dimensions, all but
+// the last count rows. An error if the file has no such module.
 //
-// What is random in a module draws from LibTorch's own generator. Workers that are threads of one
-// process share it, so that such a run cannot be repeated to the last bit.
+// Random operators of a module draw from LibTorch's own generator. Workers that are threads of one
+// process share it, so such a run is not reproducible to the last bit.
 Result<NetworkFactory> read_script(const std::string& path, const SampleForm& form);
 
-// The gist of what LibTorch threw: a message without the traces around it.
+// The message of a LibTorch exception without its traces.
 std::string gist_of(const std::exception& error);
 
 }  // namespace sluice

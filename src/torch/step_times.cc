@@ -32,7 +32,7 @@ std::vector<LayerTime> StepTimes::end() {
   clock_.mark();
   const std::vector<double> at = clock_.collect();
   std::vector<LayerTime> times(layers_);
-  double done = 0;  // the layers up to here
+  double done = 0;  // up to this layer
   for (std::size_t layer = 0; layer < layers_; ++layer) {
     const double next = layer + 1 < layers_ ? at[reads_[layer + 1]] : at[forward_end_];
     times[layer].forward = std::max(next - done, 0.0);

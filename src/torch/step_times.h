@@ -12,16 +12,15 @@ struct LayerTime {
   double backward = 0;
 };
 
-// Times the layers of a step whose hooks these are. Layers are in the order of the forward pass; a
-// layer takes
+// Hooks of a step that time its layers. Layers are in the order of the forward pass. A layer takes
 //
 //   forward    from its first read to that of the next layer, or to the end of the pass
-//   backward   from the final gradient of the layer behind it, or from the end of the forward
-//              pass, to its own
+//   backward   from the final gradient of the next layer, or from the end of the forward pass, to
+//              its own
 //
-// What comes before the first read and after the last gradient is the first layer's, so that the
-// sum is the whole step. Where branches let a gradient be final before that of a layer behind it,
-// it takes no time of its own: a profile knows one order only.
+// The time before the first read and after the last gradient counts for the first layer, so that
+// the sum is the whole step. If, because of branches, a gradient is final before that of a later
+// layer, its backward time is zero: a profile has only one order.
 class StepTimes final : public StepHooks {
  public:
   StepTimes(DeviceClock& clock, std::size_t layers) : clock_(clock), layers_(layers) {}
@@ -30,7 +29,7 @@ class StepTimes final : public StepHooks {
   bool before_layer(LayerId layer) override;
   void forward_done() override;
   void gradient_ready(LayerId layer) override;
-  // After the step; by layer.
+  // Call it after the step. By layer.
   std::vector<LayerTime> end();
 
  private:
@@ -38,7 +37,7 @@ class StepTimes final : public StepHooks {
 
   DeviceClock& clock_;
   std::size_t layers_;
-  // Places among the marks of the clock.
+  // Indices of the clock's marks.
   std::size_t marks_ = 0;
   std::vector<std::size_t> reads_;
   std::vector<std::size_t> finals_;

@@ -8,10 +8,10 @@
 
 namespace sluice {
 
-// The network that a task asks for. An error if there is none, or if the task's data do not fit.
+// The network of a task. An error if there is none, or if the task's data do not fit it.
 Result<NetworkFactory> network_of_task(const TorchTask& task);
 
-// What a user is told if the network cannot compute with the task's batches.
+// The error for a network that cannot compute with the task's batches.
 Error refusal(const TorchTask& task, const std::exception& why);
 
 }  // namespace sluice

@@ -77,7 +77,7 @@ Result<void> check_task(const TorchTask& task) {
   return {};
 }
 
-// A sample for which nothing is left out.
+// A sample without padding, for which no work is skipped.
 at::Tensor full_sample(const SampleForm& form) {
   std::vector<std::int64_t> shape = form.shape;
   shape.insert(shape.begin(), 1);
@@ -90,8 +90,8 @@ Error refusal(const std::string& model, std::int64_t samples, const SampleForm& 
                            samples == 1 ? "" : "s", fmt::join(form.shape, "x"), gist_of(reason)));
 }
 
-// The networks in a user's file, of which one has judged a sample: an evaluation at the end of a
-// long run is no time to find that it cannot.
+// The networks of a user's file, after a trial on one sample: a failure should not wait for the
+// evaluation at the end of a long run.
 Result<NetworkFactory> find_script(const std::string& path, const SampleForm& form) {
   auto make = read_script(path, form);
   if (!make) {
@@ -129,8 +129,8 @@ Result<NetworkFactory> network_of_task(const TorchTask& task) {
   if (auto valid = check_task(task); !valid) {
     return valid.error();
   }
-  if (const auto judges = find_networks(task.model, task.test->form()); !judges) {
-    return judges.error();
+  if (const auto evaluators = find_networks(task.model, task.test->form()); !evaluators) {
+    return evaluators.error();
   }
   return find_networks(task.model, task.train->form());
 }

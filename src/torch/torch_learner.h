@@ -14,12 +14,12 @@
 #include "learners/sleeper.h"
 #include "model/strategy.h"
 
-// The whole of LibTorch that the rest of Sluice sees. A build without LibTorch has the same
-// functions, which say how to get it.
+// The rest of Sluice uses LibTorch only through this header. A build without LibTorch has the same
+// functions, which tell the user how to get it.
 namespace sluice {
 
-// Whether a model is the path of a TorchScript file; the names of built-in ones have neither dot
-// nor slash.
+// Whether a model is the path of a TorchScript file. Names of built-in models have neither a dot
+// nor a slash.
 inline bool is_model_file(const std::string& model) {
   return model.find_first_of("./") != std::string::npos;
 }
@@ -30,33 +30,33 @@ struct TorchTask {
   std::shared_ptr<const Samples> test;
   std::int64_t batch = 64;  // of each worker
   std::size_t workers = 1;
-  std::uint64_t seed = 1;      // fixes the first parameters and the order of the samples
-  std::string device = "cpu";  // one that torch_device() gives
-  std::shared_ptr<const Sleeper> sleeper{};  // needed on a device that is not the host
+  std::uint64_t seed = 1;      // of the initial parameters and the order of the samples
+  std::string device = "cpu";  // a result of torch_device()
+  std::shared_ptr<const Sleeper> sleeper{};  // needed unless the device is the host
   bool channels_last = false;                // of images in memory
   std::shared_ptr<Loader> loader = std::make_shared<DirectLoader>();
 
   Sharding sharding() const { return {seed, train->size(), batch, workers, train->bucket_ends()}; }
 };
 
-// The device to train on: "cpu", "cuda" (the GPUs of the machine by turns) or "cuda:N"; for "auto",
+// The device to train on: "cpu", "cuda" (the GPUs of the machine in turn) or "cuda:N". "auto" takes
 // GPUs if there are any. An error if there is no such device.
 Result<std::string> torch_device(const std::string& asked);
 
-// The factory may be called from any thread, also by several at once.
+// The factory may be called from several threads at once.
 Result<LearnerFactory> make_torch_learners(const TorchTask& task);
 
-// The samples that a built-in model was made for, with this side of an image or longest sentence
-// instead of its own unless it is 0. An error if the model cannot do with it.
+// The samples that a built-in model was made for. `input_size`, unless 0, replaces the side of its
+// images or its longest sentence. An error if the model does not support this size.
 Result<SampleForm> model_form(const std::string& model, std::int64_t input_size);
 
 struct ModelInfo {
   std::string name;
   std::string description;
   SampleForm form;
-  std::int64_t parameters = 0;     // that are trained
-  std::size_t layers = 0;          // that have any
-  std::int64_t forward_flops = 0;  // of one sample without auxiliary heads, see count_flops()
+  std::int64_t parameters = 0;     // trained ones
+  std::size_t layers = 0;          // with trained parameters
+  std::int64_t forward_flops = 0;  // per sample, without auxiliary heads; see count_flops()
 };
 std::vector<ModelInfo> torch_models();
 
@@ -66,15 +66,14 @@ struct EngineInfo {
   std::string version;
   std::string blas;
   bool onednn = false;  // in use, not only built in
-  int threads = 0;      // of one operator
+  int threads = 0;      // per operator
   bool cuda = false;
   std::string advice;  // what to install; empty if nothing is missing
 };
 EngineInfo torch_engine();
 
-// How a CPU computes: with oneDNN or with LibTorch's own kernels, on images of which a pixel's
-// channels lie side by side or each channel by itself. The choice shows in the last bits of
-// results.
+// How a CPU computes: with oneDNN or with LibTorch's own kernels, on images in channels-last or
+// channels-first order. The choice changes the last bits of results.
 enum class Kernels : std::uint8_t { kNative, kNativeChannelsLast, kOneDnn, kOneDnnChannelsLast };
 
 inline constexpr std::array kKernelsNames{
@@ -88,16 +87,16 @@ inline constexpr std::array kKernelsNames{
 struct EngineChoice {
   struct Trial {
     Kernels kernels = Kernels::kNative;
-    double seconds = 0;  // of one step of the task
+    double seconds = 0;  // per step of the task
   };
 
   Kernels kernels = Kernels::kNative;
-  std::vector<Trial> trials;  // empty if the caller knew
+  std::vector<Trial> trials;  // empty if the caller chose
 };
-// Prepares the process for one operator thread a worker, then runs steps of the task with several
-// kernels and chooses what is clearly the fastest, unless the caller knows already. Call it before
-// the first worker starts, and have those compute with the task that with_kernels() gives;
-// `seconds` is a clock.
+// Prepares the process for one operator thread per worker. Then, unless the caller gives `known`,
+// runs steps of the task with several kernels and chooses those that are clearly fastest. Call it
+// before the first worker starts, and give workers the task that with_kernels() returns. `seconds`
+// is a clock.
 Result<EngineChoice> configure_engine(const TorchTask& task, const std::function<double()>& seconds,
                                       std::optional<Kernels> known = std::nullopt);
 TorchTask with_kernels(TorchTask task, Kernels kernels);

@@ -77,7 +77,7 @@ std::vector<at::Tensor> copies_of(const Net& net) {
   return copies;
 }
 
-// The result that all workers together should reach, computed by one.
+// The result of all workers together, computed by one.
 std::vector<at::Tensor> expected(const LoopOptions& options) {
   Net net = make_net(100);
   std::vector<at::Tensor> velocity;

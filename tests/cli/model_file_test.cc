@@ -140,7 +140,7 @@ void expect_refused(const std::string& more, const std::string& complaint) {
 TEST(CliModelFileTest, WhatCannotBeIsOneLineAndCodeTwo) {
   const std::string made_up = "--data synthetic --samples 32 --input-shape ";
   expect_refused("--model none.pt " + made_up + "6", "none.pt: cannot be read: No such file");
-  expect_refused("--model text.pt " + made_up + "6", "text.pt: is no TorchScript file: ");
+  expect_refused("--model text.pt " + made_up + "6", "text.pt: is not a TorchScript file: ");
   expect_refused("--model ./text " + made_up + "6", "./text: cannot be read: No such file");
   expect_refused("--model nonet", "choose one of lenet");
   expect_refused("--model text.pt --data synthetic", "--input-shape: is missing; ");

@@ -81,8 +81,9 @@ TEST(CliTorchModuleTest, AnotherFileInItsPlaceIsRefused) {
   const Outcome text = misplaced("models", folder.write("text", "no library"));
   EXPECT_EQ(text.code, 1);
   EXPECT_THAT(text.err, HasSubstr("modules/sluice_torch.so: cannot be loaded: "));
-  EXPECT_THAT(misplaced("models", SLUICE_OTHER_MODULE).err,
-              HasSubstr("modules/sluice_torch.so: is of another build and not of this build ("));
+  EXPECT_THAT(
+      misplaced("models", SLUICE_OTHER_MODULE).err,
+      HasSubstr("modules/sluice_torch.so: is from another build and not from this build ("));
 }
 
 }  // namespace

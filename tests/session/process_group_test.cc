@@ -15,7 +15,7 @@ using nlohmann::json;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-// The leader of a group whose other processes send what the leader does, with some changes.
+// The leader of a group whose other processes report what the leader does, except for some changes.
 class LedGroup final : public ProcessGroup {
  public:
   using Change = std::function<void(json& said)>;

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <string>
+#include <vector>
 
 #include "formats/profile.h"
 #include "nodes/presets.h"
@@ -14,6 +16,7 @@
 namespace sluice {
 namespace {
 
+using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::StartsWith;
 
@@ -35,7 +38,7 @@ class SessionThreadsTest : public testing::Test {
     spec_.record = {.folder = folder_.path() / "run", .trace = "auto", .config = "seed = 1\n"};
   }
 
-  Result<TrainingSession> prepare() { return TrainingSession::prepare(*group_, spec_, {}); }
+  Result<TrainingSession> prepare() { return TrainingSession::prepare(*group_, spec_, {}, {}); }
   std::string complaint() {
     const auto session = prepare();
     return session ? "" : session.error().message();
@@ -86,14 +89,26 @@ TEST_F(SessionThreadsTest, WhatCannotBeIsFoundBeforeAFolderIsMade) {
   EXPECT_FALSE(std::filesystem::exists(folder_.path() / "run"));
 }
 
+TEST_F(SessionThreadsTest, WarnsThroughTheLogOfItsCaller) {
+  spec_.strategy.strategy = find_preset("mg-wfbp")->strategy;
+  spec_.length.iterations = 1;
+  std::vector<std::string> warnings;
+  auto prepared = TrainingSession::prepare(
+      *group_, spec_, {}, {.warn = [&](const std::string& text) { warnings.push_back(text); }});
+  ASSERT_TRUE(prepared) << prepared.error().message();
+  TrainingSession session = *std::move(prepared);
+  session.run();
+  EXPECT_THAT(warnings, ElementsAre(HasSubstr("nothing was merged")));
+}
+
 TEST_F(SessionThreadsTest, WhoGaveNoSpecHearsWhy) {
-  const auto session = TrainingSession::prepare(*group_, Error("--slice: is missing"), {});
+  const auto session = TrainingSession::prepare(*group_, Error("--slice: is missing"), {}, {});
   ASSERT_FALSE(session);
   EXPECT_EQ(session.error().message(), "--slice: is missing");
 }
 
 TEST_F(SessionThreadsTest, ARunWithoutARecordOfItsOwnIsStillTraining) {
-  const auto work = make_workload(std::get<ProfileSpec>(spec_.work), spec_.length, 2);
+  const auto work = make_workload(std::get<ProfileSpec>(spec_.work), spec_.length, 2, {});
   ASSERT_TRUE(work);
   std::vector<std::unique_ptr<Learner>> learners;
   learners.push_back(work->factory(0));

@@ -1,4 +1,4 @@
-// Training on a GPU. Links neither RapidCheck nor anything else that a machine with one may lack.
+// Training on a GPU. Does not link RapidCheck, which a machine with a GPU may lack.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -103,7 +103,7 @@ TEST(GpuTest, TellsWhenEveryLayerWasComputedAndCopied) {
   NEEDS_GPU();
   const auto learner = learner_on("cuda");
   if (!learner->times_itself()) {
-    SKIP_AS_INAPPLICABLE("this LibTorch cannot tell the time between events");
+    SKIP_AS_INAPPLICABLE("this LibTorch cannot measure the time between events");
   }
   SpanHooks hooks;
   learner->step(0, hooks);

@@ -13,7 +13,7 @@ namespace {
 
 using Calls = std::vector<std::string>;
 
-// Layers 0 (places 0 and 1), 1 (place 2) and 2 (place 3).
+// Layers 0 (parameters 0 and 1), 1 (parameter 2) and 2 (parameter 3).
 Layout three_layers() {
   return make_layout({{"a.weight", 1}, {"a.bias", 1}, {"b.weight", 1}, {"c.weight", 1}}, {});
 }

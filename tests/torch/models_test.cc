@@ -1,4 +1,4 @@
-// The built-in models, against what has been published of them and in training.
+// The built-in models, in training and against published figures.
 #include <ATen/Functions.h>
 #include <ATen/core/grad_mode.h>
 #include <gtest/gtest.h>
@@ -26,11 +26,12 @@ namespace {
 struct Published {
   std::int64_t parameters;
   std::size_t layers;
-  double multiply_adds;  // millions, of one sample
+  double multiply_adds;  // millions, per sample
 };
 
-// ImageNet nets: torchvision's model cards; layers: convolutions, full layers and normalisations.
-// ResNet-110: 1.7 M in its paper, counted there with shortcuts that have no parameters. CIFAR100
+// ImageNet nets: torchvision's model cards; layers: convolutions, fully connected layers and
+// normalisations.
+// ResNet-110: 1.7 M in its paper, whose shortcuts have no parameters. CIFAR100
 // nets, LeNet and MLP: by hand. Sockeye: profiles/p4000-roofline/sockeye.json; 50 words of source
 // and target each.
 const std::map<std::string, Published> kPublished{
@@ -56,7 +57,7 @@ TEST(ModelsTest, HaveThePublishedSizes) {
   }
 }
 
-// A sample for which nothing is left out.
+// A sample without padding, for which no work is skipped.
 at::Tensor full_sample(const SampleForm& form) {
   std::vector<std::int64_t> shape = form.shape;
   shape.insert(shape.begin(), 1);
@@ -85,7 +86,7 @@ class ModelTrainsThreads : public ::testing::TestWithParam<std::string> {
  protected:
   static constexpr std::size_t kWorkers = 2;
 
-  // As small an input as the model can do with.
+  // The smallest input that the model supports.
   static TorchTask small_task(const std::string& model) {
     std::int64_t size = 5;
     while (!model_form(model, size)) {
@@ -115,7 +116,7 @@ class ModelTrainsThreads : public ::testing::TestWithParam<std::string> {
     return task;
   }
 
-  // Through LibTorch and C, as loops of tests are not optimised and models have many parameters.
+  // With LibTorch and memcmp: loops of tests are not optimised, and models have many parameters.
   static at::Tensor parameters_of(Learner& learner) {
     const std::span<float> values = learner.parameters();
     return at::from_blob(values.data(), {std::ssize(values)}, at::kFloat);
@@ -124,7 +125,7 @@ class ModelTrainsThreads : public ::testing::TestWithParam<std::string> {
     return a.nbytes() == b.nbytes() && std::memcmp(a.data_ptr(), b.data_ptr(), a.nbytes()) == 0;
   }
 
-  // What five iterations make of the parameters.
+  // The parameters after five iterations.
   static at::Tensor trained(const LearnerFactory& make, const char* preset) {
     std::vector<std::unique_ptr<Learner>> learners;
     for (std::size_t w = 0; w < kWorkers; ++w) {
@@ -146,14 +147,14 @@ class ModelTrainsThreads : public ::testing::TestWithParam<std::string> {
 
 TEST_P(ModelTrainsThreads, AlikeWithP3AndKvstore) {
   const TorchTask task = small_task(GetParam());
-  ASSERT_TRUE(configure_engine(task, {}, Kernels::kNative));  // one thread an operator
+  ASSERT_TRUE(configure_engine(task, {}, Kernels::kNative));  // one thread per operator
   const auto make = make_torch_learners(task);
   ASSERT_TRUE(make) << make.error().message();
   EXPECT_TRUE(same_bits(trained(*make, "p3"), trained(*make, "kvstore")));
 }
 
-// The profiles in p4000-roofline were made from torchvision's models, in the order in which these
-// use their layers; all others by sluice profile.
+// The profiles in p4000-roofline were made from torchvision's models, with layers in the order of
+// their use; all others were made by sluice profile.
 TEST_P(ModelTrainsThreads, HasTheLayersOfItsProfiles) {
   std::vector<std::filesystem::path> found;
   const std::string file = GetParam() + ".json";
@@ -164,7 +165,7 @@ TEST_P(ModelTrainsThreads, HasTheLayersOfItsProfiles) {
     }
   }
   if (found.empty()) {
-    SKIP_AS_INAPPLICABLE("no profile has the name " + file);
+    SKIP_AS_INAPPLICABLE("there is no profile " + file);
   }
   const auto make = make_torch_learners(small_task(GetParam()));
   ASSERT_TRUE(make) << make.error().message();

@@ -26,8 +26,8 @@ using Floats = std::vector<float>;
 
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
-// All that makes life hard: modules registered in another order than used, one never used, one used
-// twice and registered twice, bare parameters read as a list, and one that is not trained.
+// All difficult cases: modules registered in another order than used, one never used, one used and
+// registered twice, bare parameters read as a list, and one that is not trained.
 class Crooked final : public torch::nn::Module {
  public:
   Crooked()
@@ -130,8 +130,8 @@ std::size_t count(const std::vector<std::string>& calls, const std::string& call
   return static_cast<std::size_t>(std::count(calls.begin(), calls.end(), call));
 }
 
-// Keeps all parameters at NaN; another thread puts a layer's values in when the layer is waited
-// for.
+// Keeps all parameters at NaN. Another thread writes a layer's values when the step waits for the
+// layer.
 class Reveal final : public StepHooks {
  public:
   explicit Reveal(Learner& learner) : learner_(learner), hidden_(copy_of(learner.parameters())) {
@@ -204,11 +204,11 @@ TEST(NetworkLearnerTest, EveryLayerIsAnnouncedOnceToEachHook) {
       EXPECT_EQ(hooks.calls[layer], "read " + std::to_string(layer));
       EXPECT_EQ(count(hooks.calls, "ready " + std::to_string(layer)), 1U);
     }
-    EXPECT_EQ(hooks.calls.back(), "ready 4");  // never used, so swept
+    EXPECT_EQ(hooks.calls.back(), "ready 4");  // never used, so reported at the end
   }
 }
 
-// Forward and backward of a bare module; gradients by the name of the module that owns them.
+// Forward and backward pass of a bare module; gradients by the name of the module that owns them.
 std::map<std::string, Floats> plain_gradients(Crooked& module, const TorchTask& task,
                                               const std::vector<std::int64_t>& batch) {
   std::vector<at::Tensor> features;
@@ -241,7 +241,7 @@ TEST(NetworkLearnerTest, GradientsAreThoseOfPlainAutograd) {
   const auto learner = make_network_learners(make_crooked, task)(1);
   RecordedHooks hooks;
   learner->step(0, hooks);
-  learner->step(1, hooks);  // what the first step left must be gone
+  learner->step(1, hooks);  // nothing of the first step may remain
   const auto expected = plain_gradients(
       module, task, Sharding{task.seed, 64, task.batch, task.workers}.batch_of(1, 1));
   for (const Layer& layer : learner->layers()) {
@@ -254,8 +254,8 @@ TEST(NetworkLearnerTest, GradientsAreThoseOfPlainAutograd) {
   }
 }
 
-// Uses every freedom that the contract gives the protocol: gradients are read from gradient_ready
-// on until the layer is next announced, and new parameters land as soon as a gradient is final.
+// Uses all the freedom of the contract: reads a gradient at any time from gradient_ready until the
+// layer is next reported, and writes new parameters as soon as a gradient is final.
 class Busy final : public StepHooks {
  public:
   explicit Busy(Learner& learner) : learner_(learner), initial_(copy_of(learner.parameters())) {}
@@ -369,7 +369,7 @@ TEST(NetworkLearnerTest, FrozenParametersAreEqualOnAllWorkers) {
   EXPECT_EQ(first->evaluate()->loss, second->evaluate()->loss);
 }
 
-// Running statistics are each worker's own and change nothing but its evaluations.
+// Every worker has its own running statistics. They affect only its evaluations.
 TEST(NetworkLearnerTest, StepsGatherStatisticsForEvaluations) {
   const auto learner = googlenet_learners()(0);
   const double before = learner->evaluate()->loss;
@@ -379,7 +379,7 @@ TEST(NetworkLearnerTest, StepsGatherStatisticsForEvaluations) {
   EXPECT_EQ(learner->step(0, ignored), loss);
 }
 
-// Chance is a function of iteration and worker: no two steps drop out the same.
+// Dropout is a function of iteration and worker: no two steps drop the same inputs.
 TEST(NetworkLearnerTest, WorkersDropOutDifferentUnits) {
   TorchTask task = task_with({3, 63, 63}, 3);
   task.batch = 1;
@@ -401,7 +401,7 @@ TEST(NetworkLearnerTest, WorkersDropOutDifferentUnits) {
 TEST(NetworkLearnerTest, EvaluatesWithTheParametersAsTheyAre) {
   const auto learner = crooked_learners()(0);
   std::ranges::fill(learner->parameters(), 0.0F);
-  // With nothing but zeros all three classes get the same score.
+  // With all parameters zero, all three classes get the same score.
   EXPECT_NEAR(learner->evaluate()->loss, std::log(3.0), 1e-6);
   const Layer& exit = learner->layers()[3];
   part(learner->parameters(), exit).back() = 100;  // the bias of class 2

@@ -7,7 +7,7 @@
 
 namespace sluice {
 
-// Writes down what it hears.
+// Records all calls.
 class RecordedHooks : public StepHooks {
  public:
   bool before_layer(LayerId layer) override {

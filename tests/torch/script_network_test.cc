@@ -114,7 +114,7 @@ TEST(ScriptNetworkTest, TrainsAsTheModuleItselfWould) {
   learner->step(0, hooks);
   EXPECT_THAT(hooks.calls, ElementsAre("read 0", "read 1", "forward done", "ready 1", "ready 0"));
   const auto second = (*make)(1);
-  EXPECT_NE(second->step(0, hooks), learner->step(0, hooks)) << "workers have batches of their own";
+  EXPECT_NE(second->step(0, hooks), learner->step(0, hooks)) << "every worker has its own batches";
 }
 
 TEST(ScriptNetworkTest, GradientsAreThoseOfAutograd) {
@@ -153,7 +153,7 @@ TEST(ScriptNetworkTest, MoreDimensionsAreMoreRows) {
   EXPECT_TRUE(scores[7].allclose(samples[1][2].matmul((*make)()->parameters()[0].tensor)));
 }
 
-// The file that is read becomes, with other values, the file that is written.
+// The file written is the file read, with other values.
 TEST(ScriptNetworkTest, GoesBackAsItCame) {
   const TemporaryFolder folder;
   const auto make = read_script(save(make_module(), folder, "net.pt"), kForm);
@@ -203,12 +203,12 @@ TEST(ScriptNetworkTest, RefusesFilesThatAreNoModule) {
   const TemporaryFolder folder;
   EXPECT_THAT(refusal(folder, "none.pt"), StartsWith("none.pt: cannot be read: No such file"));
   folder.write("text.pt", "hello");
-  EXPECT_THAT(refusal(folder, "text.pt"), StartsWith("text.pt: is no TorchScript file: "));
+  EXPECT_THAT(refusal(folder, "text.pt"), StartsWith("text.pt: is not a TorchScript file: "));
   folder.write("empty.pt", "");
-  EXPECT_THAT(refusal(folder, "empty.pt"), StartsWith("empty.pt: is no TorchScript file: "));
+  EXPECT_THAT(refusal(folder, "empty.pt"), StartsWith("empty.pt: is not a TorchScript file: "));
   save(make_module(), folder, "half.pt");
   folder.write("half.pt", folder.read("half.pt").substr(0, 3000));
-  EXPECT_THAT(refusal(folder, "half.pt"), StartsWith("half.pt: is no TorchScript file: "));
+  EXPECT_THAT(refusal(folder, "half.pt"), StartsWith("half.pt: is not a TorchScript file: "));
 }
 
 TEST(ScriptNetworkTest, RefusesModulesThatCannotBeTrained) {
@@ -222,7 +222,7 @@ TEST(ScriptNetworkTest, RefusesModulesThatCannotBeTrained) {
   bare.register_parameter("w", at::ones({3}), false);
   bare.define("def forward(self, x):\n    return x[:, :3] * self.w\n");
   save(bare, folder, "bare.pt");
-  EXPECT_THAT(refusal(folder, "bare.pt"), HasSubstr("no parameters that want a gradient"));
+  EXPECT_THAT(refusal(folder, "bare.pt"), HasSubstr("no parameters that require a gradient"));
 
   Module wide("net");
   wide.register_parameter("w", at::ones({3}, at::kDouble).requires_grad_(), false);
@@ -254,11 +254,11 @@ TEST(ScriptNetworkTest, RefusesModulesThatDoNotFitTheData) {
   EXPECT_THAT(reason("tuple.pt"), HasSubstr("forward() returns a Tuple; expected a tensor"));
   define("few.pt", "    return torch.matmul(x[:, :4], self.w)[:, :2]\n");
   EXPECT_THAT(reason("few.pt"),
-              HasSubstr("(1, 2); expected a row for every answer, and a column for "
+              HasSubstr("(1, 2); expected a row for every label, and a column for "
                         "each of 3 classes"));
   define("sum.pt", "    return torch.matmul(x[:, :4], self.w).sum()\n");
   EXPECT_THAT(reason("sum.pt"), HasSubstr("are of shape (); expected a row"));
-  // In training another batch is tried, and this one is found there.
+  // Training uses another batch, which shows this fault.
   define("half.pt",
          "    y = torch.matmul(x[:, :4], self.w)\n"
          "    return torch.cat([y, y]) if self.training else y\n");

@@ -8,7 +8,7 @@
 namespace sluice {
 namespace {
 
-// Every mark is as long after the one before it as the test has planned.
+// The test sets the time between each mark and the one before it.
 class PlannedClock final : public DeviceClock {
  public:
   explicit PlannedClock(std::vector<double> gaps) : gaps_(std::move(gaps)) {}
@@ -60,7 +60,7 @@ TEST(StepTimesTest, AGradientThatOvertakesTakesNoTime) {
   EXPECT_EQ(layers[0].backward, 4);
 }
 
-// In whatever order layers are read and gradients become final.
+// In any order in which layers are read and gradients become final.
 RC_GTEST_PROP(StepTimesProperty, NothingOfAStepIsLost, ()) {
   const auto count = *rc::gen::inRange<std::size_t>(1, 12);
   const auto whole = *rc::gen::container<std::vector<int>>(2 * count + 2, rc::gen::inRange(0, 99));

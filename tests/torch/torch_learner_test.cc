@@ -43,7 +43,7 @@ std::unique_ptr<Learner> make_learner(const TorchTask& task) {
   return (*make)(0);
 }
 
-// Plain SGD on one worker, without any of the protocol.
+// Plain SGD on one worker, without any protocol.
 void train(Learner& learner, Iteration iterations) {
   constexpr float kRate = 0.05F;
   constexpr float kMomentum = 0.9F;
@@ -60,8 +60,8 @@ void train(Learner& learner, Iteration iterations) {
   }
 }
 
-// A clock in which every step takes equally long. Unlike the default this leaves one thread to
-// every operator, as in a run.
+// A clock on which all steps take equally long. Unlike the default, this sets one thread per
+// operator, as in a run.
 Result<EngineChoice> configure(const TorchTask& task) {
   double now = 0;
   return configure_engine(task, [&] { return now += 0.125; });
@@ -154,13 +154,13 @@ TEST(TorchLearnerTest, RefusesWhatCannotBeTrained) {
   expect_refused(task_of("lenet", make_synthetic(spec)), "expected samples of shape 1x28x28");
   task.test = nullptr;
   expect_refused(task, "found none");
-  // One sample has no variance where an image has shrunk to one place.
+  // One sample has no variance where an image has shrunk to one pixel.
   task = task_of("resnet18", make_synthetic(spec));
   task.batch = 1;
   expect_refused(task, "does not take 1 sample of shape 3x32x32");
 }
 
-// What the steps of a learner leave, in the order of the parameters.
+// What the steps of a learner leave behind, in the order of the parameters.
 std::vector<float> gradients_of(const TorchTask& task) {
   const auto learner = make_learner(task);
   RecordedHooks hooks;
@@ -186,7 +186,7 @@ TEST(TorchEngineTest, MeasuresWhatThereIsToChoose) {
   for (const EngineChoice::Trial& trial : choice->trials) {
     EXPECT_DOUBLE_EQ(trial.seconds, 0.125);
   }
-  EXPECT_EQ(choice->kernels, Kernels::kNative);  // equal times: nothing speaks for another
+  EXPECT_EQ(choice->kernels, Kernels::kNative);  // equal times: no reason to change
   EXPECT_EQ(choice->trials.back().kernels, Kernels::kNativeChannelsLast);
   const EngineInfo engine = torch_engine();
   EXPECT_TRUE(engine.available);
@@ -218,7 +218,7 @@ TEST(TorchEngineTest, TakesWhatIsFaster) {
   if (!torch_engine().onednn) {
     SKIP_AS_INAPPLICABLE("this LibTorch has no oneDNN");
   }
-  // A clock on which a step takes less with oneDNN, first much less and then hardly.
+  // A clock on which oneDNN is faster, first by much, then by little.
   for (const auto& [seconds, taken] :
        {std::pair(0.5, Kernels::kOneDnn), std::pair(0.99, Kernels::kNative)}) {
     double now = 0;

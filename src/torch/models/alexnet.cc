@@ -1,5 +1,5 @@
 // Krizhevsky, "One weird trick for parallelizing convolutional neural networks" (2014): AlexNet
-// without its division into two towers, as torchvision has it.
+// without its division into two towers, as in torchvision.
 #include <torch/nn/modules/conv.h>
 #include <torch/nn/modules/linear.h>
 
@@ -10,7 +10,7 @@
 namespace sluice {
 namespace {
 
-constexpr std::int64_t kAlexNetSide = 6;  // of the image that the full layers see
+constexpr std::int64_t kAlexNetSide = 6;  // of the features that the fully connected layers see
 constexpr std::int64_t kAlexNetHidden = 4096;
 
 torch::nn::Conv2d convolution(std::int64_t in, std::int64_t out, std::int64_t kernel,

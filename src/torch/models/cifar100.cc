@@ -12,7 +12,8 @@ torch::nn::Conv2d convolution(std::int64_t in, std::int64_t out) {
 }
 
 // The AlexNet-like net of Liao et al., "Learning Deep Parsimonious Representations" (NIPS 2016),
-// with the widths of their published configuration. Nothing stands between its two full layers.
+// with the widths of their published configuration. There is nothing between its two fully
+// connected layers.
 class Cifar100Cnn final : public torch::nn::Module {
  public:
   explicit Cifar100Cnn(std::int64_t classes)
@@ -29,7 +30,7 @@ class Cifar100Cnn final : public torch::nn::Module {
     return fc2_(fc1_(x.flatten(1)));
   }
 
-  // The loss is a convex function of what is left to train.
+  // The loss is convex in the parameters that remain to be trained.
   void freeze_all_but_the_last() {
     for (const auto& part : children()) {
       for (at::Tensor& parameter : part->parameters()) {

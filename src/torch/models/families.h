@@ -5,8 +5,8 @@
 #include "data/dataset.h"
 #include "torch/network.h"
 
-// The built-in models, a file for each family. The modules have the names that torchvision gives
-// them, and so have the layers of a run.
+// The built-in models, one file per family. Modules, and so the layers of a run, are named as in
+// torchvision.
 namespace sluice {
 
 std::unique_ptr<Network> make_lenet(const SampleForm& form);

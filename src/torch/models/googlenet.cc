@@ -1,5 +1,5 @@
-// Szegedy et al., "Going Deeper with Convolutions" (2014), with batch normalisation and, where the
-// paper has 5x5, convolutions of 3x3: the net of torchvision.
+// Szegedy et al., "Going Deeper with Convolutions" (2014), with batch normalisation and
+// with 3x3 convolutions instead of the paper's 5x5, as in torchvision.
 #include <torch/nn/modules/linear.h>
 
 #include "torch/models/families.h"
@@ -9,7 +9,7 @@
 namespace sluice {
 namespace {
 
-// Of the loss of an auxiliary head.
+// Weight of the loss of an auxiliary head.
 constexpr double kGoogLeNetHeadWeight = 0.3;
 
 struct InceptionShape {
@@ -102,7 +102,7 @@ class GoogLeNet final : public torch::nn::Module {
     return last_part(second_part(from4a));
   }
 
-  // Each head runs where its input is ready, so that its layers stand there in the order of use.
+  // Each head runs as soon as its input is ready, which gives its layers that place in the order.
   at::Tensor loss(const at::Tensor& images, const at::Tensor& labels) {
     const at::Tensor from4a = first_part(images);
     const at::Tensor aux1 = at::cross_entropy_loss(aux1_->forward(from4a), labels);

@@ -8,7 +8,7 @@
 namespace sluice {
 namespace {
 
-// Of the loss of the auxiliary head.
+// Weight of the loss of the auxiliary head.
 constexpr double kInceptionHeadWeight = 0.4;
 
 using Size = torch::ExpandingArray<2>;
@@ -40,14 +40,14 @@ at::Tensor pooled(const at::Tensor& x, Pool pool) {
   }
 }
 
-// A pooling, convolutions one after the other, and convolutions side by side of what comes out.
+// A pooling, then convolutions in sequence, then convolutions in parallel on the result.
 struct BranchShape {
   std::vector<Conv> chain;
   std::vector<Conv> fork = {};
   Pool pool = Pool::kNone;
 };
 
-// Branches side by side.
+// Parallel branches.
 class Mixed final : public torch::nn::Module {
  public:
   Mixed(std::int64_t in, const std::vector<BranchShape>& shapes) {
@@ -103,7 +103,7 @@ class Mixed final : public torch::nn::Module {
 
 using Branches = std::vector<BranchShape>;
 
-// The five kinds of mixtures, by the figures of the paper.
+// The five kinds of blocks, by the figures of the paper.
 Branches figure5(std::int64_t after_pool) {
   return {
       {{{"branch1x1", 64, 1, 1}}},
@@ -157,7 +157,8 @@ class InceptionHead final : public torch::nn::Module {
         conv1_(register_module("conv1", std::make_shared<ConvNorm>(ConvShape{128, 768, kSide}))),
         fc_(register_module("fc", torch::nn::Linear(768, classes))) {}
 
-  // Images smaller than the net was made for leave too few places for the pooling of the paper.
+  // For images smaller than the net was made for, the features are too small for the pooling of the
+  // paper.
   at::Tensor forward(const at::Tensor& x) {
     const bool full = x.size(2) >= kFullSide && x.size(3) >= kFullSide;
     const at::Tensor y =
@@ -167,7 +168,7 @@ class InceptionHead final : public torch::nn::Module {
 
  private:
   static constexpr std::int64_t kSide = 5;
-  static constexpr std::int64_t kFullSide = 17;  // of which the pooling makes kSide
+  static constexpr std::int64_t kFullSide = 17;  // which the pooling reduces to kSide
 
   std::shared_ptr<ConvNorm> conv0_;
   std::shared_ptr<ConvNorm> conv1_;
@@ -200,7 +201,7 @@ class InceptionV3 final : public torch::nn::Module {
 
   at::Tensor forward(const at::Tensor& images) { return last_part(first_part(images)); }
 
-  // The head runs where its input is ready, so that its layers stand there in the order of use.
+  // The head runs as soon as its input is ready, which gives its layers that place in the order.
   at::Tensor loss(const at::Tensor& images, const at::Tensor& labels) {
     const at::Tensor from6 = first_part(images);
     const at::Tensor aux = at::cross_entropy_loss(aux_->forward(from6), labels);
@@ -239,7 +240,7 @@ class InceptionV3 final : public torch::nn::Module {
     return fc_(dropout_(x.flatten(1)));
   }
 
-  std::int64_t channels_ = 3;  // that come out of what has been added so far
+  std::int64_t channels_ = 3;  // of the output of the blocks added so far
   std::shared_ptr<ConvNorm> conv1a_, conv2a_, conv2b_, conv3b_, conv4a_;
   Mixtures until6_;
   std::shared_ptr<InceptionHead> aux_;

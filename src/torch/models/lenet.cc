@@ -7,7 +7,7 @@
 namespace sluice {
 namespace {
 
-// LeNet-5 in the widths that Caffe made common.
+// LeNet-5 with the widths of Caffe.
 class LeNet final : public torch::nn::Module {
  public:
   explicit LeNet(std::int64_t classes)
@@ -16,7 +16,7 @@ class LeNet final : public torch::nn::Module {
         fc1_(register_module("fc1", torch::nn::Linear(50 * 4 * 4, 500))),
         fc2_(register_module("fc2", torch::nn::Linear(500, classes))) {}
 
-  // Pooling first gives the rectifier a quarter of the work, and the two commute.
+  // Max pooling and ReLU commute, and after pooling ReLU has a quarter of the work.
   at::Tensor forward(const at::Tensor& images) {
     at::Tensor x = at::max_pool2d(conv1_(images), 2).relu_();
     x = at::max_pool2d(conv2_(x), 2).relu_();

@@ -9,10 +9,10 @@
 #include <utility>
 #include <vector>
 
-// What several families are built of.
+// Building blocks that several families share.
 namespace sluice {
 
-// Modules of one kind in a row, under numbers as names.
+// A sequence of modules of one kind, named by numbers.
 template <class Part>
 class Row final : public torch::nn::Module {
  public:
@@ -36,8 +36,8 @@ class Row final : public torch::nn::Module {
   std::vector<std::shared_ptr<Part>> parts_;
 };
 
-// Features of an image, pooled to a square of this side, and full layers that tell its class. The
-// features are made first: both draw their weights from one source.
+// Features of an image, pooled to a square of this side, and fully connected layers that classify
+// them. The features are made first: both draw their weights from the same generator.
 template <class Features, class Classifier>
 class PooledNet final : public torch::nn::Module {
  public:
@@ -65,10 +65,10 @@ struct ConvShape {
   torch::ExpandingArray<2> padding = 0;
 };
 
-// Without a bias, for a batch normalisation follows.
+// Without a bias, because a batch normalisation follows.
 torch::nn::Conv2d make_convolution(const ConvShape& shape);
 
-// A convolution, a batch normalisation and a rectifier, as Inception nets have them.
+// A convolution, a batch normalisation and a ReLU, as in Inception nets.
 class ConvNorm final : public torch::nn::Module {
  public:
   explicit ConvNorm(const ConvShape& shape);
@@ -80,8 +80,8 @@ class ConvNorm final : public torch::nn::Module {
   torch::nn::BatchNorm2d bn_;
 };
 
-// Draws the weights of all convolutions as He et al. found it good for rectifiers: without it the
-// signal dies away in a deep net that has no batch normalisation. Biases become zero.
+// Initialises the weights of all convolutions as He et al. recommend for ReLU: otherwise the signal
+// vanishes in a deep net without batch normalisation. Biases become zero.
 void initialise_for_rectifiers(torch::nn::Module& module);
 
 }  // namespace sluice

@@ -17,11 +17,11 @@ struct BlockShape {
   std::int64_t stride;
 };
 
-// Channels that come out of a block, by the width of its inner convolutions.
+// Output channels of a block, by the width of its inner convolutions.
 constexpr std::int64_t kBasicGrowth = 1;
 constexpr std::int64_t kBottleneckGrowth = 4;
 
-// How the input of a block gets past its convolutions where it has another shape than their output.
+// The shortcut around the convolutions of a block whose input and output differ in shape.
 enum class Shortcut : std::uint8_t { kProjected, kPadded };
 
 class Block : public torch::nn::Module {
@@ -29,7 +29,7 @@ class Block : public torch::nn::Module {
   virtual at::Tensor forward(const at::Tensor& x) = 0;
 };
 
-// A convolution of 1x1 and a batch normalisation.
+// A 1x1 convolution and a batch normalisation.
 class Projection final : public torch::nn::Module {
  public:
   Projection(std::int64_t in, std::int64_t out, std::int64_t stride)
@@ -43,7 +43,7 @@ class Projection final : public torch::nn::Module {
   torch::nn::BatchNorm2d bn_;
 };
 
-// Null where the input can be added as it is.
+// Null if the input can be added unchanged.
 std::shared_ptr<Projection> projection_for(const BlockShape& shape, std::int64_t out) {
   return shape.stride == 1 && shape.in == out
              ? nullptr
@@ -73,7 +73,7 @@ class BasicBlock final : public Block {
   }
 
  private:
-  // Every second place, and zeros for the channels that are new.
+  // Every second pixel, and zeros for the new channels.
   at::Tensor padded(const at::Tensor& x) const {
     if (shape_.stride == 1 && shape_.in == shape_.width) {
       return x;
@@ -137,10 +137,10 @@ std::shared_ptr<Block> bottleneck(const BlockShape& shape) {
 
 struct ResNetShape {
   std::vector<std::size_t> blocks;  // of each stage
-  std::int64_t width;               // of the first stage; every further one doubles it
+  std::int64_t width;               // of the first stage; each later stage doubles it
   std::int64_t growth;
   std::shared_ptr<Block> (*make_block)(const BlockShape&);
-  bool large_images;  // which are made smaller before the first stage
+  bool large_images;  // reduced before the first stage
 };
 
 class ResNet final : public torch::nn::Module {

@@ -1,5 +1,5 @@
-// An encoder and a decoder of LSTMs with attention, after Sockeye (Hieber et al., 2017), in sizes
-// that suit IWSLT15. The heaviest layer, the source's embedding, is used first.
+// An encoder and a decoder of LSTMs with attention, after Sockeye (Hieber et al., 2017), sized
+// for IWSLT15. The heaviest layer, the source's embedding, is used first.
 #include <torch/nn/modules/embedding.h>
 #include <torch/nn/modules/linear.h>
 #include <torch/nn/modules/rnn.h>
@@ -15,8 +15,8 @@ namespace {
 
 constexpr std::int64_t kWidth = 512;  // of an embedding and of a state
 
-// One layer: LibTorch computes a stack of them as one operator, which could not begin before the
-// parameters of all are in.
+// One layer. LibTorch computes a stack of layers as one operator, which could not begin before the
+// parameters of all of them are in.
 torch::nn::LSTM make_lstm(std::int64_t in, std::int64_t out) {
   return torch::nn::LSTM(torch::nn::LSTMOptions(in, out).batch_first(true));
 }
@@ -25,7 +25,7 @@ at::Tensor states_of(torch::nn::LSTM& lstm, const at::Tensor& x) {
   return std::get<0>(lstm->forward(x));
 }
 
-// Reads each sentence forwards and backwards; each direction makes half of a state.
+// Reads each sentence forwards and backwards; each direction yields half of a state.
 class Bidirectional final : public torch::nn::Module {
  public:
   Bidirectional()
@@ -40,7 +40,7 @@ class Bidirectional final : public torch::nn::Module {
   }
 
  private:
-  // Turns the words of each sentence round and leaves the padding where it is.
+  // Reverses the words of each sentence and leaves the padding in place.
   static at::Tensor turn_round(const at::Tensor& x, const at::Tensor& lengths) {
     const at::Tensor place = at::arange(x.size(1), lengths.options()).unsqueeze(0);
     const at::Tensor length = lengths.unsqueeze(1);
@@ -52,8 +52,8 @@ class Bidirectional final : public torch::nn::Module {
   torch::nn::LSTM backward_;
 };
 
-// Luong's general attention: finds what matters in the encoded sentence for a state of the decoder,
-// and puts the two together.
+// Luong's general attention: weighs the encoded sentence by a state of the decoder and combines the
+// two.
 class Attention final : public torch::nn::Module {
  public:
   Attention() {
@@ -64,8 +64,8 @@ class Attention final : public torch::nn::Module {
     bias_ = register_parameter("bias", combination->bias.detach());
   }
 
-  // `state` is sentences x width, `encoded` sentences x words x width; `padding` tells which words
-  // are none.
+  // `state` is sentences x width, `encoded` sentences x words x width; `padding` is a mask
+  // of sentences x words.
   at::Tensor forward(const at::Tensor& state, const at::Tensor& encoded,
                      const at::Tensor& padding) {
     const at::Tensor query = at::linear(state, score_).unsqueeze(2);
@@ -99,7 +99,7 @@ class Encoder final : public torch::nn::Module {
   torch::nn::LSTM third_;
 };
 
-// The modules under the names decoder.0 and decoder.1; what runs them is the net.
+// The modules under the names decoder.0 and decoder.1; the net runs them.
 struct Decoder final : torch::nn::Module {
   torch::nn::LSTMCell first = register_module("0", torch::nn::LSTMCell(2 * kWidth, kWidth));
   torch::nn::LSTM second = register_module("1", make_lstm(kWidth, kWidth));
@@ -117,7 +117,7 @@ class Sockeye final : public torch::nn::Module {
         attention_(register_module("attention", std::make_shared<Attention>())),
         output_(register_module("output", torch::nn::Linear(kWidth, target_words))) {}
 
-  // Pairs of rows as a TextSet has them.
+  // `pairs` are pairs of rows as in a TextSet.
   at::Tensor forward(const at::Tensor& pairs) {
     const at::Tensor source = pairs.select(1, 0);
     const at::Tensor padding = source.eq(kPadding);
@@ -129,7 +129,7 @@ class Sockeye final : public torch::nn::Module {
   }
 
  private:
-  // Word by word, for what attention found for one word is read together with the next.
+  // Word by word, because the attention of one word is an input of the next.
   at::Tensor attend(const at::Tensor& target, const at::Tensor& encoded,
                     const at::Tensor& padding) {
     at::Tensor found = at::zeros({target.size(0), kWidth}, target.options());

@@ -11,12 +11,12 @@ namespace sluice {
 namespace {
 
 constexpr std::array<std::int64_t, 5> kWidths{64, 128, 256, 512, 512};
-constexpr std::int64_t kVggSide = 7;  // of the image that the full layers see
+constexpr std::int64_t kVggSide = 7;  // of the features that the fully connected layers see
 constexpr std::int64_t kVggHidden = 4096;
 
 using Depths = std::array<std::size_t, 5>;  // convolutions of each width
 
-// Convolutions under the numbers that they have where rectifiers and poolings are counted too.
+// Convolutions, numbered as if ReLUs and poolings were counted too.
 class VggFeatures final : public torch::nn::Module {
  public:
   explicit VggFeatures(const Depths& depths) {

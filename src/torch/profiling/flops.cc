@@ -13,7 +13,7 @@ namespace {
 
 using Arguments = c10::ArrayRef<const c10::IValue>;
 
-// One number for each axis of an image, or one for all of them.
+// One number per axis of an image, or one for all axes.
 class PerAxis {
  public:
   explicit PerAxis(const c10::IValue& list) : values_(list.toIntVector()) {}
@@ -26,7 +26,7 @@ class PerAxis {
   std::vector<std::int64_t> values_;
 };
 
-// Every weight is used once for every place of the output. Arguments: input, weight, bias, stride,
+// Every weight is used once per pixel of the output. Arguments: input, weight, bias, stride,
 // padding, dilation.
 std::int64_t convolution(Arguments arguments) {
   const at::Tensor& input = arguments[0].toTensor();
@@ -42,7 +42,7 @@ std::int64_t convolution(Arguments arguments) {
   return 2 * places * weight.numel();
 }
 
-// Of one matrix, or of each of a batch.
+// For one matrix, or for each of a batch.
 std::int64_t product(const c10::IValue& left, const c10::IValue& right) {
   return 2 * left.toTensor().numel() * right.toTensor().size(-1);
 }

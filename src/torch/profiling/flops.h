@@ -8,16 +8,15 @@
 namespace sluice {
 
 // Floating-point operations of a convolution or a matrix product; an addition and a multiplication
-// are two. All other operators are small beside them and have none, as have those that only call
-// one of these.
+// count as two. 0 for all other operators: they are small by comparison, or only call one of these.
 std::int64_t flops_of(const at::RecordFunction& call);
 
-// Those of all that `work` does on this thread. Nobody else may compute meanwhile: oneDNN is off
-// for all threads.
+// The sum over all operators that `work` runs on this thread. No other thread may compute
+// meanwhile: oneDNN is off for all threads.
 std::int64_t count_flops(const std::function<void()>& work);
 
-// oneDNN has operators for more than one product, such as a whole LSTM, and where it is slow it
-// takes several times as long.
+// oneDNN has operators for several products, such as a whole LSTM, and where it is slow it takes
+// several times as long.
 class WithoutOneDnn {
  public:
   WithoutOneDnn();

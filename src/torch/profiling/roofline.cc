@@ -32,7 +32,7 @@ void for_each_tensor(const c10::IValue& value, const Visit& visit) {
   }
 }
 
-// Follows the operators of one thread, those inside others included.
+// Follows the operators of one thread, including nested ones.
 class CostMeter {
  public:
   explicit CostMeter(const std::vector<at::Tensor>& parameters) {
@@ -53,7 +53,7 @@ class CostMeter {
     cost_.flops += flops_of(call);
   }
 
-  // Hands the cost of an operator that no other has called to `take`.
+  // Passes the cost of an outermost operator to `take`.
   template <class Take>
   void after(const at::RecordFunction& call, const Take& take) {
     if (--depth_ > 0) {
@@ -85,7 +85,7 @@ class CostMeter {
 
   std::unordered_set<const c10::StorageImpl*> parameters_;  // often read through a view
   int depth_ = 0;
-  // Of the operator in flight.
+  // Of the running operator.
   OperatorCost cost_;
   std::unordered_set<const c10::TensorImpl*> inputs_;
   std::unordered_set<const c10::StorageImpl*> memory_;

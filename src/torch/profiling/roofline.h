@@ -9,19 +9,19 @@
 
 namespace sluice {
 
-// What an operator does: it computes, and it reads and writes memory, once for all samples
-// (parameters) or for each of them.
+// The cost of an operator: arithmetic, and memory that it reads and writes, once for all samples
+// (parameters) or per sample.
 struct OperatorCost {
   std::int64_t flops = 0;
   Bytes parameters = 0;
   Bytes activations = 0;
-  bool trained = false;  // it needs a backward pass: trained parameters went in, here or before
+  bool trained = false;  // needs a backward pass: trained parameters were read here or before
 };
 
-// The operators of a forward pass with its loss, by the layer to which they belong: that whose
-// parameters were first read last. What goes before the first layer counts as its own. An operator
-// that calls others stands for them, and one that only looks at memory in another way is left out.
-// Nobody else may compute meanwhile, see count_flops().
+// The operators of a forward pass with its loss, by layer. An operator belongs to the layer whose
+// first read came last before it; those before the first layer belong to the first. An operator
+// that calls others stands for them, and one that only makes a view is left out. No other thread
+// may compute meanwhile; see count_flops().
 std::vector<std::vector<OperatorCost>> operators_by_layer(Network& network, const Layout& layout,
                                                           const at::Tensor& samples,
                                                           const at::Tensor& labels);

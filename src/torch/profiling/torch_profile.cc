@@ -18,7 +18,7 @@
 namespace sluice {
 namespace {
 
-// The network of a task with a batch of it, ready to compute.
+// The network of a task with one batch, ready to compute.
 struct Workplace {
   Workplace(const NetworkFactory& make, const TorchTask& task, std::int64_t size,
             const Placement& placement) {
@@ -100,7 +100,7 @@ void summarise(const Steps& steps, Profile& profile) {
   }
 }
 
-// All that an operator does grows with the samples, but for the parameters that it reads.
+// The cost of an operator grows with the samples, except for the parameters that it reads.
 double seconds_of(const OperatorCost& cost, double more_samples, const DeviceSpeed& speed) {
   const double flops = static_cast<double>(cost.flops) * more_samples;
   const double bytes =
@@ -136,7 +136,7 @@ Result<Profile> measure_profile(const TorchTask& task, const std::function<doubl
 
 Result<Profile> estimate_profile(const TorchTask& task, const DeviceSpeed& speed) {
   return with_network(task, [&](const NetworkFactory& make) {
-    // Images are all alike, so a few stand for many; sentences are not.
+    // All images have the same cost, so a few stand for many; sentences differ.
     const bool alike = task.train->form().words == 0;
     const std::int64_t looked_at = alike ? std::min<std::int64_t>(task.batch, 2) : task.batch;
     Workplace place(make, task, looked_at, {});

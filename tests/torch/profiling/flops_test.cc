@@ -7,14 +7,14 @@ namespace sluice {
 namespace {
 
 TEST(FlopsTest, CountsConvolutionsByTheirOutput) {
-  // 4 x 3 places of 6 filters over 2 channels of 3 x 5 each, for 7 images.
+  // 4 x 3 pixels of 6 filters over 2 channels of 3 x 5 each, for 7 images.
   const at::Tensor images = at::ones({7, 2, 8, 10});
   const at::Tensor filters = at::ones({6, 2, 3, 5});
   EXPECT_EQ(count_flops([&] {
               at::conv2d(images, filters, {}, 2, at::IntArrayRef({1, 0}));
             }),
             2 * 7 * (4 * 3) * 6 * (2 * 3 * 5));
-  // Two groups: a filter sees half of the channels. A dilated filter of 3 reaches over 5.
+  // Two groups: a filter sees half of the channels. A dilated filter of 3 covers 5.
   const at::Tensor halves = at::ones({6, 1, 3, 3});
   EXPECT_EQ(count_flops([&] {
               at::conv2d(images, halves, {}, 1, at::IntArrayRef({0, 0}), 2, 2);

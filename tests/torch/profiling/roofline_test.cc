@@ -10,7 +10,7 @@
 namespace sluice {
 namespace {
 
-// Two full layers with a look at memory, a change in place and a new tensor between them.
+// Two fully connected layers with a view, an in-place operator and a new tensor between them.
 class TwoLayers final : public torch::nn::Module {
  public:
   TwoLayers()
@@ -47,7 +47,7 @@ TEST(RooflineTest, CountsWhatOperatorsReadWriteAndCompute) {
   ASSERT_EQ(layout.layers.size(), 2U);
   const auto operators = operators_by_layer(*network, layout, samples, {});
   ASSERT_EQ(operators.size(), 2U);
-  // flatten only looks; the product reads 4 x 6 and writes 4 x 5; two operators more on 4 x 5.
+  // flatten is a view; the product reads 4 x 6 and writes 4 x 5; two more operators on 4 x 5.
   ASSERT_EQ(operators[0].size(), 3U);
   EXPECT_EQ(operators[0][0].flops, 2 * 4 * 6 * 5);
   EXPECT_EQ(operators[0][0].parameters, kFloatBytes * 6 * 5);

@@ -40,7 +40,7 @@ void expect_layers_of_the_learner(const Profile& profile, const TorchTask& task)
   }
 }
 
-// A clock on which every look takes a quarter of a second: what is measured is known beforehand.
+// A clock that advances by a quarter of a second per call, so that the measured times are known.
 TEST(TorchProfileTest, MeasuresEveryLayer) {
   const TorchTask task = task_of("lenet", 2);
   double now = 0;
@@ -51,7 +51,7 @@ TEST(TorchProfileTest, MeasuresEveryLayer) {
   EXPECT_FALSE(profile->estimated);
   expect_layers_of_the_learner(*profile, task);
   for (std::size_t i = 0; i < profile->layers.size(); ++i) {
-    // The first layer has what comes before it is read and after its gradient is final.
+    // The first layer includes the time before its read and after its final gradient.
     const double extra = i == 0 ? 250'000 : 0;
     EXPECT_NEAR(to_us(profile->layers[i].forward), 250'000 + extra, 1e-3);
     EXPECT_NEAR(to_us(profile->layers[i].backward), 250'000 + extra, 1e-3);
@@ -75,7 +75,7 @@ TEST(TorchProfileTest, EstimatesOperationsWhereMemoryIsFast) {
 TEST(TorchProfileTest, EstimatesBytesWhereArithmeticIsFast) {
   const Profile one = estimate("mlp", 2, {.flops = kUnlimited, .bytes = 1e9});
   const Profile many = estimate("mlp", 200, {.flops = kUnlimited, .bytes = 1e9});
-  // The last layer: its parameters once, what comes in and goes out for each sample, and the loss.
+  // The last layer: its parameters once, its inputs and outputs per sample, and the loss.
   const double parameters = 4 * (500 * 10 + 10);
   EXPECT_GT(to_us(one.layers[2].forward), parameters / 1e3);
   const double grown = to_us(many.layers[2].forward) - parameters / 1e3;
