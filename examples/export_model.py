@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Exports two small nets for Fashion-MNIST as TorchScript, to be trained by Sluice:
+"""Exports a small model for Fashion-MNIST as TorchScript, for Sluice to train:
 
     examples/export_model.py cnn cnn.pt
     sluice train --model cnn.pt --data fashion-mnist --save trained
@@ -7,9 +7,9 @@
     examples/export_model.py lstm lstm.pt
     sluice train --model lstm.pt --data fashion-mnist --save trained
 
-Any module serves that takes a batch of samples and returns a row of scores for each: write it as
-always, script it, save it. Sluice starts from the parameters that are in the file. It trains those
-that want a gradient, which must be of type float.
+Any module will do that takes a batch of samples and returns a row of scores for each: write it as
+usual, script it, save it. Sluice starts from the parameters in the file. It trains those with
+requires_grad, which must be of type float.
 
 On Debian: apt-get install python3-torch, and run this with /usr/bin/python3.
 """
@@ -21,11 +21,11 @@ from torch.nn import functional as F
 
 
 class Cnn(nn.Module):
-    """Takes images of 1 x 28 x 28, as Fashion-MNIST has them."""
+    """Takes images of 1 x 28 x 28, the size of Fashion-MNIST."""
 
     def __init__(self, classes: int = 10):
         super().__init__()
-        # Layers are exchanged in the order of their use; that of their registration does not matter.
+        # Sluice exchanges layers in the order of their use, not of their registration.
         self.head = nn.Linear(32 * 7 * 7, classes)
         self.conv1 = nn.Conv2d(1, 16, 3, padding=1)
         self.conv2 = nn.Conv2d(16, 32, 3, padding=1)
@@ -42,8 +42,8 @@ class Lstm(nn.Module):
 
     def __init__(self, width: int = 64, classes: int = 10):
         super().__init__()
-        # A module for each layer: one nn.LSTM with two layers would be a single operator, which
-        # needs the parameters of both at once.
+        # One module per layer: an nn.LSTM with two layers would be a single operator, which needs
+        # the parameters of both at once.
         self.lower = nn.LSTM(28, width, batch_first=True)
         self.upper = nn.LSTM(width, width, batch_first=True)
         self.head = nn.Linear(width, classes)
@@ -58,10 +58,10 @@ MODELS = {"cnn": Cnn, "lstm": Lstm}
 
 
 def main():
-    parser = argparse.ArgumentParser(description="Export a net as TorchScript.")
+    parser = argparse.ArgumentParser(description="Export a model as TorchScript.")
     parser.add_argument("model", choices=sorted(MODELS))
-    parser.add_argument("file", help="to be written, for sluice train --model")
-    parser.add_argument("--seed", type=int, default=1, help="of the first parameters")
+    parser.add_argument("file", help="file to write, for sluice train --model")
+    parser.add_argument("--seed", type=int, default=1, help="seed of the initial parameters")
     arguments = parser.parse_args()
     torch.manual_seed(arguments.seed)
     torch.jit.script(MODELS[arguments.model]()).save(arguments.file)

@@ -1,7 +1,7 @@
-// A model, data and a training loop of its own, with Sluice in between: four lines of it.
+// A program with its own model, data and training loop. Four lines of it call Sluice.
 //
 //   own_loop               two workers as threads of this process
-//   mpirun -np 4 own_loop  a worker in each process
+//   mpirun -np 4 own_loop  one worker per process
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/Parallel.h>
 #include <ATen/ops/cross_entropy_loss.h>
@@ -28,7 +28,7 @@ struct NetImpl : torch::nn::Module {
 };
 TORCH_MODULE(Net);
 
-// The class of a sample is the largest of its first features.
+// The class of a sample is the index of the largest of its first features.
 std::pair<at::Tensor, at::Tensor> draw_batch(const at::Generator& chance) {
   at::Tensor samples = at::randn({kBatch, kFeatures}, chance);
   at::Tensor labels = samples.narrow(1, 0, kClasses).argmax(1);
@@ -36,7 +36,7 @@ std::pair<at::Tensor, at::Tensor> draw_batch(const at::Generator& chance) {
 }
 
 void train(sluice::LoopWorker& worker, std::int64_t iterations) {
-  // Every worker learns from samples of its own.
+  // Every worker draws its own samples.
   const auto chance = at::make_generator<at::CPUGeneratorImpl>(worker.rank());
   Net net;
   worker.attach(*net, [&] { net->forward(at::zeros({1, kFeatures})); });
@@ -60,7 +60,7 @@ void train(sluice::LoopWorker& worker, std::int64_t iterations) {
 }  // namespace
 
 int main() {
-  at::set_num_threads(1);  // as there is a worker for every core
+  at::set_num_threads(1);  // one worker per core
   sluice::LoopOptions options;
   options.iterations = 400;
   try {
