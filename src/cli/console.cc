@@ -92,7 +92,7 @@ void start_logging(const std::string& level) {
 
 Log session_log() {
   return {.info = [](const std::string& text) { spdlog::info("{}", text); },
-          .warn = [](const std::string& text) { spdlog::warn("{}", text); }};
+          .warn = warn};
 }
 
 }  // namespace sluice::cli

@@ -39,7 +39,7 @@ Result<void> check_writable(const std::string& out);
 
 // The level must be a value of the setting log-level.
 void start_logging(const std::string& level);
-// What a session reports goes to the same log.
+// A session reports to the same log; the warnings of all ranks are shown.
 Log session_log();
 
 }  // namespace sluice::cli

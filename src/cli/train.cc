@@ -33,7 +33,7 @@ int train(ProcessGroup& group, Settings settings) {
     return group.is_leader() ? bad_input(prepared.error()) : kBadInput;
   }
   TrainingSession session = *std::move(prepared);
-  const TrainReport report = session.run(warn);
+  const TrainReport report = session.run();
   if (group.is_leader()) {
     if (settings.on("json")) {
       print(report.summary);

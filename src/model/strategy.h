@@ -95,7 +95,7 @@ inline constexpr std::array kCollectiveNames{
     Names<Collective>{Collective::kHalvingDoubling, "halving-doubling"},
     Names<Collective>{Collective::kBinaryTree, "binary-tree"},
     Names<Collective>{Collective::kNative, "native"},
-    Names<Collective>{Collective::kSharedMemory, "memory"},
+    Names<Collective>{Collective::kSharedMemory, "shared-memory"},
 };
 inline constexpr std::array kMergeNames{
     Names<Merge>{Merge::kOptimal, "optimal"},

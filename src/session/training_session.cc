@@ -149,7 +149,7 @@ Result<TrainingSession> TrainingSession::prepare(ProcessGroup& group, const Trai
   return TrainingSession(group, spec, *std::move(work), *std::move(record), log);
 }
 
-TrainReport TrainingSession::run(const Warn& warn) {
+TrainReport TrainingSession::run() {
   if (work_.task) {
     prepare_engine();
   }
@@ -175,7 +175,7 @@ TrainReport TrainingSession::run(const Warn& warn) {
                                        .clock = clock,
                                        .record = &record_,
                                        .journal = journal ? &*journal : nullptr,
-                                       .on_nonfinite = on_nonfinite(job.layers, warn),
+                                       .on_nonfinite = on_nonfinite(job.layers),
                                        .interrupted = [this] { return interrupt_->signal(); }});
   std::string stopped;
   Result<void> kept;
@@ -304,13 +304,12 @@ Result<void> TrainingSession::end_training(const std::string& stopped, Learner& 
   return saved;
 }
 
-OnNonFinite TrainingSession::on_nonfinite(const std::vector<Layer>& layers,
-                                          const Warn& warn) const {
+OnNonFinite TrainingSession::on_nonfinite(const std::vector<Layer>& layers) const {
   if (!work_.task) {
     return {};  // a replay's gradients mean nothing
   }
   return spec_.on_nonfinite == NonFiniteAction::kStop ? stop_on_nonfinite(layers)
-                                                      : warn_of_nonfinite(layers, warn);
+                                                      : warn_of_nonfinite(layers, log_.warn);
 }
 
 }  // namespace sluice

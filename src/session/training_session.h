@@ -8,7 +8,6 @@
 
 #include "base/result.h"
 #include "drivers/realtime/interrupt.h"
-#include "drivers/realtime/warn.h"
 #include "session/log.h"
 #include "session/nonfinite.h"
 #include "session/process_group.h"
@@ -39,8 +38,8 @@ class TrainingSession {
 
   // Trains, saves the model and writes the record. SIGINT and SIGTERM stop the training after the
   // iterations in progress; a second one ends the process at once. SIGPIPE is ignored as long as
-  // the session lives. Throws if the training fails; reports through `warn` what does not end it.
-  TrainReport run(const Warn& warn);
+  // the session lives. Throws if the training fails.
+  TrainReport run();
 
  private:
   TrainingSession(ProcessGroup& group, TrainSpec spec, Workload work, Record record, Log log);
@@ -58,7 +57,7 @@ class TrainingSession {
   // Saves the model, before anything else that can fail or take long, and evaluates it unless the
   // run was stopped.
   Result<void> end_training(const std::string& stopped, Learner& evaluator, Journal& journal) const;
-  OnNonFinite on_nonfinite(const std::vector<Layer>& layers, const Warn& warn) const;
+  OnNonFinite on_nonfinite(const std::vector<Layer>& layers) const;
   // Every process ends in the same way as the leader.
   void agree_on_end(const Result<void>& kept, std::optional<int> stopped,
                     TrainReport& report) const;

@@ -53,7 +53,7 @@ TEST_F(SessionThreadsTest, ASpecBecomesARecord) {
   auto prepared = prepare();
   ASSERT_TRUE(prepared) << prepared.error().message();
   TrainingSession session = *std::move(prepared);
-  const TrainReport report = session.run([](const std::string&) {});
+  const TrainReport report = session.run();
   ASSERT_FALSE(report.fault) << report.fault->message();
   EXPECT_FALSE(report.stopped);
   EXPECT_EQ(report.folder, folder_.path() / "run");

@@ -60,7 +60,7 @@ void MpiTransport::open_window() {
   MPI_Allreduce(MPI_IN_PLACE, &first, 1, MPI_INT, MPI_MAX, comm_);
   if (first != 0) {
     throw std::runtime_error(
-        "the processes cannot share memory; use another --collective than memory");
+        "the processes cannot share memory; use another --collective than shared-memory");
   }
   window_.emplace(comm_, SharedSums::area_bytes(peers_ + 1), SharedSums::kAlignment);
   SharedSums::prepare(window_->areas()[static_cast<std::size_t>(rank_)]);

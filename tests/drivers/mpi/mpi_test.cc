@@ -93,7 +93,7 @@ class MpiSumsTest : public MpiTest,
                     public ::testing::WithParamInterface<std::tuple<int, std::string>> {};
 INSTANTIATE_TEST_SUITE_P(Processes, MpiSumsTest,
                          ::testing::Combine(::testing::Values(2, 3, 4),
-                                            ::testing::Values("native", "memory")),
+                                            ::testing::Values("native", "shared-memory")),
                          [](const auto& of) {
                            return fmt::format("{}of{}", std::get<1>(of.param),
                                               std::get<0>(of.param));
@@ -142,8 +142,8 @@ TEST_F(MpiTest, TheSummaryTellsWhoHasSummed) {
     EXPECT_EQ(outcome.code, 0) << outcome.err;
     return nlohmann::json::parse(outcome.out).at("mechanism").at("chunks_by_collective");
   };
-  EXPECT_EQ(collectives("--preset wfbp"), nlohmann::json({{"memory", 2}}));
-  EXPECT_FALSE(collectives("--preset p3-allreduce").contains("memory"));
+  EXPECT_EQ(collectives("--preset wfbp"), nlohmann::json({{"shared-memory", 2}}));
+  EXPECT_FALSE(collectives("--preset p3-allreduce").contains("shared-memory"));
 }
 
 // Steps are timed when they are done, not when rank 0 learns of them, an iteration later.
