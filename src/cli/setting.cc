@@ -140,7 +140,7 @@ std::vector<Setting> strategy_settings() {
                  "staggered: each worker starts a layer with a different chunk"});
   all.push_back({"collective", kRuns, Form::word(words_or("auto", kCollectiveNames)), "auto",
                  "algorithm of an all-reduce; auto: the cheapest for each chunk; native: "
-                 "MPI_Allreduce; memory: in shared memory"});
+                 "MPI_Allreduce; shared-memory: for processes on one machine"});
   return all;
 }
 

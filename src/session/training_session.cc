@@ -53,7 +53,7 @@ Result<void> check_collective(const Strategy& strategy, const Topology& topology
   }
   const bool by_mpi = strategy.collective == Collective::kNative;
   return Error(fmt::format("--collective: {}: {}; or use another collective",
-                           by_mpi ? "native is MPI_Allreduce" : "memory is a sum in shared memory",
+                           by_mpi ? "native is MPI_Allreduce" : "shared-memory is a sum in shared memory",
                            possible.error().message()));
 }
 
