@@ -39,8 +39,7 @@ std::vector<std::string> profile_names(const std::vector<std::filesystem::path>&
     }
   }
   std::ranges::sort(names);
-  const auto twice = std::ranges::unique(names);
-  names.erase(twice.begin(), twice.end());
+  names.erase(std::unique(names.begin(), names.end()), names.end());
   return names;
 }
 

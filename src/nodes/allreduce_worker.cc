@@ -117,10 +117,8 @@ void AllReduceWorker::go_on_if_ready(ChunkId chunk, Effects& effects) {
 }
 
 Iteration AllReduceWorker::depth_at(Iteration iteration) const {
-  if (strategy().algorithm != Algorithm::kPipe || iteration <= strategy().pipeline_warmup) {
-    return 1;
-  }
-  return strategy().pipeline_depth;
+  const auto depth = static_cast<Iteration>(strategy().gradient_slots());
+  return iteration <= strategy().pipeline_warmup ? 1 : depth;
 }
 
 }  // namespace sluice

@@ -1,14 +1,9 @@
 #include "nodes/host.h"
 
 #include "base/check.h"
-#include "nodes/allreduce_worker.h"
-#include "nodes/elastic_server.h"
-#include "nodes/elastic_worker.h"
+#include "model/aggregation_groups.h"
+#include "nodes/algorithms.h"
 #include "nodes/follower.h"
-#include "nodes/gossip_worker.h"
-#include "nodes/server_worker.h"
-#include "nodes/shard.h"
-#include "nodes/stale_worker.h"
 
 namespace sluice {
 namespace {
@@ -18,30 +13,14 @@ std::unique_ptr<Protocol> make_worker(const Job& job, std::shared_ptr<const Chun
   if (AggregationGroups(job).leader_of(self) != self) {
     return std::make_unique<Follower>(job, std::move(chunks), self);
   }
-  switch (job.strategy.algorithm) {
-    case Algorithm::kSsp:
-      return std::make_unique<StaleWorker>(job, std::move(chunks), self);
-    case Algorithm::kEasgd:
-      return std::make_unique<ElasticWorker>(job, std::move(chunks), self);
-    case Algorithm::kGossip:
-      return std::make_unique<GoSgdWorker>(job, std::move(chunks), self);
-    case Algorithm::kAdPsgd:
-      return std::make_unique<AdPsgdWorker>(job, std::move(chunks), self);
-    default:
-      break;
-  }
-  if (job.strategy.uses_servers()) {
-    return std::make_unique<ServerWorker>(job, std::move(chunks), self);
-  }
-  return std::make_unique<AllReduceWorker>(job, std::move(chunks), self);
+  return nodes_of(job.strategy.algorithm).worker(job, std::move(chunks), self);
 }
 
 std::unique_ptr<Protocol> make_server(const Job& job, std::shared_ptr<const ChunkMap> chunks,
                                       NodeId self) {
-  if (job.strategy.algorithm == Algorithm::kEasgd) {
-    return std::make_unique<ElasticServer>(job, std::move(chunks), self);
-  }
-  return std::make_unique<Shard>(job, std::move(chunks), self);
+  const NodeFactory server = nodes_of(job.strategy.algorithm).server;
+  check(server != nullptr, "an algorithm with servers has a row that makes them");
+  return server(job, std::move(chunks), self);
 }
 
 NodeId node_of(const Event& event) {
