@@ -16,16 +16,17 @@
 namespace sluice {
 namespace {
 
-template <class Node>
-std::unique_ptr<Protocol> make_node(const Job& job, std::shared_ptr<const ChunkMap> chunks,
-                                    NodeId self) {
-  return std::make_unique<Node>(job, std::move(chunks), self);
+std::unique_ptr<WorkerAlgorithm> make_bsp(const Job& job, std::shared_ptr<const ChunkMap> chunks,
+                                          NodeId self, Completion& done) {
+  MakeAlgorithm* const make =
+      job.strategy.uses_servers() ? make_algorithm<ServerWorker> : make_algorithm<AllReduceWorker>;
+  return make(job, std::move(chunks), self, done);
 }
 
-std::unique_ptr<Protocol> make_bsp_worker(const Job& job, std::shared_ptr<const ChunkMap> chunks,
-                                          NodeId self) {
-  return job.strategy.uses_servers() ? make_node<ServerWorker>(job, std::move(chunks), self)
-                                     : make_node<AllReduceWorker>(job, std::move(chunks), self);
+template <class Server>
+std::unique_ptr<Protocol> make_server(const Job& job, std::shared_ptr<const ChunkMap> chunks,
+                                      NodeId self) {
+  return std::make_unique<Server>(job, std::move(chunks), self);
 }
 
 }  // namespace
@@ -34,20 +35,23 @@ const AlgorithmNodes& nodes_of(Algorithm algorithm) {
   using enum MessageKind;
   static constexpr std::array kNodes{
       AlgorithmNodes{Algorithm::kBsp,
-                     make_bsp_worker,
-                     make_node<Shard>,
+                     make_bsp,
+                     make_server<Shard>,
                      {kPush, kNotify, kPull, kParameters, kReduce, kGather}},
       AlgorithmNodes{
-          Algorithm::kAsp, make_node<ServerWorker>, make_node<Shard>, {kPush, kParameters}},
-      AlgorithmNodes{
-          Algorithm::kSsp, make_node<StaleWorker>, make_node<Shard>, {kPush, kPull, kParameters}},
+          Algorithm::kAsp, make_algorithm<ServerWorker>, make_server<Shard>, {kPush, kParameters}},
+      AlgorithmNodes{Algorithm::kSsp,
+                     make_algorithm<StaleWorker>,
+                     make_server<Shard>,
+                     {kPush, kPull, kParameters}},
       AlgorithmNodes{Algorithm::kEasgd,
-                     make_node<ElasticWorker>,
-                     make_node<ElasticServer>,
+                     make_algorithm<ElasticWorker>,
+                     make_server<ElasticServer>,
                      {kElastic, kParameters}},
-      AlgorithmNodes{Algorithm::kGossip, make_node<GoSgdWorker>, nullptr, {kShare}},
-      AlgorithmNodes{Algorithm::kAdPsgd, make_node<AdPsgdWorker>, nullptr, {kSwap, kSwapped}},
-      AlgorithmNodes{Algorithm::kPipe, make_node<AllReduceWorker>, nullptr, {kReduce, kGather}},
+      AlgorithmNodes{Algorithm::kGossip, make_algorithm<GoSgdWorker>, nullptr, {kShare}},
+      AlgorithmNodes{Algorithm::kAdPsgd, make_algorithm<AdPsgdWorker>, nullptr, {kSwap, kSwapped}},
+      AlgorithmNodes{
+          Algorithm::kPipe, make_algorithm<AllReduceWorker>, nullptr, {kReduce, kGather}},
   };
   static_assert(has_all_values(kNodes), "each algorithm has one row, in the order of the enum");
   return kNodes[static_cast<std::size_t>(algorithm)];

@@ -28,8 +28,8 @@ std::vector<Collective> collectives_for(const Job& job, const ChunkMap& chunks) 
 }
 
 AllReduceWorker::AllReduceWorker(const Job& job, std::shared_ptr<const ChunkMap> chunk_map,
-                                 NodeId self)
-    : Worker(job, chunk_map, self),
+                                 NodeId self, Completion& done)
+    : BasicWorker(job, chunk_map, self, done),
       runner_(job.strategy, collectives_for(job, *chunk_map), self, AggregationGroups(job),
               chunk_map),
       states_(chunks().size(), State{.applied = job.first, .summed = job.first}),

@@ -4,23 +4,34 @@
 #include "model/aggregation_groups.h"
 #include "nodes/algorithms.h"
 #include "nodes/follower.h"
+#include "nodes/local_aggregation.h"
+#include "nodes/worker.h"
 
 namespace sluice {
 namespace {
 
 std::unique_ptr<Protocol> make_worker(const Job& job, std::shared_ptr<const ChunkMap> chunks,
                                       NodeId self) {
-  if (AggregationGroups(job).leader_of(self) != self) {
-    return std::make_unique<Follower>(job, std::move(chunks), self);
+  const AggregationGroups groups(job);
+  MakeAlgorithm* const make = nodes_of(job.strategy.algorithm).worker;
+  if (groups.leader_of(self) != self) {
+    return std::make_unique<Worker>(job, std::move(chunks), self, make_algorithm<Follower>);
   }
-  return nodes_of(job.strategy.algorithm).worker(job, std::move(chunks), self);
+  if (groups.group() == 1) {
+    return std::make_unique<Worker>(job, std::move(chunks), self, make);
+  }
+  return std::make_unique<Worker>(
+      job, std::move(chunks), self,
+      [make](const Job& of, std::shared_ptr<const ChunkMap> map, NodeId leader, Completion& done) {
+        return std::make_unique<LocalAggregation>(of, std::move(map), leader, done, make);
+      });
 }
 
-std::unique_ptr<Protocol> make_server(const Job& job, std::shared_ptr<const ChunkMap> chunks,
-                                      NodeId self) {
-  const NodeFactory server = nodes_of(job.strategy.algorithm).server;
-  check(server != nullptr, "an algorithm with servers has a row that makes them");
-  return server(job, std::move(chunks), self);
+std::unique_ptr<Protocol> make_server_node(const Job& job, std::shared_ptr<const ChunkMap> chunks,
+                                           NodeId self) {
+  MakeServer* const make = nodes_of(job.strategy.algorithm).server;
+  check(make != nullptr, "an algorithm with servers has a row that makes them");
+  return make(job, std::move(chunks), self);
 }
 
 NodeId node_of(const Event& event) {
@@ -87,7 +98,7 @@ Host::Host(const Job& job, std::shared_ptr<const ChunkMap> chunks, HostId self)
     if (topology_.is_worker(id)) {
       nodes_.push_back(make_worker(job, chunks, id));
     } else if (job.strategy.uses_servers()) {
-      nodes_.push_back(make_server(job, chunks, id));
+      nodes_.push_back(make_server_node(job, chunks, id));
     }
   }
 }

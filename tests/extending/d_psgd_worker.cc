@@ -6,8 +6,9 @@
 
 namespace sluice {
 
-DPsgdWorker::DPsgdWorker(const Job& job, std::shared_ptr<const ChunkMap> chunk_map, NodeId self)
-    : Worker(job, std::move(chunk_map), self), states_(chunks().size()) {
+DPsgdWorker::DPsgdWorker(const Job& job, std::shared_ptr<const ChunkMap> chunk_map, NodeId self,
+                         Completion& done)
+    : BasicWorker(job, std::move(chunk_map), self, done), states_(chunks().size()) {
   const std::size_t workers = topology().workers();
   const std::set<std::size_t> both{(self.index() + workers - 1) % workers,
                                    (self.index() + 1) % workers};

@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "nodes/worker.h"
+#include "nodes/basic_worker.h"
 
 namespace sluice {
 
@@ -12,9 +12,10 @@ namespace sluice {
 // else.
 //
 //   local step -> send to both neighbours -> wait for theirs of this iteration -> mean -> go on
-class DPsgdWorker final : public Worker {
+class DPsgdWorker final : public BasicWorker {
  public:
-  DPsgdWorker(const Job& job, std::shared_ptr<const ChunkMap> chunks, NodeId self);
+  DPsgdWorker(const Job& job, std::shared_ptr<const ChunkMap> chunks, NodeId self,
+              Completion& done);
 
  private:
   struct State {
