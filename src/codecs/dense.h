@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <span>
 
@@ -23,14 +24,7 @@ class DenseCodec {
   virtual void add(std::span<const std::byte> bytes, float scale, std::span<float> sum) const = 0;
 };
 
-// truncate16: the upper 16 bits of each float. The relative error is below 2^-7. A NaN that
-// arithmetic made (a quiet one) stays NaN.
-//
-// quantise8: a step, then a signed byte of steps for each value. The error is at most half a step,
-// which is 1/254 of the largest magnitude. Vectors below 2^-100 become zeros. A vector with a value
-// that is not finite becomes NaN throughout: it has no range, and a divergence must not be hidden.
+// Each is a file that says what its code loses: truncate16.h, quantise8.h.
 std::unique_ptr<DenseCodec> make_dense_codec(Codec codec);
-// encoded_size() of that codec.
-Bytes dense_size(Codec codec, std::int64_t count);
 
 }  // namespace sluice

@@ -28,8 +28,8 @@ std::vector<Collective> collectives_for(const Job& job, const ChunkMap& chunks) 
 }
 
 AllReduceWorker::AllReduceWorker(const Job& job, std::shared_ptr<const ChunkMap> chunk_map,
-                                 NodeId self)
-    : Worker(job, chunk_map, self),
+                                 NodeId self, Completion& done)
+    : BasicWorker(job, chunk_map, self, done),
       runner_(job.strategy, collectives_for(job, *chunk_map), self, AggregationGroups(job),
               chunk_map),
       states_(chunks().size(), State{.applied = job.first, .summed = job.first}),
@@ -117,10 +117,8 @@ void AllReduceWorker::go_on_if_ready(ChunkId chunk, Effects& effects) {
 }
 
 Iteration AllReduceWorker::depth_at(Iteration iteration) const {
-  if (strategy().algorithm != Algorithm::kPipe || iteration <= strategy().pipeline_warmup) {
-    return 1;
-  }
-  return strategy().pipeline_depth;
+  const auto depth = static_cast<Iteration>(strategy().gradient_slots());
+  return iteration <= strategy().pipeline_warmup ? 1 : depth;
 }
 
 }  // namespace sluice

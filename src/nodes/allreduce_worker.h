@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "collectives/runner.h"
-#include "nodes/worker.h"
+#include "nodes/basic_worker.h"
 
 namespace sluice {
 
@@ -17,9 +17,10 @@ std::vector<Collective> collectives_for(const Job& job, const ChunkMap& chunks);
 // same update to its own replica. With a pipeline of depth K (Pipe-SGD) the parameters of iteration
 // t contain the gradients up to t-K, so that K-1 sums may be in flight while the worker computes;
 // K = 1 is plain synchronous training. An update is made only between two uses of the chunk.
-class AllReduceWorker final : public Worker {
+class AllReduceWorker final : public BasicWorker {
  public:
-  AllReduceWorker(const Job& job, std::shared_ptr<const ChunkMap> chunks, NodeId self);
+  AllReduceWorker(const Job& job, std::shared_ptr<const ChunkMap> chunks, NodeId self,
+                  Completion& done);
 
   BufferRange landing(const Message& message) const override;
 

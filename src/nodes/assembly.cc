@@ -6,7 +6,7 @@
 namespace sluice {
 
 Assembly assemble(Job job) {
-  check(job.first == 0 || job.strategy.algorithm == Algorithm::kBsp,
+  check(job.first == 0 || traits_of(job.strategy.algorithm).coupling == Coupling::kLockStep,
         "only where all workers step together does nothing hang over between two iterations");
   Assembly assembly;
   const std::size_t servers = job.strategy.uses_servers() ? job.topology.servers() : 1;

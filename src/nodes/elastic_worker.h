@@ -1,14 +1,14 @@
 #pragma once
 
-#include "nodes/worker.h"
+#include "nodes/basic_worker.h"
 
 namespace sluice {
 
 // EASGD: local steps; every `period` iterations the worker sends its parameters to the centre,
 // which pulls both towards each other and answers with the worker's new copy.
-class ElasticWorker final : public Worker {
+class ElasticWorker final : public BasicWorker {
  public:
-  using Worker::Worker;
+  using BasicWorker::BasicWorker;
 
  private:
   void exchange(ChunkId chunk, Iteration iteration, Effects& effects) override;

@@ -1,11 +1,14 @@
 #include "nodes/follower.h"
 
+#include "model/aggregation_groups.h"
+
 namespace sluice {
 
 BufferRange Follower::landing(const Message& message) const { return parameters_of(message.chunk); }
 
 void Follower::exchange(ChunkId chunk, Iteration iteration, Effects& effects) {
-  send(about(chunk, MessageKind::kGradient, groups().leader_of(self()), iteration),
+  send(about(chunk, MessageKind::kGradient,
+             AggregationGroups(strategy(), topology()).leader_of(self()), iteration),
        effects.borrow(self(), gradient_of(chunk, iteration)), effects);
 }
 

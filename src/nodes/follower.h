@@ -1,14 +1,14 @@
 #pragma once
 
-#include "nodes/worker.h"
+#include "nodes/basic_worker.h"
 
 namespace sluice {
 
 // A worker for whom another one on its machine speaks: it lends that one its gradients and gets the
 // parameters from it, whatever the algorithm.
-class Follower final : public Worker {
+class Follower final : public BasicWorker {
  public:
-  using Worker::Worker;
+  using BasicWorker::BasicWorker;
 
   BufferRange landing(const Message& message) const override;
 

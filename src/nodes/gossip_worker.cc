@@ -5,8 +5,9 @@
 
 namespace sluice {
 
-GossipWorker::GossipWorker(const Job& job, std::shared_ptr<const ChunkMap> chunk_map, NodeId self)
-    : Worker(job, std::move(chunk_map), self), inbox_(chunks().size()) {}
+GossipWorker::GossipWorker(const Job& job, std::shared_ptr<const ChunkMap> chunk_map, NodeId self,
+                           Completion& done)
+    : BasicWorker(job, std::move(chunk_map), self, done), inbox_(chunks().size()) {}
 
 double GossipWorker::random_number(Iteration iteration) const {
   return Random(mix(strategy().seed) ^ self().index(), static_cast<std::uint64_t>(iteration))
@@ -54,8 +55,9 @@ void GossipWorker::mix_or_go_on(ChunkId chunk, Iteration iteration, Effects& eff
 
 // ---- GoSGD --------------------------------------------------------------------------------------
 
-GoSgdWorker::GoSgdWorker(const Job& job, std::shared_ptr<const ChunkMap> chunk_map, NodeId self)
-    : GossipWorker(job, std::move(chunk_map), self),
+GoSgdWorker::GoSgdWorker(const Job& job, std::shared_ptr<const ChunkMap> chunk_map, NodeId self,
+                         Completion& done)
+    : GossipWorker(job, std::move(chunk_map), self, done),
       weights_(chunks().size(), 1.0 / static_cast<double>(topology().workers())) {}
 
 double GoSgdWorker::weight(ChunkId chunk) const {
@@ -93,8 +95,9 @@ void GoSgdWorker::speak(ChunkId chunk, Iteration iteration, Effects& effects) {
 
 // ---- AD-PSGD ------------------------------------------------------------------------------------
 
-AdPsgdWorker::AdPsgdWorker(const Job& job, std::shared_ptr<const ChunkMap> chunk_map, NodeId self)
-    : GossipWorker(job, std::move(chunk_map), self),
+AdPsgdWorker::AdPsgdWorker(const Job& job, std::shared_ptr<const ChunkMap> chunk_map, NodeId self,
+                           Completion& done)
+    : GossipWorker(job, std::move(chunk_map), self, done),
       active_(self.index() % 2 == 0),
       waiting_(chunks().size(), false) {}
 

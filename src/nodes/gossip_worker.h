@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "nodes/worker.h"
+#include "nodes/basic_worker.h"
 
 namespace sluice {
 
@@ -11,9 +11,10 @@ namespace sluice {
 // for a peer, so nothing can lock up.
 //
 //   local step -> mix in what has come -> speak to a peer, or not -> next iteration
-class GossipWorker : public Worker {
+class GossipWorker : public BasicWorker {
  public:
-  GossipWorker(const Job& job, std::shared_ptr<const ChunkMap> chunks, NodeId self);
+  GossipWorker(const Job& job, std::shared_ptr<const ChunkMap> chunks, NodeId self,
+               Completion& done);
 
  protected:
   // How to take in what a peer has sent; Finished of exactly one piece of work follows.
@@ -41,7 +42,8 @@ class GossipWorker : public Worker {
 // to 1.
 class GoSgdWorker final : public GossipWorker {
  public:
-  GoSgdWorker(const Job& job, std::shared_ptr<const ChunkMap> chunks, NodeId self);
+  GoSgdWorker(const Job& job, std::shared_ptr<const ChunkMap> chunks, NodeId self,
+              Completion& done);
 
   // With what has been received and not mixed in yet.
   double weight(ChunkId chunk) const;
@@ -60,7 +62,8 @@ class GoSgdWorker final : public GossipWorker {
 // stays.
 class AdPsgdWorker final : public GossipWorker {
  public:
-  AdPsgdWorker(const Job& job, std::shared_ptr<const ChunkMap> chunks, NodeId self);
+  AdPsgdWorker(const Job& job, std::shared_ptr<const ChunkMap> chunks, NodeId self,
+               Completion& done);
 
  private:
   void mix_in(const Received& received, Iteration iteration, Effects& effects) override;

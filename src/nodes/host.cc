@@ -1,47 +1,37 @@
 #include "nodes/host.h"
 
 #include "base/check.h"
-#include "nodes/allreduce_worker.h"
-#include "nodes/elastic_server.h"
-#include "nodes/elastic_worker.h"
+#include "model/aggregation_groups.h"
+#include "nodes/algorithms.h"
 #include "nodes/follower.h"
-#include "nodes/gossip_worker.h"
-#include "nodes/server_worker.h"
-#include "nodes/shard.h"
-#include "nodes/stale_worker.h"
+#include "nodes/local_aggregation.h"
+#include "nodes/worker.h"
 
 namespace sluice {
 namespace {
 
 std::unique_ptr<Protocol> make_worker(const Job& job, std::shared_ptr<const ChunkMap> chunks,
                                       NodeId self) {
-  if (AggregationGroups(job).leader_of(self) != self) {
-    return std::make_unique<Follower>(job, std::move(chunks), self);
+  const AggregationGroups groups(job);
+  MakeAlgorithm* const make = nodes_of(job.strategy.algorithm).worker;
+  if (groups.leader_of(self) != self) {
+    return std::make_unique<Worker>(job, std::move(chunks), self, make_algorithm<Follower>);
   }
-  switch (job.strategy.algorithm) {
-    case Algorithm::kSsp:
-      return std::make_unique<StaleWorker>(job, std::move(chunks), self);
-    case Algorithm::kEasgd:
-      return std::make_unique<ElasticWorker>(job, std::move(chunks), self);
-    case Algorithm::kGossip:
-      return std::make_unique<GoSgdWorker>(job, std::move(chunks), self);
-    case Algorithm::kAdPsgd:
-      return std::make_unique<AdPsgdWorker>(job, std::move(chunks), self);
-    default:
-      break;
+  if (groups.group() == 1) {
+    return std::make_unique<Worker>(job, std::move(chunks), self, make);
   }
-  if (job.strategy.uses_servers()) {
-    return std::make_unique<ServerWorker>(job, std::move(chunks), self);
-  }
-  return std::make_unique<AllReduceWorker>(job, std::move(chunks), self);
+  return std::make_unique<Worker>(
+      job, std::move(chunks), self,
+      [make](const Job& of, std::shared_ptr<const ChunkMap> map, NodeId leader, Completion& done) {
+        return std::make_unique<LocalAggregation>(of, std::move(map), leader, done, make);
+      });
 }
 
-std::unique_ptr<Protocol> make_server(const Job& job, std::shared_ptr<const ChunkMap> chunks,
-                                      NodeId self) {
-  if (job.strategy.algorithm == Algorithm::kEasgd) {
-    return std::make_unique<ElasticServer>(job, std::move(chunks), self);
-  }
-  return std::make_unique<Shard>(job, std::move(chunks), self);
+std::unique_ptr<Protocol> make_server_node(const Job& job, std::shared_ptr<const ChunkMap> chunks,
+                                           NodeId self) {
+  MakeServer* const make = nodes_of(job.strategy.algorithm).server;
+  check(make != nullptr, "an algorithm with servers has a row that makes them");
+  return make(job, std::move(chunks), self);
 }
 
 NodeId node_of(const Event& event) {
@@ -108,7 +98,7 @@ Host::Host(const Job& job, std::shared_ptr<const ChunkMap> chunks, HostId self)
     if (topology_.is_worker(id)) {
       nodes_.push_back(make_worker(job, chunks, id));
     } else if (job.strategy.uses_servers()) {
-      nodes_.push_back(make_server(job, chunks, id));
+      nodes_.push_back(make_server_node(job, chunks, id));
     }
   }
 }

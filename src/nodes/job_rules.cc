@@ -10,6 +10,7 @@
 #include "codecs/sparse.h"
 #include "collectives/plan.h"
 #include "collectives/segments.h"
+#include "nodes/algorithms.h"
 #include "nodes/allreduce_worker.h"
 
 namespace sluice {
@@ -129,29 +130,27 @@ std::string JobRules::fault_of_size(const Message& message, const Sizes& sizes) 
 }
 
 bool JobRules::has_kind(MessageKind kind) const {
-  const Algorithm algorithm = strategy_.algorithm;
-  const bool serves = strategy_.uses_servers() && algorithm != Algorithm::kEasgd;
+  const Exchange exchange = strategy_.exchange;
+  const bool used = nodes_of(strategy_.algorithm).messages.contains(kind);
   switch (kind) {
     case MessageKind::kPush:
-      return serves;
+    case MessageKind::kElastic:
+      return used && strategy_.uses_servers();
     case MessageKind::kNotify:
-      return algorithm == Algorithm::kBsp && strategy_.exchange == Exchange::kPullAfterNotify;
+      return used && exchange == Exchange::kPullAfterNotify;
     case MessageKind::kPull:
-      return serves && (algorithm == Algorithm::kSsp || strategy_.exchange != Exchange::kBroadcast);
+      return used && strategy_.uses_servers() && exchange != Exchange::kBroadcast;
     case MessageKind::kParameters:
-      return strategy_.uses_servers() || groups_.group() > 1;
+      return (used && strategy_.uses_servers()) || groups_.group() > 1;
     case MessageKind::kReduce:
     case MessageKind::kGather:
-      return strategy_.exchange == Exchange::kAllReduce && !strategy_.driver_sums();
-    case MessageKind::kAllReduce:
-      return false;  // a worker asks its own driver
-    case MessageKind::kElastic:
-      return algorithm == Algorithm::kEasgd;
+      return used && exchange == Exchange::kAllReduce && !strategy_.driver_sums();
     case MessageKind::kShare:
-      return algorithm == Algorithm::kGossip;
     case MessageKind::kSwap:
     case MessageKind::kSwapped:
-      return algorithm == Algorithm::kAdPsgd;
+      return used && exchange == Exchange::kGossip;
+    case MessageKind::kAllReduce:
+      return false;  // a worker asks its own driver
     case MessageKind::kGradient:
       return groups_.group() > 1;
   }

@@ -1,8 +1,6 @@
 #include "nodes/presets.h"
 
 #include <array>
-#include <initializer_list>
-#include <string>
 
 namespace sluice {
 namespace {
@@ -95,22 +93,6 @@ constexpr std::array kPresets{
         "ar-sgd with the sparse sum of the largest 0.1 % of each gradient", "Analysis"},
 };
 
-Result<void> validate_merged(const Strategy& strategy) {
-  if (strategy.exchange != Exchange::kAllReduce) {
-    return Error("partition merged does not go with exchange " +
-                 std::string(name_of(kExchangeNames, strategy.exchange)) +
-                 ": it weighs the start-up of an all-reduce against waiting for more layers; take "
-                 "exchange allreduce, or partition layer or slice");
-  }
-  if (strategy.algorithm != Algorithm::kBsp) {
-    return Error("partition merged does not go with algorithm " +
-                 std::string(name_of(kAlgorithmNames, strategy.algorithm)) +
-                 ": its plan is for sums that the next iteration waits for; take algorithm bsp, or "
-                 "partition whole");
-  }
-  return {};
-}
-
 }  // namespace
 
 std::span<const Preset> presets() { return kPresets; }
@@ -122,96 +104,6 @@ const Preset* find_preset(std::string_view name) {
     }
   }
   return nullptr;
-}
-
-namespace {
-
-Result<void> validate_exchange(const Strategy& strategy) {
-  const auto needs = [&](std::initializer_list<Exchange> allowed, const char* reason) {
-    for (const Exchange exchange : allowed) {
-      if (strategy.exchange == exchange) {
-        return Result<void>{};
-      }
-    }
-    return Result<void>(
-        Error("algorithm " + std::string(name_of(kAlgorithmNames, strategy.algorithm)) +
-              " does not go with exchange " +
-              std::string(name_of(kExchangeNames, strategy.exchange)) + ": " + reason));
-  };
-  if (!strategy.uses_servers() && strategy.partition == Partition::kKvstore) {
-    return Error("partition kvstore splits layers over parameter servers, and exchange " +
-                 std::string(name_of(kExchangeNames, strategy.exchange)) +
-                 " has none; take partition layer or slice, or exchange ps-pull or ps-broadcast");
-  }
-  if (strategy.partition == Partition::kMerged) {
-    if (const auto mergeable = validate_merged(strategy); !mergeable) {
-      return mergeable;
-    }
-  }
-  switch (strategy.algorithm) {
-    case Algorithm::kBsp:
-      return needs({Exchange::kBroadcast, Exchange::kPullAfterNotify, Exchange::kLatePull,
-                    Exchange::kAllReduce},
-                   "all workers step together, and gossip reaches only one peer; take an exchange "
-                   "over servers, or allreduce");
-    case Algorithm::kAsp:
-    case Algorithm::kEasgd:
-      return needs({Exchange::kBroadcast},
-                   "the server answers each worker by itself; take exchange ps-broadcast");
-    case Algorithm::kSsp:
-      return needs({Exchange::kLatePull},
-                   "the worker asks for parameters when it needs them; take exchange ps-late-pull");
-    case Algorithm::kGossip:
-    case Algorithm::kAdPsgd:
-      return needs({Exchange::kGossip}, "it knows neither servers nor sums; take exchange gossip");
-    case Algorithm::kPipe:
-      return needs({Exchange::kAllReduce}, "it overlaps an all-reduce; take exchange allreduce");
-  }
-  return {};
-}
-
-Result<void> validate_codec(const Strategy& strategy) {
-  const std::string codec(name_of(kCodecNames, strategy.codec));
-  const bool sends_parameters = strategy.algorithm == Algorithm::kEasgd ||
-                                strategy.algorithm == Algorithm::kGossip ||
-                                strategy.algorithm == Algorithm::kAdPsgd;
-  if (strategy.coded() && sends_parameters) {
-    return Error("codec " + codec + " packs gradients, and algorithm " +
-                 std::string(name_of(kAlgorithmNames, strategy.algorithm)) +
-                 " sends parameters, which bear no such loss; take codec none");
-  }
-  const bool in_parts = strategy.collective && !strategy.driver_sums() &&
-                        *strategy.collective != Collective::kRecursiveDoubling;
-  if (strategy.sparse() && in_parts) {
-    return Error("collective " + std::string(name_of(kCollectiveNames, *strategy.collective)) +
-                 " sums a gradient in parts, and codec dgc's sparse sum travels whole; take "
-                 "collective auto or recursive-doubling");
-  }
-  if (strategy.error_feedback && (!strategy.coded() || strategy.sparse())) {
-    return Error("error feedback keeps what codec truncate16 or quantise8 loses, and codec " +
-                 codec +
-                 (strategy.sparse() ? " keeps what it does not send by itself" : " loses nothing") +
-                 "; leave it off, or take another codec");
-  }
-  return {};
-}
-
-}  // namespace
-
-Result<void> validate(const Strategy& strategy) {
-  const bool together =
-      strategy.algorithm == Algorithm::kBsp || strategy.algorithm == Algorithm::kPipe;
-  if (strategy.local_aggregation && !together) {
-    return Error(
-        "local aggregation makes the workers of a machine step together, and those of "
-        "algorithm " +
-        std::string(name_of(kAlgorithmNames, strategy.algorithm)) +
-        " do not; leave it off, or take algorithm bsp or pipe-sgd");
-  }
-  if (auto valid = validate_exchange(strategy); !valid) {
-    return valid;
-  }
-  return validate_codec(strategy);
 }
 
 }  // namespace sluice

@@ -3,8 +3,8 @@
 #include <span>
 #include <string_view>
 
-#include "base/result.h"
 #include "model/strategy.h"
+#include "nodes/validate.h"
 
 namespace sluice {
 
@@ -20,8 +20,5 @@ struct Preset {
 std::span<const Preset> presets();
 // Null if there is none of that name.
 const Preset* find_preset(std::string_view name);
-
-// Refuses, with the reason, a combination that makes no sense.
-Result<void> validate(const Strategy& strategy);
 
 }  // namespace sluice

@@ -18,8 +18,10 @@ Countdown notices_per_layer(const ChunkMap& chunks) {
 
 }  // namespace
 
-ServerWorker::ServerWorker(const Job& job, std::shared_ptr<const ChunkMap> chunk_map, NodeId self)
-    : Worker(job, std::move(chunk_map), self), notices_missing_(notices_per_layer(chunks())) {}
+ServerWorker::ServerWorker(const Job& job, std::shared_ptr<const ChunkMap> chunk_map, NodeId self,
+                           Completion& done)
+    : BasicWorker(job, std::move(chunk_map), self, done),
+      notices_missing_(notices_per_layer(chunks())) {}
 
 void ServerWorker::exchange(ChunkId chunk, Iteration iteration, Effects& effects) {
   if (strategy().coded()) {

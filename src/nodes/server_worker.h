@@ -1,6 +1,7 @@
 #pragma once
 
-#include "nodes/worker.h"
+#include "nodes/basic_worker.h"
+#include "nodes/ledger.h"
 
 namespace sluice {
 
@@ -8,9 +9,10 @@ namespace sluice {
 // back, unasked (broadcast), by a pull after the server's notice, or by a pull when the next
 // iteration begins. Whether the server waits for the other workers is the server's affair: this is
 // the worker of BSP and of ASP.
-class ServerWorker final : public Worker {
+class ServerWorker final : public BasicWorker {
  public:
-  ServerWorker(const Job& job, std::shared_ptr<const ChunkMap> chunks, NodeId self);
+  ServerWorker(const Job& job, std::shared_ptr<const ChunkMap> chunks, NodeId self,
+               Completion& done);
 
  private:
   void exchange(ChunkId chunk, Iteration iteration, Effects& effects) override;

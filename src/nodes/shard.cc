@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
 #include <utility>
 
 #include "base/check.h"
@@ -12,24 +11,10 @@
 #include "wire/bad_message.h"
 
 namespace sluice {
-namespace {
-
-Iteration staleness_of(const Strategy& strategy) {
-  switch (strategy.algorithm) {
-    case Algorithm::kAsp:
-      return std::numeric_limits<Iteration>::max();
-    case Algorithm::kSsp:
-      return strategy.staleness;
-    default:
-      return 0;
-  }
-}
-
-}  // namespace
 
 Shard::Shard(const Job& job, std::shared_ptr<const ChunkMap> chunks, NodeId self)
     : strategy_(job.strategy),
-      staleness_(staleness_of(job.strategy)),
+      staleness_(traits_of(job.strategy.algorithm).max_lead(job.strategy)),
       topology_(job.topology),
       groups_(job),
       chunks_(std::move(chunks)),
@@ -148,14 +133,12 @@ void Shard::on_updated(const Finished& event, Effects& effects) {
   } else {
     ++clocks[groups_.index_of(work.origin)];  // a later gradient may have overtaken this one
   }
-  if (strategy_.algorithm == Algorithm::kAsp) {
-    return answer(work.chunk, work.origin, work.iteration, effects);
-  }
-  if (strategy_.algorithm == Algorithm::kBsp && strategy_.exchange == Exchange::kBroadcast) {
-    return tell_all(MessageKind::kParameters, work.chunk, work.iteration, effects);
-  }
-  if (strategy_.algorithm == Algorithm::kBsp && strategy_.exchange == Exchange::kPullAfterNotify) {
+  if (strategy_.exchange == Exchange::kPullAfterNotify) {
     tell_all(MessageKind::kNotify, work.chunk, work.iteration, effects);
+  } else if (strategy_.exchange == Exchange::kBroadcast && staleness_ == 0) {
+    tell_all(MessageKind::kParameters, work.chunk, work.iteration, effects);
+  } else if (strategy_.exchange == Exchange::kBroadcast) {
+    answer(work.chunk, work.origin, work.iteration, effects);
   }
 }
 

@@ -2,8 +2,9 @@
 
 namespace sluice {
 
-StaleWorker::StaleWorker(const Job& job, std::shared_ptr<const ChunkMap> chunk_map, NodeId self)
-    : Worker(job, std::move(chunk_map), self),
+StaleWorker::StaleWorker(const Job& job, std::shared_ptr<const ChunkMap> chunk_map, NodeId self,
+                         Completion& done)
+    : BasicWorker(job, std::move(chunk_map), self, done),
       states_(chunks().size(),
               State{.lent = std::vector<bool>(job.strategy.gradient_slots(), false)}) {}
 

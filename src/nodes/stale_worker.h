@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "nodes/worker.h"
+#include "nodes/basic_worker.h"
 
 namespace sluice {
 
@@ -10,9 +10,10 @@ namespace sluice {
 // the slowest, it applies the gradient to its own copy and goes on; otherwise it asks for the
 // global parameters, which come when it is inside the bound again. What it knows of the slowest is
 // what the server last said, so it may ask too often but never runs too far.
-class StaleWorker final : public Worker {
+class StaleWorker final : public BasicWorker {
  public:
-  StaleWorker(const Job& job, std::shared_ptr<const ChunkMap> chunks, NodeId self);
+  StaleWorker(const Job& job, std::shared_ptr<const ChunkMap> chunks, NodeId self,
+              Completion& done);
 
  private:
   struct State {

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "nodes/worker.h"
 #include "support/effect_log.h"
 
 namespace sluice {
@@ -21,7 +22,7 @@ TEST(ElasticWorker, StepsByItselfAndVisitsTheServerOnceAPeriod) {
   job.strategy.partition = Partition::kLayer;
   job.strategy.period = 3;
   auto chunks = std::make_shared<const ChunkMap>(make_chunks(job.layers, 1, job.strategy));
-  ElasticWorker worker(job, chunks, NodeId(1));
+  Worker worker(job, chunks, NodeId(1), make_algorithm<ElasticWorker>);
   for (const Iteration iteration : {1, 2, 3, 4, 5, 6, 7}) {
     EffectLog world;
     worker.handle(GradientReady{NodeId(1), LayerId(0), iteration - 1}, world);

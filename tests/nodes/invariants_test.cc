@@ -6,12 +6,14 @@
 #include <cmath>
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "nodes/assembly.h"
 #include "nodes/gossip_worker.h"
 #include "nodes/presets.h"
 #include "nodes/shuffled_runs.h"
+#include "nodes/worker.h"
 #include "support/shuffled.h"
 
 namespace sluice {
@@ -169,10 +171,16 @@ RC_GTEST_PROP(AlgorithmInvariants, GossipWeightsSumToOne, ()) {
   job.strategy.gossip_probability = 0.7;
   job.strategy.seed = any_seed();
   const auto chunks = assemble(job).chunks;
-  std::vector<std::unique_ptr<GoSgdWorker>> nodes;
+  std::vector<std::unique_ptr<Worker>> nodes;
+  std::vector<const GoSgdWorker*> gossips;
   std::vector<Protocol*> protocols;
   for (std::size_t w = 0; w < workers; ++w) {
-    nodes.push_back(std::make_unique<GoSgdWorker>(job, chunks, NodeId(w)));
+    nodes.push_back(std::make_unique<Worker>(
+        job, chunks, NodeId(w), [&](const auto& of, auto map, NodeId self, Completion& done) {
+          auto gossip = std::make_unique<GoSgdWorker>(of, std::move(map), self, done);
+          gossips.push_back(gossip.get());
+          return gossip;
+        }));
     protocols.push_back(nodes.back().get());
   }
   const auto learners = toy_learners(kLayers, workers);
@@ -183,8 +191,8 @@ RC_GTEST_PROP(AlgorithmInvariants, GossipWeightsSumToOne, ()) {
   world.watch = [&](const ShuffledWorld& now) {
     for (std::size_t c = 0; c < chunks->size(); ++c) {
       double sum = now.weight_in_flight(ChunkId(c));
-      for (const auto& node : nodes) {
-        sum += node->weight(ChunkId(c));
+      for (const GoSgdWorker* gossip : gossips) {
+        sum += gossip->weight(ChunkId(c));
       }
       RC_ASSERT(std::abs(sum - 1) < 1e-12);
     }

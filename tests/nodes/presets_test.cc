@@ -4,7 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <set>
+#include <string>
 #include <tuple>
+
+#include "nodes/algorithms.h"
 
 namespace sluice {
 namespace {
@@ -87,6 +90,33 @@ TEST(PresetsTest, MergedGoesWithSynchronousAllReducesOnly) {
       EXPECT_EQ(why, "");
     }
   }
+}
+
+TEST(PresetsTest, EveryAlgorithmGoesWithTheExchangesOfItsRow) {
+  for (const AlgorithmTraits& algorithm : kAlgorithms) {
+    for (const auto& [exchange, exchange_name] : kExchangeNames) {
+      SCOPED_TRACE(std::string(algorithm.name) + " " + std::string(exchange_name));
+      Strategy strategy;
+      strategy.algorithm = algorithm.value;
+      strategy.exchange = exchange;
+      const auto valid = validate(strategy);
+      EXPECT_EQ(static_cast<bool>(valid), algorithm.exchanges.contains(exchange));
+      if (!valid) {
+        EXPECT_THAT(valid.error().message(), HasSubstr(std::string(algorithm.why_no_other)));
+      } else if (strategy.uses_servers()) {
+        EXPECT_NE(nodes_of(algorithm.value).server, nullptr);
+      }
+    }
+  }
+}
+
+TEST(PresetsTest, ARefusalNamesWhatGoes) {
+  EXPECT_THAT(refusal("asp", [](Strategy& s) { s.local_aggregation = true; }),
+              HasSubstr("take algorithm bsp or pipe-sgd"));
+  EXPECT_THAT(refusal("pipe-sgd", [](Strategy& s) { s.partition = Partition::kMerged; }),
+              HasSubstr("take algorithm bsp, or partition whole"));
+  EXPECT_THAT(refusal("p3", [](Strategy& s) { s.error_feedback = true; }),
+              HasSubstr("keeps what codec truncate16 or quantise8 loses"));
 }
 
 TEST(PresetsTest, AnAlgorithmNeedsItsExchange) {

@@ -7,6 +7,7 @@
 
 #include "nodes/server_worker.h"
 #include "nodes/shard.h"
+#include "nodes/worker.h"
 #include "support/effect_log.h"
 
 namespace sluice {
@@ -27,7 +28,7 @@ struct FourHosts {
   // To whom a worker sends its slices, in this order.
   std::vector<NodeId> pushes_of(std::size_t rank) const {
     EffectLog world;
-    ServerWorker worker(job, chunks, NodeId(rank));
+    Worker worker(job, chunks, NodeId(rank), make_algorithm<ServerWorker>);
     worker.handle(GradientReady{NodeId(rank), LayerId(0), 0}, world);
     return receivers_in(world);
   }

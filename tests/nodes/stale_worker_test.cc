@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "nodes/worker.h"
 #include "support/effect_log.h"
 
 namespace sluice {
@@ -25,7 +26,7 @@ struct OneWorker {
     job.strategy.staleness = staleness;
     job.strategy.codec = codec;
     chunks = std::make_shared<const ChunkMap>(make_chunks(job.layers, 1, job.strategy));
-    worker.emplace(job, chunks, NodeId(1));
+    worker.emplace(job, chunks, NodeId(1), make_algorithm<StaleWorker>);
     worker->handle(Started{NodeId(1)}, world);
     world.released.clear();
   }
@@ -59,7 +60,7 @@ struct OneWorker {
 
   Job job;
   std::shared_ptr<const ChunkMap> chunks;
-  std::optional<StaleWorker> worker;
+  std::optional<Worker> worker;
   EffectLog world;
 };
 

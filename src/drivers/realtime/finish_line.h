@@ -4,10 +4,9 @@
 #include <condition_variable>
 #include <mutex>
 
-#include "base/check.h"
 #include "base/id.h"
 #include "drivers/realtime/gate.h"
-#include "model/strategy.h"
+#include "model/algorithm.h"
 
 namespace sluice {
 
@@ -76,18 +75,8 @@ class FinishLine {
 };
 
 inline FinishLine::Pace pace_of(Algorithm algorithm) {
-  switch (algorithm) {
-    case Algorithm::kBsp:
-    case Algorithm::kSsp:
-    case Algorithm::kPipe:
-      return FinishLine::Pace::kTogether;
-    case Algorithm::kAsp:
-    case Algorithm::kEasgd:
-    case Algorithm::kGossip:
-    case Algorithm::kAdPsgd:
-      return FinishLine::Pace::kEachItsOwn;
-  }
-  fail_check("every algorithm has a pace");
+  return traits_of(algorithm).coupling == Coupling::kFree ? FinishLine::Pace::kEachItsOwn
+                                                          : FinishLine::Pace::kTogether;
 }
 
 }  // namespace sluice

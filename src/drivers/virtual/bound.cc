@@ -5,8 +5,6 @@
 #include <limits>
 #include <vector>
 
-#include "base/check.h"
-
 namespace sluice {
 namespace {
 
@@ -31,17 +29,10 @@ struct Packing {
 
 // The number of entries of a sparse chunk is rounded, by at most a third of the exact number.
 double min_ratio(const Strategy& strategy) {
-  switch (strategy.codec) {
-    case Codec::kNone:
-      return 1;
-    case Codec::kTruncate16:
-      return 0.5;
-    case Codec::kQuantise8:
-      return 0.25;
-    case Codec::kDgc:
-      return 2 * (1 - strategy.dgc.sparsity) * 2 / 3;
+  if (strategy.sparse()) {
+    return 2 * (1 - strategy.dgc.sparsity) * 2 / 3;
   }
-  fail_check("every codec has a ratio");
+  return static_cast<double>(traits_of(strategy.codec).bits_per_value) / (8 * kFloatBytes);
 }
 
 Packing packing_of(const Strategy& strategy) {
@@ -165,9 +156,10 @@ void add_layer(const Layer& layer, LayerId id, const ChunkMap& chunks, Prefix& p
 
 Duration lower_bound(const Profile& profile, const Cluster& cluster, const Strategy& strategy,
                      const ChunkMap& chunks) {
-  const bool steps_together = strategy.algorithm == Algorithm::kBsp;
+  const AlgorithmTraits& algorithm = traits_of(strategy.algorithm);
+  const bool lock_step = algorithm.coupling == Coupling::kLockStep;
   Duration bound = profile.compute();
-  if (!steps_together && strategy.algorithm != Algorithm::kPipe) {
+  if (!algorithm.replicas_agree()) {
     return bound;
   }
   const Limits limits = limits_of(cluster, strategy);
@@ -176,7 +168,7 @@ Duration lower_bound(const Profile& profile, const Cluster& cluster, const Strat
   Prefix prefix{0, std::vector<double>(cluster.topology.servers())};
   for (std::size_t l = 0; l < layers.size(); ++l) {
     add_layer(layers[l], LayerId(l), chunks, prefix);
-    if (prefix.bytes > 0 && steps_together) {
+    if (prefix.bytes > 0 && lock_step) {
       bound = std::max(bound, rest + limits.window(prefix));
     }
     rest -= profile.layers[l].forward + profile.layers[l].backward;

@@ -1,0 +1,25 @@
+#include "model/algorithm.h"
+
+#include <limits>
+
+#include "model/strategy.h"
+
+namespace sluice::algorithm_traits {
+
+std::size_t one_slot(const Strategy& /*strategy*/) { return 1; }
+
+std::size_t slots_of_staleness(const Strategy& strategy) { return strategy.staleness > 0 ? 2 : 1; }
+
+std::size_t slots_of_pipeline(const Strategy& strategy) {
+  return static_cast<std::size_t>(strategy.pipeline_depth);
+}
+
+Iteration no_lead(const Strategy& /*strategy*/) { return 0; }
+
+Iteration lead_of_staleness(const Strategy& strategy) { return strategy.staleness; }
+
+Iteration lead_of_pipeline(const Strategy& strategy) { return strategy.pipeline_depth - 1; }
+
+Iteration any_lead(const Strategy& /*strategy*/) { return std::numeric_limits<Iteration>::max(); }
+
+}  // namespace sluice::algorithm_traits

@@ -1,0 +1,57 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "base/units.h"
+#include "model/names.h"
+
+namespace sluice {
+
+// A new dense codec is a value here, its row in kCodecs and its row in codecs/dense.cc.
+// docs/extending.md shows one.
+enum class Codec : std::uint8_t {
+  kNone,
+  kTruncate16,  // the upper half of each float
+  kQuantise8,   // a byte a value
+  kDgc,         // the largest values only: Deep Gradient Compression
+  kCount,       // none: how many there are
+};
+
+enum class CodecKind : std::uint8_t {
+  kPlain,   // floats as they are
+  kDense,   // every value, in fewer bits
+  kSparse,  // some of the values, with their positions
+};
+
+// What the rest of Sluice has to know about a codec.
+struct CodecTraits {
+  Codec value;
+  std::string_view name;
+  CodecKind kind;
+  // Of what is not sparse:
+  std::int64_t bits_per_value = 32;
+  Bytes header_bytes = 0;  // before the values
+
+  constexpr Bytes size(std::int64_t count) const {
+    return header_bytes + (count * bits_per_value + 7) / 8;
+  }
+};
+
+inline constexpr std::array kCodecs{
+    CodecTraits{Codec::kNone, "none", CodecKind::kPlain},
+    CodecTraits{Codec::kTruncate16, "truncate16", CodecKind::kDense, 16},
+    CodecTraits{Codec::kQuantise8, "quantise8", CodecKind::kDense, 8, sizeof(float)},
+    CodecTraits{Codec::kDgc, "dgc", CodecKind::kSparse},
+};
+static_assert(has_all_values(kCodecs), "each codec has one row, in the order of the enum");
+
+inline constexpr std::array kCodecNames = names_in(kCodecs);
+
+constexpr const CodecTraits& traits_of(Codec codec) {
+  return kCodecs[static_cast<std::size_t>(codec)];
+}
+
+}  // namespace sluice

@@ -1,0 +1,60 @@
+#include "nodes/algorithms.h"
+
+#include <array>
+#include <cstddef>
+#include <utility>
+
+#include "model/names.h"
+#include "nodes/allreduce_worker.h"
+#include "nodes/elastic_server.h"
+#include "nodes/elastic_worker.h"
+#include "nodes/gossip_worker.h"
+#include "nodes/server_worker.h"
+#include "nodes/shard.h"
+#include "nodes/stale_worker.h"
+
+namespace sluice {
+namespace {
+
+std::unique_ptr<WorkerAlgorithm> make_bsp(const Job& job, std::shared_ptr<const ChunkMap> chunks,
+                                          NodeId self, Completion& done) {
+  MakeAlgorithm* const make =
+      job.strategy.uses_servers() ? make_algorithm<ServerWorker> : make_algorithm<AllReduceWorker>;
+  return make(job, std::move(chunks), self, done);
+}
+
+template <class Server>
+std::unique_ptr<Protocol> make_server(const Job& job, std::shared_ptr<const ChunkMap> chunks,
+                                      NodeId self) {
+  return std::make_unique<Server>(job, std::move(chunks), self);
+}
+
+}  // namespace
+
+const AlgorithmNodes& nodes_of(Algorithm algorithm) {
+  using enum MessageKind;
+  static constexpr std::array kNodes{
+      AlgorithmNodes{Algorithm::kBsp,
+                     make_bsp,
+                     make_server<Shard>,
+                     {kPush, kNotify, kPull, kParameters, kReduce, kGather}},
+      AlgorithmNodes{
+          Algorithm::kAsp, make_algorithm<ServerWorker>, make_server<Shard>, {kPush, kParameters}},
+      AlgorithmNodes{Algorithm::kSsp,
+                     make_algorithm<StaleWorker>,
+                     make_server<Shard>,
+                     {kPush, kPull, kParameters}},
+      AlgorithmNodes{Algorithm::kEasgd,
+                     make_algorithm<ElasticWorker>,
+                     make_server<ElasticServer>,
+                     {kElastic, kParameters}},
+      AlgorithmNodes{Algorithm::kGossip, make_algorithm<GoSgdWorker>, nullptr, {kShare}},
+      AlgorithmNodes{Algorithm::kAdPsgd, make_algorithm<AdPsgdWorker>, nullptr, {kSwap, kSwapped}},
+      AlgorithmNodes{
+          Algorithm::kPipe, make_algorithm<AllReduceWorker>, nullptr, {kReduce, kGather}},
+  };
+  static_assert(has_all_values(kNodes), "each algorithm has one row, in the order of the enum");
+  return kNodes[static_cast<std::size_t>(algorithm)];
+}
+
+}  // namespace sluice

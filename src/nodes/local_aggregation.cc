@@ -1,0 +1,75 @@
+#include "nodes/local_aggregation.h"
+
+#include <utility>
+
+namespace sluice {
+
+LocalAggregation::LocalAggregation(const Job& job, std::shared_ptr<const ChunkMap> chunk_map,
+                                   NodeId self, Completion& done, MakeAlgorithm* make)
+    : BasicWorker(job, chunk_map, self, done),
+      groups_(job),
+      order_(job, self),
+      local_(job, chunk_map, self),
+      sums_missing_(chunks_per_layer(*chunk_map)),
+      algorithm_(make(job, chunk_map, self, *this)) {}
+
+void LocalAggregation::exchange(ChunkId chunk, Iteration iteration, Effects& effects) {
+  if (local_.on_own(chunk, iteration, effects)) {
+    on_local_sum(chunk, iteration, effects);
+  }
+}
+
+void LocalAggregation::on_network(const Event& event, Effects& effects) {
+  if (const auto* received = std::get_if<Received>(&event);
+      received != nullptr && received->message.kind == MessageKind::kGradient) {
+    if (local_.on_lent(*received, effects)) {
+      on_local_sum(received->message.chunk, received->message.iteration, effects);
+    }
+    return;
+  }
+  if (const auto* finished = std::get_if<Finished>(&event);
+      finished != nullptr && finished->work.kind == WorkKind::kReduce &&
+      finished->work.origin != self()) {
+    if (local_.on_added(*finished, effects)) {
+      on_local_sum(finished->work.chunk, finished->work.iteration, effects);
+    }
+    return;
+  }
+  algorithm_->on_network(event, effects);
+}
+
+void LocalAggregation::on_next_iteration(Iteration iteration, Effects& effects) {
+  algorithm_->on_next_iteration(iteration, effects);
+}
+
+BufferRange LocalAggregation::landing(const Message& message) const {
+  return algorithm_->landing(message);
+}
+
+// Codec dgc clips a layer as one, so all of its chunks are summed before the first is packed. A
+// chunk of several layers holds all of each.
+void LocalAggregation::on_local_sum(ChunkId chunk, Iteration iteration, Effects& effects) {
+  const LayerId layer = chunks().layers_of(chunk).front();
+  const auto of_layer = chunks().chunks_of(layer);
+  if (!strategy().sparse() || of_layer.size() == 1) {
+    return algorithm_->exchange(chunk, iteration, effects);
+  }
+  if (sums_missing_.arrive(layer.index())) {
+    order_.for_each(of_layer,
+                    [&](ChunkId each) { algorithm_->exchange(each, iteration, effects); });
+  }
+}
+
+// In a pipeline the next update may come while the others still read this one's result.
+void LocalAggregation::on_complete(ChunkId chunk, Iteration iteration, Effects& effects) {
+  const BufferRange parameters = parameters_of(chunk);
+  for (std::size_t i = 1; i < groups_.group(); ++i) {
+    const NodeId follower(self().index() + i);
+    Payload payload = strategy().gradient_slots() > 1 ? effects.copy(self(), parameters)
+                                                      : effects.borrow(self(), parameters);
+    send(about(chunk, MessageKind::kParameters, follower, iteration), std::move(payload), effects);
+  }
+  complete(chunk, iteration, effects);
+}
+
+}  // namespace sluice

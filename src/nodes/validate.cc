@@ -1,0 +1,113 @@
+#include "nodes/validate.h"
+
+#include <array>
+#include <cstddef>
+#include <string>
+#include <vector>
+
+namespace sluice {
+namespace {
+
+// The names of the rows that are so: "a", "a or b", "a, b or c".
+template <class Row, std::size_t N, class Predicate>
+std::string names_where(const std::array<Row, N>& rows, Predicate is_so) {
+  std::vector<std::string> names;
+  for (const Row& row : rows) {
+    if (is_so(row)) {
+      names.emplace_back(row.name);
+    }
+  }
+  std::string list;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const bool last = i + 1 == names.size();
+    list += (i == 0 ? "" : last ? " or " : ", ") + names[i];
+  }
+  return list;
+}
+
+std::string named(Algorithm algorithm) {
+  return "algorithm " + std::string(traits_of(algorithm).name);
+}
+
+std::string named(Exchange exchange) {
+  return "exchange " + std::string(name_of(kExchangeNames, exchange));
+}
+
+std::string named(Codec codec) { return "codec " + std::string(traits_of(codec).name); }
+
+Result<void> validate_partition(const Strategy& strategy) {
+  if (!strategy.uses_servers() && strategy.partition == Partition::kKvstore) {
+    return Error("partition kvstore splits layers over parameter servers, and " +
+                 named(strategy.exchange) +
+                 " has none; take partition layer or slice, or exchange ps-pull or ps-broadcast");
+  }
+  if (strategy.partition != Partition::kMerged) {
+    return {};
+  }
+  if (strategy.exchange != Exchange::kAllReduce) {
+    return Error("partition merged does not go with " + named(strategy.exchange) +
+                 ": it weighs the start-up of an all-reduce against waiting for more layers; take "
+                 "exchange allreduce, or partition layer or slice");
+  }
+  const auto in_lock_step = [](const AlgorithmTraits& algorithm) {
+    return algorithm.coupling == Coupling::kLockStep;
+  };
+  if (!in_lock_step(traits_of(strategy.algorithm))) {
+    return Error("partition merged does not go with " + named(strategy.algorithm) +
+                 ": its plan is for sums that the next iteration waits for; take algorithm " +
+                 names_where(kAlgorithms, in_lock_step) + ", or partition whole");
+  }
+  return {};
+}
+
+Result<void> validate_algorithm(const Strategy& strategy) {
+  const AlgorithmTraits& algorithm = traits_of(strategy.algorithm);
+  if (strategy.local_aggregation && !algorithm.replicas_agree()) {
+    return Error(
+        "local aggregation makes the workers of a machine step together, and those of " +
+        named(strategy.algorithm) + " do not; leave it off, or take algorithm " +
+        names_where(kAlgorithms, [](const AlgorithmTraits& a) { return a.replicas_agree(); }));
+  }
+  if (auto valid = validate_partition(strategy); !valid) {
+    return valid;
+  }
+  if (!algorithm.exchanges.contains(strategy.exchange)) {
+    return Error(named(strategy.algorithm) + " does not go with " + named(strategy.exchange) +
+                 ": " + std::string(algorithm.why_no_other));
+  }
+  return {};
+}
+
+Result<void> validate_codec(const Strategy& strategy) {
+  const CodecTraits& codec = traits_of(strategy.codec);
+  if (strategy.coded() && traits_of(strategy.algorithm).sends == Sends::kParameters) {
+    return Error(named(strategy.codec) + " packs gradients, and " + named(strategy.algorithm) +
+                 " sends parameters, which bear no such loss; take codec none");
+  }
+  const bool in_parts = strategy.collective && !strategy.driver_sums() &&
+                        *strategy.collective != Collective::kRecursiveDoubling;
+  if (strategy.sparse() && in_parts) {
+    return Error("collective " + std::string(name_of(kCollectiveNames, *strategy.collective)) +
+                 " sums a gradient in parts, and codec dgc's sparse sum travels whole; take "
+                 "collective auto or recursive-doubling");
+  }
+  if (strategy.error_feedback && codec.kind != CodecKind::kDense) {
+    const auto is_dense = [](const CodecTraits& c) { return c.kind == CodecKind::kDense; };
+    return Error("error feedback keeps what codec " + names_where(kCodecs, is_dense) +
+                 " loses, and " + named(strategy.codec) +
+                 (strategy.sparse() ? " keeps what it does not send by itself" : " loses nothing") +
+                 "; leave it off, or take another codec");
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<void> validate(const Strategy& strategy) {
+  if (auto valid = validate_algorithm(strategy); !valid) {
+    return valid;
+  }
+  return validate_codec(strategy);
+}
+
+}  // namespace sluice
