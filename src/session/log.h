@@ -5,9 +5,8 @@
 
 namespace sluice {
 
-// Where a run reports what it does. Whoever starts the run chooses the sink, so that the library
-// needs no logger of its own; by default reports go nowhere. Both may be
-// called from several threads at once.
+// Where a run reports its progress. The caller of a session provides it, so that the library needs
+// no logger; by default reports are dropped. Both may be called from several threads at once.
 struct Log {
   std::function<void(const std::string&)> info = [](const std::string&) {};
   std::function<void(const std::string&)> warn = [](const std::string&) {};
