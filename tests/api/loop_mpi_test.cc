@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "support/mpirun.h"
+#include "support/skip.h"
 
 namespace sluice {
 namespace {
@@ -11,7 +12,7 @@ class LoopMpiTest : public testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
     if (const std::string why = why_no_mpi(); !why.empty()) {
-      GTEST_SKIP() << why;
+      SKIP_FOR_LACK(why);
     }
   }
 };
