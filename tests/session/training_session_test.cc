@@ -37,7 +37,9 @@ class SessionThreadsTest : public testing::Test {
     spec_.hosts.workers = 2;
     spec_.work = ProfileSpec{.path = path};
     spec_.length.iterations = 6;
-    spec_.record = {.folder = folder_.path() / "run", .trace = "auto", .config = "seed = 1\n"};
+    spec_.record.folder = folder_.path() / "run";
+    spec_.record.trace = "auto";
+    spec_.record.config = "seed = 1\n";
   }
 
   Result<TrainingSession> prepare() { return TrainingSession::prepare(*group_, spec_, {}, {}); }
