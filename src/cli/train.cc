@@ -1,11 +1,14 @@
 #include <fmt/format.h>
+#include <unistd.h>
 
+#include <iostream>
 #include <utility>
 
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/specs.h"
 #include "cli/training_table.h"
+#include "report/progress.h"
 #include "session/process_group.h"
 #include "session/training_session.h"
 
@@ -28,7 +31,11 @@ Result<void> dictate_workers(const ProcessGroup& group, Settings& settings) {
 int train(ProcessGroup& group, Settings settings) {
   const auto dictated = dictate_workers(group, settings);
   const auto spec = dictated ? train_spec(settings) : dictated.error();
-  auto prepared = TrainingSession::prepare(group, spec, agreement_of(settings), session_log());
+  Progress progress(
+      std::cerr, isatty(STDERR_FILENO) != 0 ? Progress::Style::kTerminal : Progress::Style::kPlain);
+  Log log = session_log();
+  log.progress = &progress;
+  auto prepared = TrainingSession::prepare(group, spec, agreement_of(settings), log);
   if (!prepared) {
     return group.is_leader() ? bad_input(prepared.error()) : kBadInput;
   }

@@ -1,10 +1,8 @@
 #include "session/journal.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <iostream>
 #include <nlohmann/json.hpp>
 
 #include "report/json_number.h"
@@ -13,13 +11,7 @@ namespace sluice {
 
 Journal::Journal(const Extent& extent, const Clock& clock, Learner& evaluator, RunFolder& folder,
                  const Log& log)
-    : extent_(extent),
-      clock_(clock),
-      evaluator_(evaluator),
-      folder_(folder),
-      log_(log),
-      progress_(std::cerr, isatty(STDERR_FILENO) != 0 ? Progress::Style::kTerminal
-                                                      : Progress::Style::kPlain) {}
+    : extent_(extent), clock_(clock), evaluator_(evaluator), folder_(folder), log_(log) {}
 
 void Journal::on_step(const StepReport& step) {
   const Iteration iteration = step.iteration;
@@ -53,7 +45,9 @@ void Journal::on_step(const StepReport& step) {
   row["samples"] = state.samples;
   row["time_s"] = to_seconds(state.now);
   append(row);
-  progress_.update(state);
+  if (log_.progress != nullptr) {
+    log_.progress->update(state);
+  }
 }
 
 void Journal::on_boundary(Iteration iterations) {
@@ -61,7 +55,7 @@ void Journal::on_boundary(Iteration iterations) {
   evaluated_before_ = evaluated_;
   evaluation_ = evaluator_.evaluate();
   evaluated_ += clock_.now() - evaluated_from_;
-  progress_.finish();
+  finish_progress();
   if (evaluation_) {
     append({{"step", iterations},
             {"test_loss", json_number(evaluation_->loss)},
@@ -74,7 +68,7 @@ void Journal::on_boundary(Iteration iterations) {
 
 void Journal::on_stop(const std::string& why) {
   evaluation_.reset();  // it was of earlier parameters
-  progress_.finish();
+  finish_progress();
   log_.warn("stopped by " + why);
 }
 
@@ -85,6 +79,12 @@ Duration Journal::steady_iteration() const {
   const std::size_t half = ends_.size() / 2;
   const Duration half_time = half == 0 ? Duration(0) : ends_[half - 1];
   return (ends_.back() - half_time) / static_cast<std::int64_t>(ends_.size() - half);
+}
+
+void Journal::finish_progress() {
+  if (log_.progress != nullptr) {
+    log_.progress->finish();
+  }
 }
 
 void Journal::append(const nlohmann::ordered_json& row) {

@@ -11,7 +11,6 @@
 #include "drivers/realtime/clock.h"
 #include "drivers/realtime/phase.h"
 #include "learners/learner.h"
-#include "report/progress.h"
 #include "report/run_folder.h"
 #include "session/log.h"
 
@@ -78,6 +77,7 @@ class Journal {
   Duration trained_at(Time moment) const {
     return moment - (moment < evaluated_from_ ? evaluated_before_ : evaluated_);
   }
+  void finish_progress();
   void append(const nlohmann::ordered_json& row);
 
   Extent extent_;
@@ -85,7 +85,6 @@ class Journal {
   Learner& evaluator_;
   RunFolder& folder_;
   const Log& log_;
-  Progress progress_;
   std::map<Iteration, Reports> open_;  // iterations that not all workers have finished
   std::optional<double> loss_;
   std::optional<Evaluation> evaluation_;

@@ -3,6 +3,8 @@
 #include <functional>
 #include <string>
 
+#include "report/progress.h"
+
 namespace sluice {
 
 // Where a run reports its progress. The caller of a session provides it, so that the library needs
@@ -10,6 +12,7 @@ namespace sluice {
 struct Log {
   std::function<void(const std::string&)> info = [](const std::string&) {};
   std::function<void(const std::string&)> warn = [](const std::string&) {};
+  Progress* progress = nullptr;  // shows the steps of the leader, one call at a time
 };
 
 }  // namespace sluice

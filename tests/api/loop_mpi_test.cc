@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "support/mpirun.h"
+#include "support/skip.h"
 
 namespace sluice {
 namespace {
@@ -11,7 +12,7 @@ class LoopMpiTest : public testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
     if (const std::string why = why_no_mpi(); !why.empty()) {
-      GTEST_SKIP() << why;
+      SKIP_FOR_LACK(why);
     }
   }
 };
@@ -20,7 +21,7 @@ TEST_P(LoopMpiTest, RunsOneAfterAnother) {
   const TemporaryFolder folder;
   const Outcome outcome = mpirun(2, "'" SLUICE_LOOP_PROGRAM "' 2 " + GetParam(), folder);
   EXPECT_EQ(outcome.code, 0) << outcome.err;
-  // The net's output is 3 at first. Each update before the last loss multiplies it by 0.6.
+  // The net's output is 3 at first; each update before the last loss multiplies it by 0.6.
   const std::string once = "2 workers, loss 0.151\n";
   EXPECT_EQ(outcome.out, once + once);
 }

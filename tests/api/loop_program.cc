@@ -2,7 +2,7 @@
 //
 //   loop_program RUNS [own]     own: the program itself initialises and finalises MPI
 //
-// Rank 0 prints the number of workers and the loss of the last step of each run.
+// Rank 0 prints the workers, and the loss of the last step of each run.
 
 #include <ATen/ops/ones.h>
 #include <ATen/ops/zeros.h>

@@ -77,7 +77,7 @@ std::vector<at::Tensor> copies_of(const Net& net) {
   return copies;
 }
 
-// The result of all workers together, computed by one.
+// What all workers together should arrive at, computed by one.
 std::vector<at::Tensor> expected(const LoopOptions& options) {
   Net net = make_net(100);
   std::vector<at::Tensor> velocity;
@@ -234,7 +234,7 @@ TEST(LoopFailureThreadsTest, BackwardBetweenStepsIsRefused) {
   EXPECT_EQ(refused, 3 * kIterations);
 }
 
-// The same nets continue; a plain backward pass works again afterwards.
+// The same nets go on; a plain backward pass works again afterwards.
 TEST(LoopAgainThreadsTest, RunsOneAfterAnother) {
   LoopOptions options = options_for("p3");
   options.momentum = 0;

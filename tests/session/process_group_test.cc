@@ -15,12 +15,12 @@ using nlohmann::json;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-// The leader of a group whose other processes report what the leader does, except for some changes.
+// The leader of a group whose other members say what the leader does, but for some changes.
 class LedGroup final : public ProcessGroup {
  public:
   using Change = std::function<void(json& said)>;
 
-  // All on one machine by default.
+  // All on one machine unless it is said otherwise.
   explicit LedGroup(std::vector<Change> others, std::vector<std::size_t> machines = {})
       : others_(std::move(others)), machines_(std::move(machines)) {
     machines_.resize(size(), 0);

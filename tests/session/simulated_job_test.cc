@@ -85,7 +85,7 @@ TEST(SimulatedJobTest, PlansTheGroupsOfAMergedJob) {
   ASSERT_TRUE(made);
   Job job = *std::move(made);
   const Merging merging = plan_groups(job, kNet, cluster);
-  // With an expensive start-up it pays to wait for all layers.
+  // A sum that is dear to begin is worth waiting for all layers.
   EXPECT_EQ(job.groups.size(), 1U);
   EXPECT_EQ(merging.cost.startup, from_us(1000));
   EXPECT_GT(merging.predicted, kNet.compute());

@@ -5,11 +5,13 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <sstream>
 #include <string>
 #include <vector>
 
 #include "formats/profile.h"
 #include "nodes/presets.h"
+#include "report/progress.h"
 #include "session/thread_group.h"
 #include "support/temporary_folder.h"
 
@@ -35,7 +37,9 @@ class SessionThreadsTest : public testing::Test {
     spec_.hosts.workers = 2;
     spec_.work = ProfileSpec{.path = path};
     spec_.length.iterations = 6;
-    spec_.record = {.folder = folder_.path() / "run", .trace = "auto", .config = "seed = 1\n"};
+    spec_.record.folder = folder_.path() / "run";
+    spec_.record.trace = "auto";
+    spec_.record.config = "seed = 1\n";
   }
 
   Result<TrainingSession> prepare() { return TrainingSession::prepare(*group_, spec_, {}, {}); }
@@ -89,16 +93,20 @@ TEST_F(SessionThreadsTest, WhatCannotBeIsFoundBeforeAFolderIsMade) {
   EXPECT_FALSE(std::filesystem::exists(folder_.path() / "run"));
 }
 
-TEST_F(SessionThreadsTest, WarnsThroughTheLogOfItsCaller) {
+TEST_F(SessionThreadsTest, ReportsToTheLogOfItsCaller) {
   spec_.strategy.strategy = find_preset("mg-wfbp")->strategy;
   spec_.length.iterations = 1;
   std::vector<std::string> warnings;
+  std::ostringstream shown;
+  Progress progress(shown, Progress::Style::kPlain);
   auto prepared = TrainingSession::prepare(
-      *group_, spec_, {}, {.warn = [&](const std::string& text) { warnings.push_back(text); }});
+      *group_, spec_, {},
+      {.warn = [&](const std::string& text) { warnings.push_back(text); }, .progress = &progress});
   ASSERT_TRUE(prepared) << prepared.error().message();
   TrainingSession session = *std::move(prepared);
   session.run();
   EXPECT_THAT(warnings, ElementsAre(HasSubstr("nothing was merged")));
+  EXPECT_THAT(shown.str(), HasSubstr("step 1/1"));
 }
 
 TEST_F(SessionThreadsTest, WhoGaveNoSpecHearsWhy) {
