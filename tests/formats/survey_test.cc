@@ -39,7 +39,7 @@ TEST(Member, WhatCannotBeIsRefused) {
   EXPECT_EQ(with("10.0.0.1", 8, "null"), "");
   EXPECT_THAT(with("10.0.0.1", 40, "null"), HasSubstr("prefix 40"));
   EXPECT_THAT(with("10.0.0.1", -1, "null"), HasSubstr("prefix -1"));
-  EXPECT_THAT(with("10.0.0", 8, "null"), HasSubstr("no IPv4 address"));
+  EXPECT_THAT(with("10.0.0", 8, "null"), HasSubstr("not an IPv4 address"));
   EXPECT_THAT(with("10.0.0.1", 8, "-1"), HasSubstr("-1 Gb/s"));
   EXPECT_NE(with("10.0.0.1", 8, "\"x\""), "");
   EXPECT_NE(refusal("[3]"), "");
