@@ -95,8 +95,9 @@ INSTANTIATE_TEST_SUITE_P(Processes, MpiSumsTest,
                          ::testing::Combine(::testing::Values(2, 3, 4),
                                             ::testing::Values("native", "shared-memory")),
                          [](const auto& of) {
-                           return fmt::format("{}of{}", std::get<1>(of.param),
-                                              std::get<0>(of.param));
+                           return fmt::format(
+                               "{}of{}", std::get<1>(of.param) == "native" ? "native" : "memory",
+                               std::get<0>(of.param));
                          });
 
 // The result must not depend on who sums: in other groups, or with sums of several iterations in
