@@ -37,7 +37,7 @@ TEST(CliInstallTest, TheProgramFindsWhatIsInstalledWithIt) {
 // A checkout whose path reads like one of the folders inside it.
 TEST(ConfigureTest, GoesByTheOptionsWhereverTheCheckoutIs) {
   if (std::string(SLUICE_SANITIZERS) != "") {
-    GTEST_SKIP() << "nothing is built that a sanitizer could watch";
+    SKIP_AS_INAPPLICABLE("nothing is built that a sanitizer could watch");
   }
   const TemporaryFolder folder;
   ASSERT_EQ(run_command("mkdir -p src/cli/tests/api && cd '" SLUICE_SOURCE_DIR

@@ -32,13 +32,13 @@ SparseView::SparseView(std::span<const std::byte> bytes, std::size_t entries, st
 
 Result<SparseView> SparseView::parse(std::span<const std::byte> bytes, std::int64_t length) {
   if (bytes.size() < kCountBytes) {
-    return Error(fmt::format("sparse vector: {} bytes, expected {} or more; corrupt on its way",
+    return Error(fmt::format("sparse vector: {} bytes, expected {} or more; corrupt in transit",
                              bytes.size(), kCountBytes));
   }
   const auto entries = load<std::uint32_t>(bytes.data(), 0);
   if (static_cast<Bytes>(bytes.size()) != sparse_size(entries)) {
     return Error(
-        fmt::format("sparse vector: {} bytes, expected {} for {} entries; corrupt on its way",
+        fmt::format("sparse vector: {} bytes, expected {} for {} entries; corrupt in transit",
                     bytes.size(), sparse_size(entries), entries));
   }
   const SparseView view(bytes, entries, length);

@@ -40,23 +40,23 @@ Format format_of(Cifar kind) {
 
 Result<void> append_records(const std::string& path, std::string_view bytes, const Format& format,
                             DataSet& set) {
-  const auto damaged = [&](std::size_t offset, const std::string& what) {
+  const auto corrupt = [&](std::size_t offset, const std::string& what) {
     return Error(
         fmt::format("{}: offset {}: {}; the file is corrupt: fetch the binary version of {} again",
                     path, offset, what, format.name));
   };
   const std::size_t record = format.labels + kPixels;
   if (bytes.empty()) {
-    return damaged(0, fmt::format("expected records of {} bytes, found nothing", record));
+    return corrupt(0, fmt::format("expected records of {} bytes, found nothing", record));
   }
   for (std::size_t begin = 0; begin < bytes.size(); begin += record) {
     if (const std::size_t left = bytes.size() - begin; left < record) {
-      return damaged(begin, fmt::format("expected a record of {} bytes, found {}", record, left));
+      return corrupt(begin, fmt::format("expected a record of {} bytes, found {}", record, left));
     }
     const std::size_t label_at = begin + format.labels - 1;
     const auto label = static_cast<std::uint8_t>(bytes[label_at]);
     if (label >= format.classes) {
-      return damaged(label_at, fmt::format("expected a label of 0 ... {}, found {}",
+      return corrupt(label_at, fmt::format("expected a label of 0 ... {}, found {}",
                                            format.classes - 1, label));
     }
     set.labels.push_back(label);

@@ -37,7 +37,7 @@ class IdxFile {
     if (got == static_cast<int>(into.size())) {
       return {};
     }
-    return damaged(begin, fmt::format("expected {} bytes of {}, found {}{}", into.size(), what,
+    return corrupt(begin, fmt::format("expected {} bytes of {}, found {}{}", into.size(), what,
                                       std::max(got, 0), unpacking_error()));
   }
 
@@ -49,11 +49,11 @@ class IdxFile {
     if (got == 0 && reason.empty()) {
       return {};
     }
-    return damaged(offset_, "expected the end of the file, found " +
+    return corrupt(offset_, "expected the end of the file, found " +
                                 (got == 1 ? std::string("more bytes") : "corrupt data" + reason));
   }
 
-  Error damaged(std::int64_t offset, const std::string& what) const {
+  Error corrupt(std::int64_t offset, const std::string& what) const {
     return Error(fmt::format("{}: offset {}: {}; {}", path_, offset, what, kFetchAgain));
   }
 
@@ -86,7 +86,7 @@ Result<std::vector<std::int64_t>> read_shape(IdxFile& file, std::size_t dimensio
   }
   if (word !=
       std::array<std::uint8_t, 4>{0, 0, kUnsignedByte, static_cast<std::uint8_t>(dimensions)}) {
-    return file.damaged(0, fmt::format("expected the header 00 00 {:02x} {:02x} of an IDX file, "
+    return file.corrupt(0, fmt::format("expected the header 00 00 {:02x} {:02x} of an IDX file, "
                                        "found {:02x}",
                                        kUnsignedByte, dimensions, fmt::join(word, " ")));
   }
@@ -102,7 +102,7 @@ Result<std::vector<std::int64_t>> read_shape(IdxFile& file, std::size_t dimensio
       size = size * 256 + byte;
     }
     if (size == 0 || size > kMostValues / values) {
-      return file.damaged(begin, fmt::format("expected a dimension of 1 ... {}, found {}",
+      return file.corrupt(begin, fmt::format("expected a dimension of 1 ... {}, found {}",
                                              kMostValues / values, size));
     }
     values *= size;

@@ -102,7 +102,7 @@ std::string to_toml(const Cluster& cluster) {
   }
   toml += fmt::format(
       "latency_us = {}\nreduce_ns_per_byte = {}\nupdate_ns_per_byte = {}\ncode_ns_per_byte = {}\n"
-      "server_threads = {}\nheader_bytes = {}\npiece_bytes = {}\nsync_us = {}\n",
+      "server_threads = {}\nheader_bytes = {}\nfragment_bytes = {}\nsync_us = {}\n",
       to_us(cluster.latency), cluster.reduce_ns_per_byte, cluster.update_ns_per_byte,
       cluster.code_ns_per_byte, cluster.server_threads, cluster.header_bytes,
       cluster.fragment_bytes, to_us(cluster.sync));

@@ -36,7 +36,7 @@ struct Job {
   Iteration first = 0;                  // where this job takes over, with the parameters in place
   std::optional<HostId> here = {};      // the one host that this process runs; none: all of them
   LinkCost link = kSharedMemoryLink;    // what the choice of collectives goes by
-  int server_threads = 1;               // pieces of arithmetic that a host does at a time
+  int server_threads = 1;               // work that a host does at a time
 };
 
 }  // namespace sluice

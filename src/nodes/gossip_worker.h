@@ -17,9 +17,9 @@ class GossipWorker : public BasicWorker {
                Completion& done);
 
  protected:
-  // How to take in what a peer has sent; Finished of exactly one piece of work follows.
+  // How to take in what a peer has sent; exactly one Finished follows.
   virtual void mix_in(const Received& received, Iteration iteration, Effects& effects) = 0;
-  // A piece of mixing work is done.
+  // Some mixing is done.
   virtual void on_mixed(const Finished& finished, Effects& effects) = 0;
   // Everything that had come is mixed in.
   virtual void speak(ChunkId chunk, Iteration iteration, Effects& effects) = 0;

@@ -113,7 +113,7 @@ void Host::handle(const Event& event, Effects& effects) {
       counters_.before_packing += finished->work.range.size() * kFloatBytes;
       counters_.after_packing += finished->output.size();
     }
-    // The next piece may begin before the node hears of this one: it is not about what the node
+    // The next work may begin before the node hears of this one: it is not about what the node
     // will read then (see Effects::start).
     workbench_.on_finished(effects);
   }

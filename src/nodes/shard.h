@@ -30,12 +30,12 @@ class Shard final : public Protocol {
 
  private:
   struct Slot {
-    std::vector<Iteration> clocks;   // updates made with the gradients of each of the party
+    std::vector<Iteration> clocks;   // updates made with the gradients of each leader
     std::vector<Payload> gradients;  // by rank, waiting for those of the others
     std::size_t arrived = 0;
     std::deque<Work> updates;    // whose gradients are in
     std::vector<Message> pulls;  // not answered yet
-    std::size_t working = 0;     // pieces of work in progress: one update, or answers
+    std::size_t working = 0;     // work in progress: one update, or answers
     Payload patch;               // what the last update changed, if it was sparse
   };
 

@@ -94,7 +94,7 @@ TEST_F(CliImagesThreadsTest, ACorruptFirstImageIsNotBlamedOnTheModel) {
   folder_.write(name, folder_.read(name).substr(0, 300));
   const Outcome outcome = train("--model cifar100-cnn");
   if (lacks_models(outcome)) {
-    GTEST_SKIP() << outcome.err;
+    SKIP_AS_INAPPLICABLE(outcome.err);
   }
   EXPECT_EQ(outcome.code, 2);
   EXPECT_THAT(outcome.err, HasSubstr("sluice: " + name + ": offset "));
@@ -105,7 +105,7 @@ TEST_F(CliImagesThreadsTest, ACorruptFirstImageIsNotBlamedOnTheModel) {
 TEST_F(CliImagesThreadsTest, ASavedModelComesWithItsNormalisationAndClasses) {
   const Outcome outcome = train("--model cifar100-cnn --iterations 1 --save trained");
   if (lacks_models(outcome)) {
-    GTEST_SKIP() << outcome.err;
+    SKIP_AS_INAPPLICABLE(outcome.err);
   }
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   const json saved = json::parse(folder_.read("trained/model.json"));

@@ -62,7 +62,7 @@ TEST(CliProfilesTest, AreFoundByName) {
   const std::string simulate = "'" SLUICE_BINARY "' simulate --cluster two.toml --iterations 2 ";
   const Outcome shipped = run(simulate + "--profile p4000/resnet50 --run run");
   EXPECT_EQ(shipped.code, 0) << shipped.err;
-  EXPECT_THAT(folder.read("run/config.toml"), HasSubstr("p4000/resnet50.json\"  # from flag"));
+  EXPECT_THAT(folder.read("run/config.toml"), HasSubstr("p4000/resnet50.json, from flag"));
   const Outcome replay = run("'" SLUICE_BINARY
                              "' train --model replay:p4000-roofline/vgg19 --iterations 1 "
                              "--workers 2 --time-scale 1e-6 --param-scale 1e-4");

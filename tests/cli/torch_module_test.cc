@@ -8,6 +8,7 @@
 #include <string>
 
 #include "support/command.h"
+#include "support/skip.h"
 
 namespace sluice {
 namespace {
@@ -42,7 +43,7 @@ TEST(CliTorchModuleTest, CommandsThatNeedNoLibTorchDoNotLoadIt) {
 
 TEST(CliTorchModuleTest, IsOpenedWhenItIsNeeded) {
   if (!SLUICE_HAS_MODELS) {
-    GTEST_SKIP() << "built without LibTorch";
+    SKIP_AS_INAPPLICABLE("built without LibTorch");
   }
   EXPECT_THAT(libraries_of("models"), HasSubstr("sluice_torch.so"));
 }
@@ -75,7 +76,7 @@ TEST(CliTorchModuleTest, WithoutItThereAreNoModels) {
 
 TEST(CliTorchModuleTest, AnotherFileInItsPlaceIsRefused) {
   if (!SLUICE_HAS_MODELS) {
-    GTEST_SKIP() << "built without LibTorch";
+    SKIP_AS_INAPPLICABLE("built without LibTorch");
   }
   const TemporaryFolder folder;
   const Outcome text = misplaced("models", folder.write("text", "no library"));

@@ -202,7 +202,7 @@ RC_GTEST_PROP(DeepGradientProperties, ClipsALayerAsAWholeHoweverItIsCut, ()) {
   for (Iteration t = 1; t < 4; ++t) {
     const auto gradient = values_of(Flavour::kSmooth, size, static_cast<std::uint64_t>(t));
     std::vector<float> whole;
-    std::vector<float> pieces;
+    std::vector<float> sent;
     for (const Range& layer : layers) {
       const auto bytes = by_layer.encode(gradient, {}, layer, t);
       const auto dense = dense_of(bytes, static_cast<std::size_t>(layer.size()));
@@ -211,10 +211,10 @@ RC_GTEST_PROP(DeepGradientProperties, ClipsALayerAsAWholeHoweverItIsCut, ()) {
         const Range part = part_of(layer, parts, i);
         const auto fragment =
             dense_of(cut.encode(gradient, {}, part, t), static_cast<std::size_t>(part.size()));
-        pieces.insert(pieces.end(), fragment.begin(), fragment.end());
+        sent.insert(sent.end(), fragment.begin(), fragment.end());
       }
     }
-    RC_ASSERT(pieces == whole);
+    RC_ASSERT(sent == whole);
     RC_ASSERT(dense_of(encode(merged, gradient, t), size) == whole);
   }
 }

@@ -123,13 +123,13 @@ TEST(ParseTest, TomlHasLettersBeyondAsciiInQuotesAndComments) {
   EXPECT_EQ(parse_toml("a = 'x'\nb = 'y' é\n", "f").error().message(), "f: " + complaint);
 }
 
-RC_GTEST_PROP(ParseProperty, AnyPiecesOfTomlAreReadOrRefused, ()) {
-  const auto pieces = *rc::gen::container<std::vector<std::string>>(rc::gen::element<std::string>(
+RC_GTEST_PROP(ParseProperty, AnyPartsOfTomlAreReadOrRefused, ()) {
+  const auto parts = *rc::gen::container<std::vector<std::string>>(rc::gen::element<std::string>(
       "a", "=", "1", ".", "[", "]", "{", "}", ",", "#", "'", "\"", "\"\"\"", "\'\'\'", "\\", "\n",
       "\r", " ", "é", "\u2028", "\u3000", "\uFEFF", "\x85", "\xff"));
   std::string text;
-  for (const std::string& piece : pieces) {
-    text += piece;
+  for (const std::string& part : parts) {
+    text += part;
   }
   const auto table = parse_toml(text, "f");
   const std::string message = table ? "" : table.error().message();

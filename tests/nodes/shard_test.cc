@@ -11,6 +11,7 @@
 #include "nodes/presets.h"
 #include "partition/about.h"
 #include "support/recorded_effects.h"
+#include "wire/bad_message.h"
 
 namespace sluice {
 namespace {
@@ -71,7 +72,7 @@ TEST(Shard, WaitsForAllAndTellsAll) {
 
 TEST(Shard, RefusesAGradientOfAnotherIteration) {
   OneShard bsp("bsp");
-  EXPECT_THROW(bsp.push(0, 2), InvariantError);
+  EXPECT_THROW(bsp.push(0, 2), BadMessage);
   EXPECT_THROW(bsp.hear(MessageKind::kNotify, 0, 1), InvariantError);
 }
 

@@ -76,7 +76,8 @@ TEST(StaleWorker, PushesAndStepsByItselfInsideTheBound) {
   EXPECT_TRUE(push.wants_return) << "the next but one backward pass writes to the same slot";
   ASSERT_EQ(one.world.started.size(), 1U);
   EXPECT_EQ(one.world.started[0].kind, WorkKind::kUpdate);
-  EXPECT_EQ(one.world.started[0].contributors, 3U);
+  EXPECT_EQ(one.world.started[0].contributors, 1U);
+  EXPECT_EQ(one.world.started[0].workers, 3U);
   EXPECT_TRUE(one.world.released.empty());
   one.finish();
   EXPECT_EQ(one.world.released, std::vector{(Release{LayerId(0), 1})});

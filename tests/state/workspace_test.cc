@@ -67,6 +67,7 @@ TEST(Workspace, UpdatesWithTheMeanOfTheContributors) {
   OneNode node;
   Work work = OneNode::work(WorkKind::kUpdate, {floats({1, 2, 3}), floats({3, 2, 5})});
   work.contributors = 4;
+  work.workers = 4;
   EXPECT_FALSE(node.workspace->execute(work).has_data());
   EXPECT_THAT(node.parameters, ElementsAre(1, 2 - 0.5F, 3 - 0.5F, 4 - 1, 5, 6));
 }
@@ -137,6 +138,7 @@ TEST(Workspace, PacksAndUnpacksTheRangeOfTheSlot) {
   Work update = OneNode::work(WorkKind::kUpdate, {packed, packed});
   update.coded = true;
   update.contributors = 2;
+  update.workers = 2;
   node.workspace->execute(update);
   EXPECT_THAT(node.parameters, ElementsAre(1, 2 - 10, 3 - 15, 4 - 20, 5, 6));
 }
@@ -154,6 +156,7 @@ TEST(Workspace, ASparseUpdateTouchesItsEntriesAndPutsOutThePatch) {
   Work work = OneNode::work(WorkKind::kUpdate, {sparse({4, 0, 8}, {0, 2})});
   work.coded = true;
   work.contributors = 2;
+  work.workers = 2;
   const Payload patch = node.workspace->execute(work);
   EXPECT_THAT(node.parameters, ElementsAre(1, 2 - 1, 3, 4 - 2, 5, 6));
   EXPECT_THAT(entries_of(patch, 3), ElementsAre(std::pair(0U, 1.0F), std::pair(2U, 2.0F)));

@@ -10,7 +10,7 @@ namespace {
 
 constexpr double kCentre = 7.0 / 8;
 constexpr double kSmallestArea = 0.08;
-constexpr double kMostStretch = 4.0 / 3;
+constexpr double kMaxElongation = 4.0 / 3;
 constexpr int kTries = 10;
 
 using Colour = std::array<float, 3>;
@@ -127,8 +127,8 @@ View random_view(const Image& image, const Raster& raster, Random& random) {
   for (int i = 0; i < kTries; ++i) {
     const double area = width * height * (kSmallestArea + (1 - kSmallestArea) * random.uniform());
     // No logarithm and no power: their last bits differ between machines.
-    const double phase = 1 + (kMostStretch - 1) * random.uniform();
-    const double shape = proportion * (random.below(2) == 0 ? phase : 1 / phase);
+    const double elongation = 1 + (kMaxElongation - 1) * random.uniform();
+    const double shape = proportion * (random.below(2) == 0 ? elongation : 1 / elongation);
     const double wide = std::sqrt(area * shape);
     const double high = wide / shape;
     if (wide <= width && high <= height) {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "support/mpirun.h"
+#include "support/skip.h"
 
 namespace sluice {
 namespace {
@@ -15,7 +16,7 @@ class MpiJoinTest : public ::testing::Test {
  protected:
   void SetUp() override {
     if (const std::string why = why_no_mpi(); !why.empty()) {
-      GTEST_SKIP() << why;
+      SKIP_FOR_LACK(why);
     }
   }
 
