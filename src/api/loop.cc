@@ -3,10 +3,12 @@
 #include <sluice/loop.h>
 
 #include <algorithm>
+#include <span>
 #include <stdexcept>
 #include <thread>
 
 #include "api/loop_learner.h"
+#include "base/check.h"
 #include "drivers/mpi/launch.h"
 #include "drivers/realtime/start_thread.h"
 #include "nodes/presets.h"
@@ -154,11 +156,16 @@ void LoopRun::begin_alike() {
   for (std::size_t w = 1; w < learners_.size(); ++w) {
     check_alike(outline, outline_of(*learners_[w]), w);
   }
-  std::string first(reinterpret_cast<const char*>(learners_[0]->parameters().data()),
-                    learners_[0]->parameters().size_bytes());
   check_alike(group_.from_leader(outline, "the layers"), outline, group_.rank());
-  first = group_.from_leader(group_.is_leader() ? first : "", "the first parameters");
+  std::string own;
+  if (group_.is_leader()) {
+    const std::span<float> parameters = learners_[0]->parameters();
+    own.assign(reinterpret_cast<const char*>(parameters.data()), parameters.size_bytes());
+  }
+  const std::string first = group_.from_leader(own, "the first parameters");
   for (const auto& learner : learners_) {
+    check(first.size() == learner->parameters().size_bytes(),
+          "workers with the same layers have as many parameters");
     std::ranges::copy(first, reinterpret_cast<char*>(learner->parameters().data()));
   }
 }

@@ -6,10 +6,10 @@
 
 namespace sluice {
 
-// Both functions convert epochs to iterations of this run.
 // The base learning rate of the schedule.
 double learning_rate_of(const OptimizerSpec& spec, const Extent& extent);
 
+// Converts the epochs of the spec to iterations of this run.
 UpdateRule rule_of(const OptimizerSpec& spec, const Extent& extent);
 
 }  // namespace sluice

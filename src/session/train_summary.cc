@@ -24,15 +24,16 @@ nlohmann::ordered_json training_summary(const FinishedRun& run) {
     workers.push_back(
         {{"compute_s", to_seconds(of_worker.compute)}, {"waited_s", to_seconds(of_worker.waited)}});
   }
-  nlohmann::ordered_json summary{{"preset", spec.strategy.preset},
-                                 {"model", work.name},
-                                 {"parameters", total_params(trained.assembly.job.layers)},
-                                 {"workers", extent.workers},
-                                 {"batch", extent.batch},
-                                 {"iterations", journal.done()},
-                                 {"train_s", to_seconds(journal.trained())},
-                                 {"samples_per_s", extent.samples_per_iteration() / iteration},
-                                 {"iteration_us", iteration * 1e6}};
+  nlohmann::ordered_json summary{
+      {"preset", spec.strategy.preset},
+      {"model", work.name},
+      {"parameters", total_params(trained.assembly.job.layers)},
+      {"workers", extent.workers},
+      {"batch", extent.batch},
+      {"iterations", journal.done()},
+      {"train_s", to_seconds(journal.trained())},
+      {"samples_per_s", iteration > 0 ? extent.samples_per_iteration() / iteration : 0},
+      {"iteration_us", iteration * 1e6}};
   if (!stopped.empty()) {
     summary["stopped"] = stopped;
   }

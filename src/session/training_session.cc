@@ -52,9 +52,10 @@ Result<void> check_collective(const Strategy& strategy, const Topology& topology
     return {};
   }
   const bool by_mpi = strategy.collective == Collective::kNative;
-  return Error(fmt::format("--collective: {}: {}; or use another collective",
-                           by_mpi ? "native is MPI_Allreduce" : "shared-memory is a sum in shared memory",
-                           possible.error().message()));
+  return Error(
+      fmt::format("--collective: {}: {}; or use another collective",
+                  by_mpi ? "native is MPI_Allreduce" : "shared-memory is a sum in shared memory",
+                  possible.error().message()));
 }
 
 Result<void> check_spec(const TrainSpec& spec, const ProcessGroup& group) {
