@@ -199,12 +199,12 @@ Result<RecordSpec> record_spec(const Settings& settings, const std::vector<Copie
 }
 
 Result<TaskSpec> task_spec(const Settings& settings) {
-  TaskSpec task{.model = settings.text("model"),
-                .data = {},
-                .batch = settings.integer("batch"),
-                .seed = static_cast<std::uint64_t>(settings.integer("seed")),
-                .device = settings.text("device"),
-                .kernels = value_of(kKernelsNames, settings.text("kernels"))};
+  TaskSpec task;
+  task.model = settings.text("model");
+  task.batch = settings.integer("batch");
+  task.seed = static_cast<std::uint64_t>(settings.integer("seed"));
+  task.device = settings.text("device");
+  task.kernels = value_of(kKernelsNames, settings.text("kernels"));
   DataSpec& data = task.data;
   const auto kind = value_of(kDataNames, settings.text("data"));
   check(kind.has_value(), "every data set has a kind");

@@ -20,7 +20,7 @@ namespace {
 //      falls short;
 //   3. nth_element among the survivors finds the k largest.
 // If fewer than k survive, the guess was too high, and 2 goes again with a lower one.
-constexpr std::size_t kStretch = 512;
+constexpr std::size_t kInterval = 512;
 constexpr std::size_t kBlock = 64;
 constexpr std::size_t kPart = 16;
 
@@ -36,9 +36,9 @@ std::uint32_t position_of(Candidate candidate) { return ~static_cast<std::uint32
 // A place drawn at random in each phase: a period in the values cannot mislead it.
 std::vector<Magnitude> sample_of(std::span<const float> values) {
   Random random(0);
-  std::vector<Magnitude> sample(values.size() / kStretch);
+  std::vector<Magnitude> sample(values.size() / kInterval);
   for (std::size_t i = 0; i < sample.size(); ++i) {
-    sample[i] = magnitude_of(values[i * kStretch + random.below(kStretch)]);
+    sample[i] = magnitude_of(values[i * kInterval + random.below(kInterval)]);
   }
   return sample;
 }
@@ -91,7 +91,7 @@ std::vector<Candidate> survivors_of(std::span<const float> values, Magnitude thr
 
 std::vector<Candidate> enough_survivors(std::span<const float> values, std::size_t k) {
   std::vector<Magnitude> sample = sample_of(values);
-  const double expected = static_cast<double>(k) / static_cast<double>(kStretch);
+  const double expected = static_cast<double>(k) / static_cast<double>(kInterval);
   // Three standard deviations above what the sample has of the k largest on average.
   auto rank = static_cast<std::size_t>(expected + 3 * std::sqrt(expected) + 3);
   for (;; rank *= 4) {

@@ -116,7 +116,7 @@ TEST_F(CliImagesThreadsTest, ASavedModelComesWithItsNormalisationAndClasses) {
   EXPECT_NEAR(saved.at("normalisation").at("deviation").at(0).get<double>(), 255 * 0.229, 1e-3);
 }
 
-TEST_F(CliImagesThreadsTest, ADamagedImageEndsTheRunWithCodeTwo) {
+TEST_F(CliImagesThreadsTest, ACorruptImageEndsTheRunWithCodeTwo) {
   const std::string name = "data/val/dark/1.png";
   folder_.write(name, folder_.read(name).substr(0, 1000));
   for (const std::string loaders : {"0", "2"}) {

@@ -190,7 +190,7 @@ TEST(NonFiniteCliTest, WithAWarningTheMetricsKeepTheValue) {
     SKIP_AS_INAPPLICABLE(outcome.err);
   }
   ASSERT_EQ(outcome.code, 0) << outcome.err;
-  EXPECT_THAT(outcome.err, HasSubstr("the run goes on"));
+  EXPECT_THAT(outcome.err, HasSubstr("the run continues"));
   EXPECT_EQ(json::parse(outcome.out).at("loss"), "NaN");
   EXPECT_THAT(folder.read("run/metrics.jsonl"), HasSubstr("\"loss\":\"NaN\""));
 }

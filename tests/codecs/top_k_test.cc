@@ -90,11 +90,11 @@ TEST(TopKTest, IsNotMisledByTheOrderOfTheValues) {
 
 // Large exactly where the sample looks: the first guess at the threshold is far too high.
 TEST(TopKTest, LowersAThresholdThatTooFewReach) {
-  constexpr std::size_t kStretch = 512;
-  auto values = testing::values_of(testing::Flavour::kSmooth, kStretch * 400, 1);
+  constexpr std::size_t kInterval = 512;
+  auto values = testing::values_of(testing::Flavour::kSmooth, kInterval * 400, 1);
   Random random(0);
-  for (std::size_t begin = 0; begin < values.size(); begin += kStretch) {
-    values[begin + random.below(kStretch)] = 100;
+  for (std::size_t begin = 0; begin < values.size(); begin += kInterval) {
+    values[begin + random.below(kInterval)] = 100;
   }
   for (const std::size_t k : {400, 401, 1000, 5000}) {
     EXPECT_EQ(top_k(values, k), by_full_sort(values, k));

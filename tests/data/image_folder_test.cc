@@ -131,7 +131,7 @@ TEST_F(ImageFolderTest, WithoutVariationTheMiddleIsSeen) {
   EXPECT_EQ(one.features, two.features);
 }
 
-TEST_F(ImageFolderTest, ADamagedImageIsNamed) {
+TEST_F(ImageFolderTest, ACorruptImageIsNamed) {
   put_some();
   put("train/dog/b.PNG", png_file(6, 5, noise(90, 1)).substr(0, 50));
   const auto split = find();

@@ -36,7 +36,7 @@ TEST(LayoutTest, WhatIsNeverReadComesLast) {
 }
 
 // A parent may own parameters registered before and after those of its children.
-TEST(LayoutTest, ALayerIsOnePieceEvenIfRegisteredInParts) {
+TEST(LayoutTest, ALayerIsOneChunkEvenIfRegisteredInParts) {
   const Layout layout = make_layout({{"a.first", 1}, {"b.weight", 2}, {"a.second", 4}}, {1});
   EXPECT_EQ(names_of(layout), (std::vector<std::string>{"b", "a"}));
   EXPECT_EQ(layout.order, (std::vector<std::size_t>{1, 0, 2}));

@@ -124,7 +124,7 @@ RC_GTEST_PROP(HeaderProperty, ArbitraryBytesNeverDoHarm, (const std::vector<std:
   accept_only_what_encodes_to(std::as_bytes(std::span(bytes)));
 }
 
-RC_GTEST_PROP(HeaderProperty, DamagedHeadersNeverDoHarm, ()) {
+RC_GTEST_PROP(HeaderProperty, CorruptHeadersNeverDoHarm, ()) {
   Header header = encode_header(any_message());
   const auto damages = *rc::gen::inRange(1, 4);
   for (int i = 0; i < damages; ++i) {

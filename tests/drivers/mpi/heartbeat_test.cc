@@ -104,7 +104,7 @@ TEST(HeartbeatTest, NamesTheWorkerThatIsFurthestBehind) {
               Optional(::testing::StartsWith("rank 1 on b has waited 11 s for layer conv1")));
 }
 
-TEST(HeartbeatTest, NamesWhatIsUnderWay) {
+TEST(HeartbeatTest, NamesWhatIsInFlight) {
   std::vector<Heartbeat> heartbeats{at("a", 0, 5, true, 12), at("b", 0, 5, true, 12)};
   EXPECT_THAT(diagnose(heartbeats, kLayers, 10),
               Optional(::testing::EndsWith("nothing is in flight")));

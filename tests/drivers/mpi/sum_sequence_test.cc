@@ -34,7 +34,7 @@ TEST(SumSequenceTest, ASumWaitsForThoseBeforeIt) {
   EXPECT_TRUE(sums.empty());
 }
 
-TEST(SumSequenceTest, TwoAreUnderWayAtATime) {
+TEST(SumSequenceTest, TwoAreInFlightAtATime) {
   SumSequence sums(4, 1);
   for (std::size_t c = 0; c < 4; ++c) {
     sums.add(request(1, c));
@@ -49,7 +49,7 @@ TEST(SumSequenceTest, TwoAreUnderWayAtATime) {
 }
 
 // Whichever gradient is ready first, and however long sums take.
-RC_GTEST_PROP(SumSequenceTest, IsTheSameOnAllProcessesAndFewAreUnderWay, ()) {
+RC_GTEST_PROP(SumSequenceTest, IsTheSameOnAllProcessesAndFewAreInFlight, ()) {
   const auto chunks = *rc::gen::inRange<std::size_t>(1, 6);
   const auto iterations = *rc::gen::inRange<Iteration>(1, 4);
   std::vector<Message> requests;

@@ -104,7 +104,7 @@ class LoopOfOne {
   Clock clock_;
 };
 
-TEST(HostLoopThreads, HandlesAllThatHasHappenedBeforeEachPieceOfWork) {
+TEST(HostLoopThreads, HandlesAllThatHasHappenedBeforeEachWork) {
   LoopOfOne* self = nullptr;
   LoopOfOne loop([&](const Event& event, Effects& effects) {
     if (std::holds_alternative<Started>(event)) {
