@@ -85,6 +85,7 @@ std::vector<Duration> sum_with_sluice(ProcessGroup& group, Job job, Bytes bytes)
   group.train({.topology = assembly.job.topology,
                .chunks = *assembly.chunks,
                .strategy = assembly.job.strategy,
+               .rules = *assembly.rules,
                .hosts = assembly.protocols,
                .state = state,
                .last = kWarmUp + repetitions(bytes) + 1,

@@ -91,8 +91,7 @@ void start_logging(const std::string& level) {
 }
 
 Log session_log() {
-  return {.info = [](const std::string& text) { spdlog::info("{}", text); },
-          .warn = warn};
+  return {.info = [](const std::string& text) { spdlog::info("{}", text); }, .warn = warn};
 }
 
 }  // namespace sluice::cli

@@ -1,5 +1,3 @@
-#include "collectives/runner.h"
-
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
@@ -12,6 +10,7 @@
 
 #include "base/check.h"
 #include "base/random.h"
+#include "collectives/runner.h"
 #include "model/job.h"
 
 namespace sluice {
