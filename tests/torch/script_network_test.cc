@@ -173,7 +173,7 @@ TEST(ScriptNetworkTest, GoesBackAsItCame) {
       offset += tensor.numel();
     }
   }
-  const auto saved = save_network(*network, TorchTask{}, folder.path());
+  const auto saved = save_network(*network, task_with("net.pt"), folder.path());
   ASSERT_TRUE(saved) << saved.error().message();
   Module module = torch::jit::load(folder.path() / "model.pt");
   EXPECT_EQ(module.attr("passes").toTensor().item().toLong(), 2);

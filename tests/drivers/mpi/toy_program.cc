@@ -222,7 +222,8 @@ int main(int argc, char** argv) {
     sluice::testing::run(*joined, sluice::testing::toy_strategy(argv[1]), std::stol(argv[2]),
                          faulty ? fault : of_others);
   } catch (const std::exception& e) {
-    std::cerr << "rank " << joined->rank() << ": " << e.what() << std::endl;
+    // In one write: the others may complain at the same moment.
+    std::cerr << "rank " + std::to_string(joined->rank()) + ": " + e.what() + "\n" << std::flush;
     joined->abort(1);
   }
   return 0;
