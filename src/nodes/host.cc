@@ -1,5 +1,7 @@
 #include "nodes/host.h"
 
+#include <algorithm>
+
 #include "base/check.h"
 #include "model/aggregation_groups.h"
 #include "nodes/algorithms.h"
@@ -90,14 +92,17 @@ class Host::Scheduled final : public Effects {
 };
 
 Host::Host(const Job& job, std::shared_ptr<const ChunkMap> chunks, HostId self)
-    : topology_(job.topology),
-      self_(self),
+    : first_worker_(self.index() * job.topology.workers_per_host()),
+      workers_(self.index() < job.topology.worker_hosts() ? job.topology.workers_per_host() : 0),
       egress_(job.strategy, job.topology),
       workbench_(job.strategy.order, job.server_threads) {
-  for (const NodeId id : topology_.nodes_on(self)) {
-    if (topology_.is_worker(id)) {
+  for (const NodeId id : job.topology.nodes_on(self)) {
+    if (job.topology.is_worker(id)) {
       nodes_.push_back(make_worker(job, chunks, id));
-    } else if (job.strategy.uses_servers()) {
+      continue;
+    }
+    server_ = id;
+    if (job.strategy.uses_servers()) {
       nodes_.push_back(make_server_node(job, chunks, id));
     }
   }
@@ -125,9 +130,7 @@ BufferRange Host::landing(const Message& message) const {
   return node(message.to).landing(message);
 }
 
-bool Host::bypasses_egress(const Message& message) const {
-  return topology_.host_of(message.to) == self_;
-}
+bool Host::bypasses_egress(const Message& message) const { return is_here(message.to); }
 
 Counters Host::counters() const {
   Counters counters = counters_;
@@ -137,11 +140,8 @@ Counters Host::counters() const {
 }
 
 Protocol& Host::node(NodeId id) const {
-  check(topology_.host_of(id) == self_, "an event goes to the host of its node");
-  const std::size_t workers =
-      self_.index() < topology_.worker_hosts() ? topology_.workers_per_host() : 0;
-  const std::size_t place =
-      topology_.is_worker(id) ? id.index() - self_.index() * workers : workers;
+  check(is_here(id), "an event goes to the host of its node");
+  const std::size_t place = std::min(id.index() - first_worker_, workers_);
   check(place < nodes_.size(), "an event goes to a node that this job has");
   return *nodes_[place];
 }

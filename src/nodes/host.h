@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "model/job.h"
@@ -30,8 +31,13 @@ class Host final : public Protocol {
   Protocol& node(NodeId id) const;
   bool bypasses_egress(const Message& message) const;
 
-  Topology topology_;
-  HostId self_;
+  bool is_here(NodeId id) const {
+    return id.index() - first_worker_ < workers_ || id == server_;  // below the first: wraps round
+  }
+
+  std::size_t first_worker_;
+  std::size_t workers_;
+  std::optional<NodeId> server_;
   std::vector<std::unique_ptr<Protocol>>
       nodes_;  // workers by rank, then the server if there is one
   Egress egress_;
