@@ -1,20 +1,18 @@
-// Reads the sources and documents of Sluice and fails on what does not belong there: functions and
-// lines that are too long, calls that have a better one, words that have been given up.
+// Reads the sources of Sluice and fails on functions that are too long and on calls that have a
+// better replacement.
 #include <gmock/gmock.h>
 #include <gtest/gtest-spi.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <cctype>
 #include <cstddef>
 #include <cstdlib>
-#include <filesystem>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "support/command.h"
+#include "support/findings.h"
 #include "support/functions.h"
 #include "support/skip.h"
 #include "support/source_reader.h"
@@ -25,19 +23,11 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-
-// Something that is as it is for a reason. One that is not needed any more fails.
-struct Exception {
-  std::string_view path;  // relative to the repository
-  std::string_view what;  // the function or word
-  std::string_view reason;
-};
-
-// What is found in a file, with what an exception would name.
-struct Finding {
-  std::string what;
-  std::string text;
-};
+using tidy::all_code;
+using tidy::Exception;
+using tidy::Finding;
+using tidy::texts_of;
+using tidy::Verdict;
 
 // ---- Functions ----------------------------------------------------------------------------------
 
@@ -128,149 +118,7 @@ std::vector<Finding> banned_calls_in(const std::string& path, const std::string&
   return found;
 }
 
-// ---- Words --------------------------------------------------------------------------------------
-
-struct RetiredWord {
-  std::string word;  // in small letters; found in any case, and as a part of a name
-  std::string instead;
-};
-
-// docs/glossary.md has the words that we use. These were used before.
-const std::vector<RetiredWord> kRetiredWords{
-    {"crew", "process group"},
-    {"muster", "join"},
-    {"judge", "evaluator"},
-    {"speaker", "leader"},
-    {"party", "aggregation group"},
-    {"vital", "heartbeat"},
-    {"underway", "in flight"},
-    {"strokes", "ping-pong"},
-    {"stretch", "phase"},
-    {"damaged", "corrupt"},
-    {"piece", "chunk, fragment or work"},
-    {"pieces", "chunks, fragments or work"},
-};
-
-const std::vector<Exception> kWordExceptions{};
-
-bool is_letter(char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0; }
-
-// Whether the word begins here and ends before another begins: crew in "crew", "Crew(", "my_crew"
-// and "CrewMember", but not in "screw" or "crewed".
-bool is_word_at(const std::string& line, std::size_t at, std::size_t size) {
-  const bool capital = std::isupper(static_cast<unsigned char>(line[at])) != 0;
-  const bool begins = at == 0 || !is_letter(line[at - 1]) || capital;
-  const std::size_t end = at + size;
-  const bool ends = end >= line.size() || !is_letter(line[end]) ||
-                    std::isupper(static_cast<unsigned char>(line[end])) != 0;
-  return begins && ends;
-}
-
-std::vector<Finding> retired_words_in(const std::string& text,
-                                      const std::vector<RetiredWord>& retired) {
-  std::vector<Finding> found;
-  const auto lines = lines_of(text);
-  for (std::size_t i = 0; i < lines.size(); ++i) {
-    std::string small = lines[i];
-    std::ranges::transform(small, small.begin(),
-                           [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-    for (const auto& [word, instead] : retired) {
-      for (std::size_t at = small.find(word); at != std::string::npos;
-           at = small.find(word, at + 1)) {
-        if (is_word_at(lines[i], at, word.size())) {
-          found.push_back(
-              {word, std::to_string(i + 1) + ": \"" + word + "\" is now \"" + instead + "\""});
-        }
-      }
-    }
-  }
-  return found;
-}
-
-// ---- Lines of documents -------------------------------------------------------------------------
-
-constexpr std::size_t kMaxColumns = 120;
-
-const std::vector<Exception> kWideDocuments{};
-
-// Characters, not bytes.
-std::size_t columns_of(const std::string& line) {
-  return static_cast<std::size_t>(std::ranges::count_if(
-      line, [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; }));
-}
-
-// Tables and what programs print cannot be broken.
-std::vector<Finding> wide_lines_in(const std::string& text) {
-  std::vector<Finding> found;
-  const auto lines = lines_of(text);
-  bool fenced = false;
-  for (std::size_t i = 0; i < lines.size(); ++i) {
-    fenced = lines[i].starts_with("```") ? !fenced : fenced;
-    if (!fenced && !lines[i].starts_with("|") && columns_of(lines[i]) > kMaxColumns) {
-      found.push_back({"", std::to_string(i + 1) + ": has " + std::to_string(columns_of(lines[i])) +
-                               " columns"});
-    }
-  }
-  return found;
-}
-
 // ---- The tree -----------------------------------------------------------------------------------
-
-// Holds what was found against the exceptions; tells those that nothing needs.
-class Verdict {
- public:
-  explicit Verdict(const std::vector<Exception>& exceptions)
-      : exceptions_(exceptions), needed_(exceptions.size(), false) {}
-
-  void add(const std::string& path, const std::vector<Finding>& findings) {
-    for (const Finding& finding : findings) {
-      const auto exception = std::ranges::find_if(exceptions_, [&](const Exception& e) {
-        return e.path == path && e.what == finding.what;
-      });
-      if (exception == exceptions_.end()) {
-        breaches_.push_back(path + ":" + finding.text);
-      } else {
-        needed_[static_cast<std::size_t>(exception - exceptions_.begin())] = true;
-      }
-    }
-  }
-
-  std::vector<std::string> breaches() const {
-    std::vector<std::string> all = breaches_;
-    for (std::size_t e = 0; e < exceptions_.size(); ++e) {
-      if (!needed_[e]) {
-        all.push_back(std::string(exceptions_[e].path) + ": needs no exception any more");
-      }
-    }
-    return all;
-  }
-
- private:
-  const std::vector<Exception>& exceptions_;
-  std::vector<bool> needed_;
-  std::vector<std::string> breaches_;
-};
-
-// Of the folders with code.
-std::vector<Source> all_code() {
-  std::vector<Source> all;
-  for (const std::string folder : {"src", "include", "tests", "bench", "examples"}) {
-    for (Source& source : sources_under(kSourceRoot / folder)) {
-      all.push_back({folder + "/" + source.path, std::move(source.text)});
-    }
-  }
-  return all;
-}
-
-std::vector<Source> all_documents() {
-  std::vector<Source> all{{"README.md", text_of(kSourceRoot / "README.md")}};
-  for (const std::string folder : {"docs", "profiles", "examples"}) {
-    for (Source& source : sources_under(kSourceRoot / folder, {".md"})) {
-      all.push_back({folder + "/" + source.path, std::move(source.text)});
-    }
-  }
-  return all;
-}
 
 TEST(TidyTest, FunctionsStayShort) {
   Verdict verdict(kLongFunctions);
@@ -290,26 +138,6 @@ TEST(TidyTest, CallsAreTheBestThereAre) {
   EXPECT_THAT(verdict.breaches(), IsEmpty());
 }
 
-TEST(TidyTest, RetiredWordsStayAway) {
-  Verdict verdict(kWordExceptions);
-  for (const auto& sources : {all_code(), all_documents()}) {
-    for (const Source& source : sources) {
-      if (source.path != "tests/tidy_test.cc") {
-        verdict.add(source.path, retired_words_in(source.text, kRetiredWords));
-      }
-    }
-  }
-  EXPECT_THAT(verdict.breaches(), IsEmpty());
-}
-
-TEST(TidyTest, LinesOfDocumentsStayShort) {
-  Verdict verdict(kWideDocuments);
-  for (const Source& document : all_documents()) {
-    verdict.add(document.path, wide_lines_in(document.text));
-  }
-  EXPECT_THAT(verdict.breaches(), IsEmpty());
-}
-
 // scripts/mutate tells which tests can fail; what it puts in must be there to be replaced.
 TEST(TidyTest, MutationsApply) {
   const TemporaryFolder folder;
@@ -323,14 +151,6 @@ TEST(TidyTest, MutationsApply) {
 }
 
 // From here on: the checkers themselves, on made-up texts.
-
-std::vector<std::string> texts_of(const std::vector<Finding>& findings) {
-  std::vector<std::string> texts;
-  for (const Finding& finding : findings) {
-    texts.push_back(finding.text);
-  }
-  return texts;
-}
 
 std::string function_of(std::size_t lines) {
   std::string text = "namespace a {\nint f(int x) {\n";
@@ -375,31 +195,6 @@ TEST(TidyCheckerTest, LetsCallsStandWhereTheyBelong) {
   EXPECT_THAT(banned_calls_in("tests/support/skip.h", "GTEST_SKIP() << why;"), IsEmpty());
   EXPECT_THAT(banned_calls_in("src/a.cc", "app.exit(e); _exit(1); brand(); on_exit(); // rand()"),
               IsEmpty());
-}
-
-TEST(TidyCheckerTest, FindsRetiredWordsAsWordsAndInNames) {
-  const std::vector<RetiredWord> retired{{"crew", "process group"}};
-  for (const char* line :
-       {"the crew", "Crew crew_;", "join_crew()", "class CrewMember", "MyCrew"}) {
-    EXPECT_FALSE(retired_words_in(line, retired).empty()) << line;
-  }
-  for (const char* line : {"a screw", "crewed", "nothing"}) {
-    EXPECT_THAT(retired_words_in(line, retired), IsEmpty()) << line;
-  }
-  EXPECT_THAT(texts_of(retired_words_in("a\nthe crew", retired)),
-              ElementsAre("2: \"crew\" is now \"process group\""));
-}
-
-TEST(TidyCheckerTest, MeasuresLinesThatCanBeBroken) {
-  const std::string wide(121, 'x');
-  EXPECT_THAT(texts_of(wide_lines_in("a\n" + wide)), ElementsAre("2: has 121 columns"));
-  EXPECT_THAT(wide_lines_in(wide.substr(1)), IsEmpty());
-  EXPECT_THAT(wide_lines_in("|" + wide + "|\n```\n" + wide + "\n```\n"), IsEmpty());
-  std::string umlauts;
-  for (int i = 0; i < 120; ++i) {
-    umlauts += "\u00e4";
-  }
-  EXPECT_THAT(wide_lines_in(umlauts), IsEmpty());
 }
 
 TEST(TidyCheckerTest, HoldsFindingsAgainstExceptions) {

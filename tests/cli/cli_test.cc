@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "support/command.h"
+#include "cli/program.h"
 #include "support/skip.h"
 
 namespace sluice {
@@ -15,21 +15,6 @@ namespace {
 
 using nlohmann::json;
 using testing::HasSubstr;
-using testing::StartsWith;
-
-Outcome sluice(const std::string& arguments, const TemporaryFolder& folder,
-               const std::string& environment = "") {
-  return run_command(environment + " '" SLUICE_BINARY "' " + arguments, folder);
-}
-Outcome sluice(const std::string& arguments) { return sluice(arguments, TemporaryFolder()); }
-
-// Bad input: exit code 2, nothing on standard output, and this line on standard error.
-void expect_refused(const Outcome& outcome, const std::string& complaint) {
-  EXPECT_EQ(outcome.code, 2);
-  EXPECT_EQ(outcome.out, "");
-  EXPECT_THAT(outcome.err, StartsWith("sluice: " + complaint));
-  EXPECT_EQ(outcome.err.find('\n'), outcome.err.size() - 1) << outcome.err;
-}
 
 TEST(CliTest, AloneItPrintsHelp) {
   const Outcome outcome = sluice("");
@@ -96,121 +81,6 @@ TEST(CliTest, ALabNeedsACommandAndItsTools) {
   EXPECT_THAT(outcome.err, HasSubstr("apt-get install openmpi-bin"));
 }
 
-constexpr const char* kNet = R"({"name":"net","batch":8,"layers":[
-    {"name":"a","params":1000,"forward_us":100,"backward_us":200},
-    {"name":"b","params":30,"forward_us":100,"backward_us":200}]})";
-
-TEST(CliThreadsTest, AReplayTrainsAProfile) {
-  const TemporaryFolder folder;
-  folder.write("net.json", kNet);
-  const Outcome outcome = sluice(
-      "train --model replay:net.json --param-scale 0.1 --time-scale 0.5 --iterations 6 --workers 2 "
-      "--json --run run",
-      folder);
-  ASSERT_EQ(outcome.code, 0) << outcome.err;
-  const json summary = json::parse(outcome.out);
-  EXPECT_EQ(summary.at("model"), "replay-net");
-  EXPECT_EQ(summary.at("parameters"), 103);
-  EXPECT_EQ(summary.at("batch"), 8);
-  EXPECT_EQ(summary.at("iterations"), 6);
-  EXPECT_GT(summary.at("mechanism").at("bytes"), 0);
-  EXPECT_NEAR(summary.at("samples_per_s").get<double>(),
-              16e6 / summary.at("iteration_us").get<double>(), 1e-3);
-  for (const char* key : {"loss", "test_loss", "test_accuracy", "data", "learning_rate"}) {
-    EXPECT_FALSE(summary.contains(key)) << key;
-  }
-  EXPECT_THAT(folder.read("run/metrics.jsonl"), testing::Not(HasSubstr("loss")));
-  EXPECT_THAT(folder.read("run/metrics.jsonl"), HasSubstr("\"samples\":96"));
-}
-
-TEST(CliThreadsTest, AReplayWithoutJsonHasNoAccuracyEither) {
-  const TemporaryFolder folder;
-  folder.write("net.json", kNet);
-  const Outcome outcome = sluice("train --model replay:net.json --iterations 2", folder);
-  ASSERT_EQ(outcome.code, 0) << outcome.err;
-  EXPECT_THAT(outcome.out, HasSubstr("iteration"));
-  EXPECT_THAT(outcome.out, testing::Not(HasSubstr("accuracy")));
-  EXPECT_THAT(outcome.err, testing::Not(HasSubstr("loss")));
-}
-
-TEST(CliTest, AReplayThatCannotBeIsOneLineAndCodeTwo) {
-  const TemporaryFolder folder;
-  folder.write("net.json", kNet);
-  const auto replay = [&](const std::string& more) {
-    return sluice("train --model replay:net.json " + more, folder);
-  };
-  expect_refused(sluice("train --model replay:none.json"), "none.json: cannot be read");
-  expect_refused(sluice("train --model replay:"), "profile \"\": there is no such file");
-  expect_refused(replay("--param-scale 0"), "--param-scale: is 0, expected a number");
-  expect_refused(replay("--time-scale -1"), "--time-scale: is -1, expected a number");
-  expect_refused(replay("--epochs 2"), "--epochs: a replay has no data");
-  expect_refused(replay("--data synthetic"), "--data: a replay has no data");
-  expect_refused(sluice("train --time-scale 2"), "--time-scale: is for --model replay:");
-}
-
-TEST(CliTest, TheSimulatorTakesTheScalesToo) {
-  const TemporaryFolder folder;
-  folder.write("net.json", kNet);
-  folder.write("two.toml", "hosts = 2\nbandwidth_gbps = 1\n");
-  const auto simulate = [&](const std::string& scales) {
-    const Outcome outcome =
-        sluice("simulate --profile net.json --cluster two.toml --json " + scales, folder);
-    EXPECT_EQ(outcome.code, 0) << outcome.err;
-    return json::parse(outcome.out);
-  };
-  const json plain = simulate("");
-  const json scaled = simulate("--time-scale 0.5 --param-scale 2");
-  EXPECT_EQ(plain.at("compute_us"), 600);
-  EXPECT_EQ(scaled.at("compute_us"), 300);
-  EXPECT_EQ(scaled.at("mechanism").at("bytes").get<int>(),
-            2 * plain.at("mechanism").at("bytes").get<int>());
-}
-
-TEST(CliTest, TimesBeyondCountingAreRefused) {
-  const TemporaryFolder folder;
-  folder.write("big.json", R"({"name":"big","batch":1,"layers":[
-      {"name":"a","params":1000000000,"forward_us":1e9,"backward_us":1e9}]})");
-  folder.write("slow.toml", "hosts = 2\nbandwidth_gbps = 1e-9\n");
-  const auto simulate = [&](const std::string& more) {
-    return sluice("simulate --profile big.json --cluster slow.toml " + more, folder);
-  };
-  expect_refused(simulate("--time-scale 1e6"), "--time-scale: brings the sum of all layers");
-  expect_refused(simulate(""), "slow.toml: 2 workers exchange 1e+09 parameters each");
-}
-
-// The net of MG-WFBP's Figure 4: layer by layer the channel falls behind, and with the last two
-// layers in one message only the first layer's is exposed.
-TEST(CliTest, SimulateMergesWhatFallsBehind) {
-  const TemporaryFolder folder;
-  folder.write("net.json",
-               R"({"name":"net","batch":1,"layers":[
-                   {"name":"a","params":1,"forward_us":20,"backward_us":10},
-                   {"name":"b","params":2,"forward_us":0,"backward_us":10},
-                   {"name":"c","params":2,"forward_us":0,"backward_us":2},
-                   {"name":"d","params":4,"forward_us":0,"backward_us":10}]})");
-  folder.write("channel.toml", "hosts = 2\n[allreduce]\nstartup_us = 6\nns_per_byte = 250\n");
-  const std::string with = " --profile net.json --cluster channel.toml";
-  const json wfbp = json::parse(sluice("simulate --preset wfbp --json" + with, folder).out);
-  EXPECT_DOUBLE_EQ(wfbp.at("iteration_us"), 63);
-  EXPECT_FALSE(wfbp.contains("merging"));
-  const Outcome outcome = sluice("simulate --preset mg-wfbp --merge greedy --json" + with, folder);
-  ASSERT_EQ(outcome.code, 0) << outcome.err;
-  const json merged = json::parse(outcome.out);
-  EXPECT_DOUBLE_EQ(merged.at("iteration_us"), 59);
-  const json& merging = merged.at("merging");
-  EXPECT_EQ(merging.at("groups"), (json{"c..d", "b", "a"}));
-  EXPECT_DOUBLE_EQ(merging.at("startup_us"), 6);
-  EXPECT_DOUBLE_EQ(merging.at("ns_per_byte"), 250);
-  EXPECT_DOUBLE_EQ(merging.at("predicted_us"), 59);
-  EXPECT_DOUBLE_EQ(merging.at("iteration_us"), 59);
-  EXPECT_THAT(sluice("simulate --preset mg-wfbp --merge greedy" + with, folder).out,
-              HasSubstr("c..d, b, a"));
-  folder.write("network.toml", "hosts = 4\nbandwidth_gbps = 1\n");
-  const Outcome network =
-      sluice("simulate --preset mg-wfbp --json --profile net.json --cluster network.toml", folder);
-  EXPECT_EQ(json::parse(network.out).at("merging").at("groups"), (json{"a..d"}));
-}
-
 TEST(CliTest, ANativeSumNeedsSomebodyWhoMakesIt) {
   const TemporaryFolder folder;
   const Outcome alone = sluice("train --preset wfbp --collective native", folder);
@@ -254,49 +124,6 @@ TEST(CliTest, TrainMeasuresAndThenMerges) {
   EXPECT_GT(merging.at("predicted_us"), 0);
   EXPECT_GT(merging.at("iteration_us"), 0);
   EXPECT_EQ(merging.at("replans"), 0);
-}
-
-TEST(CliThreadsTest, HostsAndServersAreAsTheUserSays) {
-  const TemporaryFolder folder;
-  folder.write("net.json", kNet);
-  const auto train = [&](const std::string& more) {
-    return sluice("train --model replay:net.json --iterations 4 --json " + more, folder);
-  };
-  expect_refused(train("--workers 4 --workers-per-host 3"),
-                 "--workers-per-host: 4 workers do not fill hosts of 3");
-  const Outcome alone = train("--workers 4 --workers-per-host 4");
-  ASSERT_EQ(alone.code, 0) << alone.err;
-  EXPECT_EQ(json::parse(alone.out).at("mechanism").at("bytes"), 0);
-  // Without a server beside it every worker's gradients and parameters cross the network.
-  const Outcome apart = train("--workers 4 --workers-per-host 2 --servers 3");
-  ASSERT_EQ(apart.code, 0) << apart.err;
-  EXPECT_EQ(json::parse(apart.out).at("mechanism").at("bytes"), 4 * 2 * 4 * 4 * 1030);
-  const Outcome summed = train("--workers 4 --workers-per-host 2 --servers 3 --local-aggregation");
-  ASSERT_EQ(summed.code, 0) << summed.err;
-  EXPECT_EQ(json::parse(summed.out).at("mechanism").at("bytes"), 4 * 2 * 2 * 4 * 1030);
-  EXPECT_GT(json::parse(summed.out).at("mechanism").at("gradients_summed_locally"), 0);
-}
-
-// A worker computes or waits, and every wait has a cause.
-TEST(CliTest, TheBreakdownOfAnIterationAddsUp) {
-  const TemporaryFolder folder;
-  folder.write("net.json", kNet);
-  folder.write("pairs.toml", "hosts = 2\nworkers_per_host = 2\nbandwidth_gbps = 0.1\n");
-  for (const char* more : {"", " --local-aggregation"}) {
-    const Outcome outcome = sluice(
-        std::string("simulate --profile net.json --cluster pairs.toml --json") + more, folder);
-    ASSERT_EQ(outcome.code, 0) << outcome.err;
-    const json summary = json::parse(outcome.out);
-    const json& parts = summary.at("breakdown");
-    double sum = 0;
-    for (const char* part : {"computation_us", "local_aggregation_us", "global_aggregation_work_us",
-                             "global_aggregation_wait_us", "communication_exposed_us"}) {
-      sum += parts.at(part).get<double>();
-    }
-    EXPECT_NEAR(sum, summary.at("iteration_us").get<double>(), 1e-3);
-    EXPECT_NEAR(parts.at("computation_us").get<double>(), 600, 1e-3);
-    EXPECT_GT(parts.at("communication_exposed_us"), 0);
-  }
 }
 
 TEST(CliTest, PresetsAreATableOrJson) {
@@ -346,56 +173,6 @@ TEST(CliThreadsTest, SyntheticDataFitTheModel) {
   expect_refused(train("--data synthetic --model lenet --input-size 32"),
                  "model lenet: expected samples of shape 1x28x28, found 1x32x32");
   expect_refused(train("--samples 100"), "--samples: is for --data synthetic only");
-}
-
-TEST(CliTest, AProfileThatCannotBeIsOneLineAndCodeTwo) {
-  const auto profile = [](const std::string& more) {
-    return sluice("profile --model lenet --batch 4 --out p.json " + more);
-  };
-  expect_refused(sluice("profile --model lenet"), "--out: is missing");
-  expect_refused(sluice("profile --out p.json"), "--model: is missing");
-  expect_refused(profile("--device-flops fast"), "--device-flops: is \"fast\"");
-  expect_refused(profile("--out no/p.json"), "--out: there is no folder");
-  if (json::parse(sluice("models --json").out).empty()) {
-    SKIP_AS_INAPPLICABLE("this build has no models");
-  }
-  expect_refused(sluice("profile --model lennet --out p.json"), "model lennet: there is no such");
-  expect_refused(profile("--device gpu"), "--device: \"gpu\"; expected auto, cpu, cuda");
-  expect_refused(profile("--samples-per-s 5"), "--samples-per-s: is for an estimate");
-  expect_refused(profile("--device-flops 1e12 --device cpu"), "--device: an estimate measures");
-}
-
-TEST(CliTest, AProfileIsForSimulate) {
-  const TemporaryFolder folder;
-  folder.write("four.toml", "hosts = 4\nbandwidth_gbps = 1\n");
-  const auto simulated_from = [&](const std::string& flags) {
-    const Outcome made = sluice("profile --model lenet --json --out p.json " + flags, folder);
-    EXPECT_EQ(made.code, 0) << made.err;
-    const json profile = json::parse(made.out);
-    EXPECT_EQ(profile.at("parameters"), 431'080);
-    const Outcome run = sluice("simulate --profile p.json --cluster four.toml --json", folder);
-    EXPECT_EQ(run.code, 0) << run.err;
-    const json summary = json::parse(run.out);
-    EXPECT_EQ(summary.at("profile"), "lenet");
-    EXPECT_NEAR(summary.at("compute_us"),
-                profile.at("forward_us").get<double>() + profile.at("backward_us").get<double>(),
-                1e-3);
-    return profile;
-  };
-  if (json::parse(sluice("models --json").out).empty()) {
-    SKIP_AS_INAPPLICABLE("this build has no models");
-  }
-  const json measured = simulated_from("--batch 4 --device cpu --kernels native");
-  EXPECT_EQ(measured.at("estimated"), false);
-  EXPECT_EQ(measured.at("device"), "cpu");
-  EXPECT_THAT(folder.read("p.json"), HasSubstr("kernels native"));
-  const json estimated = simulated_from(
-      "--batch 32 --device-flops 5.3e12 --device-bandwidth 2.43e11 --samples-per-s 1234.5 "
-      "--device-name P4000 --source 'a paper'");
-  EXPECT_EQ(estimated.at("estimated"), true);
-  EXPECT_EQ(estimated.at("device"), "P4000");
-  EXPECT_NEAR(estimated.at("samples_per_s"), 1234.5, 1e-4);
-  EXPECT_THAT(folder.read("p.json"), HasSubstr("scaled to 1234.5 samples/s: a paper"));
 }
 
 TEST(CliTest, TheDoctorTellsWhatIsMissing) {

@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "support/command.h"
+#include "cli/program.h"
 
 namespace sluice {
 namespace {
@@ -26,7 +26,7 @@ class CliSimulateTest : public testing::Test {
   }
 
   Outcome simulate(const std::string& more) {
-    const Outcome outcome = run_command("'" SLUICE_BINARY "' simulate " + more, folder_);
+    const Outcome outcome = sluice("simulate " + more, folder_);
     EXPECT_EQ(outcome.code, 0) << outcome.err;
     return outcome;
   }
@@ -87,6 +87,77 @@ TEST_F(CliSimulateTest, OvertakingsArePerIterationToo) {
   for (const char* label :
        {"messages per iteration", "bytes per iteration", "overtakings per iteration"}) {
     EXPECT_THAT(table, HasSubstr(label));
+  }
+}
+
+TEST_F(CliSimulateTest, TakesScales) {
+  const json plain = json::parse(simulate(kInput + std::string("--json")).out);
+  const json scaled =
+      json::parse(simulate(kInput + std::string("--json --time-scale 0.5 --param-scale 2")).out);
+  EXPECT_EQ(plain.at("compute_us"), 600);
+  EXPECT_EQ(scaled.at("compute_us"), 300);
+  EXPECT_EQ(scaled.at("mechanism").at("bytes").get<int>(),
+            2 * plain.at("mechanism").at("bytes").get<int>());
+}
+
+TEST_F(CliSimulateTest, TimesBeyondCountingAreRefused) {
+  folder_.write("big.json", R"({"name":"big","batch":1,"layers":[
+      {"name":"a","params":1000000000,"forward_us":1e9,"backward_us":1e9}]})");
+  folder_.write("slow.toml", "hosts = 2\nbandwidth_gbps = 1e-9\n");
+  const auto refused = [&](const std::string& more) {
+    return sluice("simulate --profile big.json --cluster slow.toml " + more, folder_);
+  };
+  expect_refused(refused("--time-scale 1e6"), "--time-scale: brings the sum of all layers");
+  expect_refused(refused(""), "slow.toml: 2 workers exchange 1e+09 parameters each");
+}
+
+// The net of MG-WFBP's Figure 4: layer by layer the channel falls behind, and with the last two
+// layers in one message only the first layer's is exposed.
+TEST_F(CliSimulateTest, MergesWhatFallsBehind) {
+  folder_.write("four.json",
+                R"({"name":"net","batch":1,"layers":[
+                    {"name":"a","params":1,"forward_us":20,"backward_us":10},
+                    {"name":"b","params":2,"forward_us":0,"backward_us":10},
+                    {"name":"c","params":2,"forward_us":0,"backward_us":2},
+                    {"name":"d","params":4,"forward_us":0,"backward_us":10}]})");
+  folder_.write("channel.toml", "hosts = 2\n[allreduce]\nstartup_us = 6\nns_per_byte = 250\n");
+  const std::string with = " --profile four.json --cluster channel.toml";
+  const json wfbp = json::parse(simulate("--preset wfbp --json" + with).out);
+  EXPECT_DOUBLE_EQ(wfbp.at("iteration_us"), 63);
+  EXPECT_FALSE(wfbp.contains("merging"));
+  const json merged = json::parse(simulate("--preset mg-wfbp --merge greedy --json" + with).out);
+  EXPECT_DOUBLE_EQ(merged.at("iteration_us"), 59);
+  const json& merging = merged.at("merging");
+  EXPECT_EQ(merging.at("groups"), (json{"c..d", "b", "a"}));
+  EXPECT_DOUBLE_EQ(merging.at("startup_us"), 6);
+  EXPECT_DOUBLE_EQ(merging.at("ns_per_byte"), 250);
+  EXPECT_DOUBLE_EQ(merging.at("predicted_us"), 59);
+  EXPECT_DOUBLE_EQ(merging.at("iteration_us"), 59);
+  EXPECT_THAT(simulate("--preset mg-wfbp --merge greedy" + with).out, HasSubstr("c..d, b, a"));
+  folder_.write("network.toml", "hosts = 4\nbandwidth_gbps = 1\n");
+  const json network = json::parse(
+      simulate("--preset mg-wfbp --json --profile four.json --cluster network.toml").out);
+  EXPECT_EQ(network.at("merging").at("groups"), (json{"a..d"}));
+}
+
+// A worker computes or waits, and every wait has a cause.
+TEST_F(CliSimulateTest, TheBreakdownOfAnIterationAddsUp) {
+  folder_.write("small.json", R"({"name":"small","batch":8,"layers":[
+      {"name":"a","params":1000,"forward_us":100,"backward_us":200},
+      {"name":"b","params":30,"forward_us":100,"backward_us":200}]})");
+  folder_.write("pairs.toml", "hosts = 2\nworkers_per_host = 2\nbandwidth_gbps = 0.1\n");
+  for (const char* more : {"", " --local-aggregation"}) {
+    const json summary = json::parse(
+        simulate(std::string("--profile small.json --cluster pairs.toml --json") + more).out);
+    const json& parts = summary.at("breakdown");
+    double sum = 0;
+    for (const char* part : {"computation_us", "local_aggregation_us", "global_aggregation_work_us",
+                             "global_aggregation_wait_us", "communication_exposed_us"}) {
+      sum += parts.at(part).get<double>();
+    }
+    EXPECT_NEAR(sum, summary.at("iteration_us").get<double>(), 1e-3);
+    EXPECT_NEAR(parts.at("computation_us").get<double>(), 600, 1e-3);
+    EXPECT_GT(parts.at("communication_exposed_us"), 0);
   }
 }
 

@@ -1,19 +1,13 @@
 #pragma once
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
-#include <deque>
 #include <functional>
-#include <limits>
 #include <map>
 #include <memory>
-#include <span>
 #include <utility>
-#include <variant>
 #include <vector>
 
-#include "base/check.h"
 #include "base/random.h"
 #include "drivers/virtual/simulator.h"
 #include "model/job.h"
@@ -21,6 +15,7 @@
 #include "state/training_state.h"
 #include "support/credit_watch.h"
 #include "support/loans.h"
+#include "support/shuffled_worker.h"
 #include "support/toy_learner.h"
 
 namespace sluice::testing {
@@ -36,26 +31,22 @@ namespace sluice::testing {
 //   by wire       as with MPI: first the landing is named and becomes garbage; then the sender's
 //                 memory is read, so that Sent and Returned may come; then it is received
 //
-// Memory that nobody may read is NaN: a landing between these two steps, and the gradient of a
-// layer until it is reported. Throws if lent memory changes, if the parameters of a layer are NaN
-// or change while the worker computes with them, or if a host exceeds a credit.
+// Memory that nobody may read is NaN: a landing between these two steps, and gradients that are not
+// reported yet. Throws if lent memory changes, if parameters change while a worker computes with
+// them, or if a host exceeds a credit.
 class ShuffledWorld final : public Effects {
  public:
   ShuffledWorld(const Job& job, std::vector<Protocol*> hosts, const VirtualNumbers& numbers,
                 Iteration iterations, std::uint64_t seed)
       : topology_(job.topology),
         hosts_(std::move(hosts)),
-        learners_(numbers.learners),
         state_(topology_, numbers.learners, *numbers.chunks, numbers.strategy, numbers.rule),
         iterations_(iterations),
         random_(seed),
         rivals_(std::size_t{1} << (2 * random_.below(3))),
-        workers_(topology_.workers()),
         credits_(job.strategy, topology_) {
-    for (std::size_t w = 0; w < workers_.size(); ++w) {
-      workers_[w].released.assign(learners_.front()->layers().size(), -1);
-      workers_[w].posted.emplace_back(Started{NodeId(w)});
-      workers_[w].haste = random_.uniform();
+    for (std::size_t w = 0; w < topology_.workers(); ++w) {
+      workers_.push_back({ShuffledWorker(w, *numbers.learners[w], state_), random_.uniform()});
     }
   }
 
@@ -74,11 +65,11 @@ class ShuffledWorld final : public Effects {
       }
     }
     return std::all_of(workers_.begin(), workers_.end(),
-                       [&](const WorkerState& w) { return w.iteration == iterations_; });
+                       [&](const HastyWorker& of) { return of.worker.iteration() == iterations_; });
   }
 
-  // Backward passes that the worker has finished.
-  Iteration iteration(std::size_t rank) const { return workers_[rank].iteration; }
+  // Of the worker; see ShuffledWorker.
+  Iteration iteration(std::size_t rank) const { return workers_[rank].worker.iteration(); }
   double weight_in_flight(ChunkId chunk) const {
     double sum = 0;
     for (const Flight& flight : flights_) {
@@ -100,9 +91,7 @@ class ShuffledWorld final : public Effects {
   }
   void start(Work work) override { works_.push_back({std::move(work), random_.uniform()}); }
   void release(NodeId worker, LayerId layer, Iteration iteration) override {
-    Iteration& released = workers_[worker.index()].released[layer.index()];
-    check(iteration == released + 1, "a layer is released once per iteration, in order");
-    released = iteration;
+    workers_[worker.index()].worker.release(layer, iteration);
   }
   Payload borrow(NodeId node, const BufferRange& what) override {
     return loans_.lend(state_.workspace(node).view(what));
@@ -113,15 +102,9 @@ class ShuffledWorld final : public Effects {
   }
 
  private:
-  struct WorkerState {
-    std::vector<Iteration> released;  // by layer
-    Iteration iteration = 0;
-    std::size_t forward = 0;       // layers done in this iteration's forward pass
-    std::size_t backward = 0;      // layers whose gradients are not reported yet
-    std::vector<float> seen;       // the parameters as the forward pass read them
-    std::vector<float> gradients;  // of this iteration, written layer by layer
-    std::deque<Event> posted;      // to its host, which handles them in order
-    double haste = 0;
+  struct HastyWorker {
+    ShuffledWorker worker;
+    double haste;
   };
 
   enum class Stage : std::uint8_t { kReference, kLeft, kPlaced, kRead };
@@ -161,15 +144,14 @@ class ShuffledWorld final : public Effects {
   std::vector<Choice> all_choices() const {
     std::vector<Choice> choices;
     for (std::size_t w = 0; w < workers_.size(); ++w) {
-      const WorkerState& worker = workers_[w];
-      if (worker.backward > 0) {
-        choices.push_back({Kind::kBackward, w, worker.haste});
-      } else if (worker.iteration < iterations_ &&
-                 worker.released[worker.forward] == worker.iteration) {
-        choices.push_back({Kind::kForward, w, worker.haste});
+      const auto& [worker, haste] = workers_[w];
+      if (worker.is_in_backward()) {
+        choices.push_back({Kind::kBackward, w, haste});
+      } else if (worker.iteration() < iterations_ && worker.can_go_forward()) {
+        choices.push_back({Kind::kForward, w, haste});
       }
-      if (!worker.posted.empty()) {
-        choices.push_back({Kind::kPosted, w, worker.haste});
+      if (worker.has_posted()) {
+        choices.push_back({Kind::kPosted, w, haste});
       }
     }
     const auto add = [&](Kind kind, const auto& pending) {
@@ -187,15 +169,11 @@ class ShuffledWorld final : public Effects {
   void take(const Choice& choice) {
     switch (choice.kind) {
       case Kind::kForward:
-        return run_forward(choice.index);
+        return workers_[choice.index].worker.run_forward();
       case Kind::kBackward:
-        return run_backward(choice.index);
-      case Kind::kPosted: {
-        auto& posted = workers_[choice.index].posted;
-        const Event event = std::move(posted.front());
-        posted.pop_front();
-        return handle(event, NodeId(choice.index));
-      }
+        return workers_[choice.index].worker.run_backward();
+      case Kind::kPosted:
+        return handle(workers_[choice.index].worker.take_posted(), NodeId(choice.index));
       case Kind::kFlight:
         return move_on(choice.index);
       case Kind::kSent: {
@@ -225,71 +203,6 @@ class ShuffledWorld final : public Effects {
   void handle(const Event& event, NodeId node) { host_of(node).handle(event, *this); }
   bool leaves_host(const Message& message) const {
     return topology_.host_of(message.from) != topology_.host_of(message.to);
-  }
-
-  static void poison(std::span<float> memory) {
-    std::fill(memory.begin(), memory.end(), std::numeric_limits<float>::quiet_NaN());
-  }
-
-  // ---- Compute ----------------------------------------------------------------------------------
-
-  static std::span<float> part(std::span<float> values, const Range& range) {
-    return values.subspan(static_cast<std::size_t>(range.begin),
-                          static_cast<std::size_t>(range.size()));
-  }
-
-  void run_forward(std::size_t rank) {
-    WorkerState& worker = workers_[rank];
-    const Layer& layer = learners_[rank]->layers()[worker.forward];
-    worker.seen.resize(learners_[rank]->parameters().size());
-    const auto parameters = part(learners_[rank]->parameters(), layer.range);
-    check(std::all_of(parameters.begin(), parameters.end(), [](float p) { return !std::isnan(p); }),
-          "a released layer has its parameters");
-    std::copy(parameters.begin(), parameters.end(), part(worker.seen, layer.range).begin());
-    if (++worker.forward == worker.released.size()) {
-      worker.forward = 0;
-      worker.backward = worker.released.size();
-      compute_gradients(rank);
-    }
-  }
-
-  // From here on autograd may write to any gradient.
-  void compute_gradients(std::size_t rank) {
-    WorkerState& worker = workers_[rank];
-    for (std::size_t l = 0; l < worker.released.size(); ++l) {
-      verify_unchanged(rank, LayerId(l));
-    }
-    state_.slots(NodeId(rank)).use(worker.iteration);
-    NoHooks hooks;
-    learners_[rank]->step(worker.iteration, hooks);
-    const auto buffer = gradients_of(rank, worker.iteration);
-    worker.gradients.assign(buffer.begin(), buffer.end());
-    poison(buffer);
-  }
-
-  void run_backward(std::size_t rank) {
-    WorkerState& worker = workers_[rank];
-    const LayerId layer(--worker.backward);
-    verify_unchanged(rank, layer);
-    const Range range = learners_[rank]->layers()[layer.index()].range;
-    const auto made = part(worker.gradients, range);
-    std::copy(made.begin(), made.end(), part(gradients_of(rank, worker.iteration), range).begin());
-    worker.posted.emplace_back(GradientReady{NodeId(rank), layer, worker.iteration});
-    if (worker.backward == 0) {
-      worker.posted.emplace_back(BackwardDone{NodeId(rank), worker.iteration++});
-    }
-  }
-
-  std::span<float> gradients_of(std::size_t rank, Iteration iteration) {
-    const auto& slots = state_.slots(NodeId(rank)).all();
-    return slots[static_cast<std::size_t>(iteration) % slots.size()];
-  }
-
-  void verify_unchanged(std::size_t rank, LayerId layer) {
-    const Range range = learners_[rank]->layers()[layer.index()].range;
-    check(std::ranges::equal(part(learners_[rank]->parameters(), range),
-                             part(workers_[rank].seen, range)),
-          "parameters stay as they are from the forward pass to the gradient");
   }
 
   // ---- Messages ---------------------------------------------------------------------------------
@@ -396,12 +309,11 @@ class ShuffledWorld final : public Effects {
 
   Topology topology_;
   std::vector<Protocol*> hosts_;
-  std::span<const std::unique_ptr<Learner>> learners_;
   TrainingState state_;
   Iteration iterations_;
   Random random_;
   std::size_t rivals_;  // 1: haste has no effect
-  std::vector<WorkerState> workers_;
+  std::vector<HastyWorker> workers_;
   CreditWatch credits_;
   Loans loans_;
   std::vector<Flight> flights_;

@@ -1,11 +1,9 @@
 #include "torch/network_learner.h"
 
 #include <gtest/gtest.h>
-#include <torch/nn/modules/linear.h>
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <condition_variable>
 #include <limits>
 #include <map>
@@ -14,109 +12,13 @@
 #include <thread>
 
 #include "data/sharding.h"
-#include "data/synthetic.h"
-#include "torch/models/table.h"
-#include "torch/module_network.h"
 #include "torch/recorded_hooks.h"
+#include "torch/some_learners.h"
 
 namespace sluice {
 namespace {
 
-using Floats = std::vector<float>;
-
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
-
-// All difficult cases: modules registered in another order than used, one never used, one used and
-// registered twice, bare parameters read as a list, and one that is not trained.
-class Crooked final : public torch::nn::Module {
- public:
-  Crooked()
-      : exit_(register_module("exit", torch::nn::Linear(5, 3))),
-        spare_(register_module("spare", torch::nn::Linear(2, 2))),
-        entry_(register_module("entry", torch::nn::Linear(6, 5))),
-        shared_(register_module("shared", torch::nn::Linear(5, 5))),
-        again_(register_module("again", shared_)),
-        scale_(register_parameter("scale", at::full({5}, 1.5F))),
-        shift_(register_parameter("shift", at::full({5}, 0.1F))),
-        frozen_(register_parameter("frozen", at::full({5}, 0.2F), false)) {}
-
-  at::Tensor forward(const at::Tensor& features) {
-    at::Tensor x = entry_(features).tanh();
-    x = again_(shared_(x).tanh()).tanh();
-    const at::Tensor affine = at::stack({scale_, shift_});
-    return exit_(x * affine[0] + affine[1] + frozen_);
-  }
-
- private:
-  torch::nn::Linear exit_;
-  torch::nn::Linear spare_;
-  torch::nn::Linear entry_;
-  torch::nn::Linear shared_;
-  torch::nn::Linear again_;
-  at::Tensor scale_;
-  at::Tensor shift_;
-  at::Tensor frozen_;
-};
-
-std::unique_ptr<Network> make_crooked() { return network_of(std::make_shared<Crooked>()); }
-
-TorchTask task_with(std::vector<std::int64_t> shape, std::int64_t classes) {
-  SyntheticSpec spec;
-  spec.sample_shape = std::move(shape);
-  spec.classes = classes;
-  spec.train_samples = 64;
-  spec.test_samples = 16;
-  const DataSplit split = make_synthetic(spec);
-  TorchTask task;
-  task.train = std::make_shared<DataSet>(split.train);
-  task.test = std::make_shared<DataSet>(split.test);
-  task.batch = 8;
-  task.workers = 2;
-  return task;
-}
-
-LearnerFactory crooked_learners() { return make_network_learners(make_crooked, task_with({6}, 3)); }
-
-LearnerFactory learners_of(const std::string& model, const TorchTask& task) {
-  const std::vector<ModelEntry> table = model_table();
-  const auto entry = std::ranges::find(table, model, &ModelEntry::name);
-  return make_network_learners(
-      [make = entry->make, form = task.train->form()] { return make(form); }, task);
-}
-
-LearnerFactory lenet_learners() { return learners_of("lenet", task_with({1, 28, 28}, 10)); }
-
-// Branches, auxiliary heads, batch normalisation and dropout.
-LearnerFactory googlenet_learners() {
-  TorchTask task = task_with({3, 32, 32}, 4);
-  task.batch = 2;
-  return learners_of("googlenet", task);
-}
-
-LearnerFactory sockeye_learners() {
-  const TextSplit split = make_synthetic_text({.longest = 6,
-                                               .source_words = 30,
-                                               .target_words = 20,
-                                               .train_samples = 64,
-                                               .test_samples = 16});
-  TorchTask task;
-  task.train = std::make_shared<TextSet>(split.train);
-  task.test = std::make_shared<TextSet>(split.test);
-  task.batch = 3;
-  task.workers = 2;
-  return learners_of("sockeye", task);
-}
-
-std::vector<LearnerFactory> all_kinds() {
-  return {crooked_learners(), lenet_learners(), googlenet_learners(), sockeye_learners()};
-}
-
-Floats copy_of(std::span<const float> values) { return {values.begin(), values.end()}; }
-
-std::span<float> part(std::span<float> values, const Layer& layer) {
-  return values.subspan(static_cast<std::size_t>(layer.range.begin),
-                        static_cast<std::size_t>(layer.range.size()));
-}
 
 std::vector<std::string> names_of(const Learner& learner) {
   std::vector<std::string> names;
@@ -294,30 +196,6 @@ TEST(NetworkLearnerTest, KeepsItsPromisesToTheProtocol) {
   }
 }
 
-TEST(NetworkLearnerTest, LearnersInTwoThreadsDoNotDisturbEachOther) {
-  const LearnerFactory make = lenet_learners();
-  constexpr Iteration kSteps = 5;
-  const auto run = [&](std::size_t rank, Floats& gradients) {
-    const auto learner = make(rank);
-    for (Iteration iteration = 0; iteration < kSteps; ++iteration) {
-      RecordedHooks hooks;
-      learner->step(iteration, hooks);
-      EXPECT_EQ(hooks.calls.size(), 2 * learner->layers().size() + 1);
-    }
-    gradients = copy_of(learner->gradients());
-  };
-  std::vector<Floats> alone(2);
-  std::vector<Floats> together(2);
-  run(0, alone[0]);
-  run(1, alone[1]);
-  std::thread first([&] { run(0, together[0]); });
-  std::thread second([&] { run(1, together[1]); });
-  first.join();
-  second.join();
-  EXPECT_EQ(together, alone);
-  EXPECT_NE(alone[0], alone[1]);
-}
-
 class Stopped : public std::runtime_error {
  public:
   Stopped() : std::runtime_error("stopped") {}
@@ -359,61 +237,6 @@ TEST(NetworkLearnerTest, HooksMayBreakAStepOff) {
     EXPECT_EQ(learner->step(0, ignored), loss);
     EXPECT_EQ(copy_of(learner->gradients()), gradients);
   }
-}
-
-TEST(NetworkLearnerTest, FrozenParametersAreEqualOnAllWorkers) {
-  const LearnerFactory make = learners_of("cifar100-convex", task_with({3, 32, 32}, 10));
-  const auto first = make(0);
-  const auto second = make(1);
-  EXPECT_EQ(first->parameters().size(), 650U);
-  EXPECT_EQ(first->evaluate()->loss, second->evaluate()->loss);
-}
-
-// Every worker has its own running statistics. They affect only its evaluations.
-TEST(NetworkLearnerTest, StepsGatherStatisticsForEvaluations) {
-  const auto learner = googlenet_learners()(0);
-  const double before = learner->evaluate()->loss;
-  RecordedHooks ignored;
-  const auto loss = learner->step(0, ignored);
-  EXPECT_NE(learner->evaluate()->loss, before);
-  EXPECT_EQ(learner->step(0, ignored), loss);
-}
-
-// Dropout is a function of iteration and worker: no two steps drop the same inputs.
-TEST(NetworkLearnerTest, WorkersDropOutDifferentUnits) {
-  TorchTask task = task_with({3, 63, 63}, 3);
-  task.batch = 1;
-  const auto same = std::make_shared<DataSet>(*std::static_pointer_cast<const DataSet>(task.train));
-  for (std::int64_t i = 1; i < same->size(); ++i) {
-    std::ranges::copy(same->sample(0), same->features.begin() + i * same->sample_size());
-    same->labels[static_cast<std::size_t>(i)] = same->labels[0];
-  }
-  task.train = same;
-  const LearnerFactory make = learners_of("alexnet", task);
-  const auto learner = make(0);
-  RecordedHooks ignored;
-  const auto loss = learner->step(0, ignored);
-  EXPECT_NE(learner->step(1, ignored), loss);
-  EXPECT_NE(make(1)->step(0, ignored), loss);
-  EXPECT_EQ(learner->step(0, ignored), loss);
-}
-
-TEST(NetworkLearnerTest, EvaluatesWithTheParametersAsTheyAre) {
-  const auto learner = crooked_learners()(0);
-  std::ranges::fill(learner->parameters(), 0.0F);
-  // With all parameters zero, all three classes get the same score.
-  EXPECT_NEAR(learner->evaluate()->loss, std::log(3.0), 1e-6);
-  const Layer& exit = learner->layers()[3];
-  part(learner->parameters(), exit).back() = 100;  // the bias of class 2
-  std::int64_t twos = 0;
-  const TorchTask task = task_with({6}, 3);
-  for (std::int64_t i = 0; i < task.test->size(); ++i) {
-    Batch one;
-    task.test->load(std::array{i}, 0, one);
-    twos += one.labels.front() == 2 ? 1 : 0;
-  }
-  EXPECT_DOUBLE_EQ(learner->evaluate()->accuracy,
-                   static_cast<double>(twos) / static_cast<double>(task.test->size()));
 }
 
 }  // namespace

@@ -1,0 +1,91 @@
+// What train does with a profile in the place of a model.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "cli/program.h"
+
+namespace sluice {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+
+constexpr const char* kNet = R"({"name":"net","batch":8,"layers":[
+    {"name":"a","params":1000,"forward_us":100,"backward_us":200},
+    {"name":"b","params":30,"forward_us":100,"backward_us":200}]})";
+
+TEST(CliReplayThreadsTest, AReplayTrainsAProfile) {
+  const TemporaryFolder folder;
+  folder.write("net.json", kNet);
+  const Outcome outcome = sluice(
+      "train --model replay:net.json --param-scale 0.1 --time-scale 0.5 --iterations 6 --workers 2 "
+      "--json --run run",
+      folder);
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const json summary = json::parse(outcome.out);
+  EXPECT_EQ(summary.at("model"), "replay-net");
+  EXPECT_EQ(summary.at("parameters"), 103);
+  EXPECT_EQ(summary.at("batch"), 8);
+  EXPECT_EQ(summary.at("iterations"), 6);
+  EXPECT_GT(summary.at("mechanism").at("bytes"), 0);
+  EXPECT_NEAR(summary.at("samples_per_s").get<double>(),
+              16e6 / summary.at("iteration_us").get<double>(), 1e-3);
+  for (const char* key : {"loss", "test_loss", "test_accuracy", "data", "learning_rate"}) {
+    EXPECT_FALSE(summary.contains(key)) << key;
+  }
+  EXPECT_THAT(folder.read("run/metrics.jsonl"), testing::Not(HasSubstr("loss")));
+  EXPECT_THAT(folder.read("run/metrics.jsonl"), HasSubstr("\"samples\":96"));
+}
+
+TEST(CliReplayThreadsTest, AReplayWithoutJsonHasNoAccuracyEither) {
+  const TemporaryFolder folder;
+  folder.write("net.json", kNet);
+  const Outcome outcome = sluice("train --model replay:net.json --iterations 2", folder);
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("iteration"));
+  EXPECT_THAT(outcome.out, testing::Not(HasSubstr("accuracy")));
+  EXPECT_THAT(outcome.err, testing::Not(HasSubstr("loss")));
+}
+
+TEST(CliReplayTest, AReplayThatCannotBeIsOneLineAndCodeTwo) {
+  const TemporaryFolder folder;
+  folder.write("net.json", kNet);
+  const auto replay = [&](const std::string& more) {
+    return sluice("train --model replay:net.json " + more, folder);
+  };
+  expect_refused(sluice("train --model replay:none.json"), "none.json: cannot be read");
+  expect_refused(sluice("train --model replay:"), "profile \"\": there is no such file");
+  expect_refused(replay("--param-scale 0"), "--param-scale: is 0, expected a number");
+  expect_refused(replay("--time-scale -1"), "--time-scale: is -1, expected a number");
+  expect_refused(replay("--epochs 2"), "--epochs: a replay has no data");
+  expect_refused(replay("--data synthetic"), "--data: a replay has no data");
+  expect_refused(sluice("train --time-scale 2"), "--time-scale: is for --model replay:");
+}
+
+TEST(CliReplayThreadsTest, HostsAndServersAreAsTheUserSays) {
+  const TemporaryFolder folder;
+  folder.write("net.json", kNet);
+  const auto train = [&](const std::string& more) {
+    return sluice("train --model replay:net.json --iterations 4 --json " + more, folder);
+  };
+  expect_refused(train("--workers 4 --workers-per-host 3"),
+                 "--workers-per-host: 4 workers do not fill hosts of 3");
+  const Outcome alone = train("--workers 4 --workers-per-host 4");
+  ASSERT_EQ(alone.code, 0) << alone.err;
+  EXPECT_EQ(json::parse(alone.out).at("mechanism").at("bytes"), 0);
+  // Without a server beside it every worker's gradients and parameters cross the network.
+  const Outcome apart = train("--workers 4 --workers-per-host 2 --servers 3");
+  ASSERT_EQ(apart.code, 0) << apart.err;
+  EXPECT_EQ(json::parse(apart.out).at("mechanism").at("bytes"), 4 * 2 * 4 * 4 * 1030);
+  const Outcome summed = train("--workers 4 --workers-per-host 2 --servers 3 --local-aggregation");
+  ASSERT_EQ(summed.code, 0) << summed.err;
+  EXPECT_EQ(json::parse(summed.out).at("mechanism").at("bytes"), 4 * 2 * 2 * 4 * 1030);
+  EXPECT_GT(json::parse(summed.out).at("mechanism").at("gradients_summed_locally"), 0);
+}
+
+}  // namespace
+}  // namespace sluice
