@@ -106,14 +106,9 @@ TEST(StopCliThreadsTest, AnIgnoredSignalStaysIgnored) {
   EXPECT_EQ(json::parse(outcome.out).at("iterations"), 600);
 }
 
-class StopMpiTest : public ::testing::Test {
+class StopMpiTest : public MpiJobTest {
  protected:
-  void SetUp() override {
-    if (const std::string why = why_no_mpi(); !why.empty()) {
-      SKIP_FOR_LACK(why);
-    }
-    folder_.write("net.json", kShortNet);
-  }
+  StopMpiTest() { folder_.write("net.json", kShortNet); }
 
   // Trains and runs `by` in a shell once a step is done; every rank has written its process id to
   // pid.RANK, and mpirun's is in mpirun.pid.
@@ -124,8 +119,6 @@ class StopMpiTest : public ::testing::Test {
                       endless(preset) + "' & job=$!; " + kAwaitStep + "; " + by + "; wait $job",
                   folder_);
   }
-
-  TemporaryFolder folder_;
 };
 
 // Whichever rank gets the signal, all processes stop at the same iteration.

@@ -12,6 +12,7 @@
 #include "nodes/assembly.h"
 #include "nodes/presets.h"
 #include "nodes/shuffled_runs.h"
+#include "support/forwarding_effects.h"
 #include "support/recorded_effects.h"
 #include "support/shuffled.h"
 
@@ -130,14 +131,11 @@ class Guarded final : public Protocol {
   BufferRange landing(const Message& message) const override { return inner_.landing(message); }
 
  private:
-  class Watch final : public Effects {
+  class Watch final : public testing::ForwardingEffects {
    public:
     Watch(std::vector<Work>& in_progress, Effects& inner)
-        : in_progress_(in_progress), inner_(inner) {}
+        : ForwardingEffects(inner), in_progress_(in_progress) {}
 
-    void send(const Message& message, Payload payload) override {
-      inner_.send(message, std::move(payload));
-    }
     void start(Work work) override {
       for (const Work& other : in_progress_) {
         const bool one_updates = work.kind == WorkKind::kUpdate || other.kind == WorkKind::kUpdate;
@@ -145,18 +143,15 @@ class Guarded final : public Protocol {
                   !needs_parameters(other) || !meet(other.range, work.range));
       }
       in_progress_.push_back(work);
-      inner_.start(std::move(work));
-    }
-    void release(NodeId worker, LayerId layer, Iteration iteration) override {
-      inner_.release(worker, layer, iteration);
+      ForwardingEffects::start(std::move(work));
     }
     Payload borrow(NodeId node, const BufferRange& what) override {
       expect_at_rest(node, what);
-      return inner_.borrow(node, what);
+      return ForwardingEffects::borrow(node, what);
     }
     Payload copy(NodeId node, const BufferRange& what) override {
       expect_at_rest(node, what);
-      return inner_.copy(node, what);
+      return ForwardingEffects::copy(node, what);
     }
 
    private:
@@ -169,7 +164,6 @@ class Guarded final : public Protocol {
     }
 
     std::vector<Work>& in_progress_;
-    Effects& inner_;
   };
 
   Protocol& inner_;

@@ -11,6 +11,7 @@
 #include "nodes/assembly.h"
 #include "nodes/presets.h"
 #include "nodes/shuffled_runs.h"
+#include "support/forwarding_effects.h"
 #include "support/shuffled.h"
 #include "wire/bad_message.h"
 
@@ -25,35 +26,34 @@ using testing::ShuffledWorld;
 using testing::toy_learners;
 
 // Passes everything on, and keeps the messages that nodes send to each other.
-class Overheard final : public Protocol, private Effects {
+class Overheard final : public Protocol {
  public:
   Overheard(Protocol& host, std::vector<Message>& said) : host_(host), said_(said) {}
 
   void handle(const Event& event, Effects& effects) override {
-    effects_ = &effects;
-    host_.handle(event, *this);
+    Listener listener(said_, effects);
+    host_.handle(event, listener);
   }
   BufferRange landing(const Message& message) const override { return host_.landing(message); }
 
  private:
-  void send(const Message& message, Payload payload) override {
-    if (message.kind != MessageKind::kAllReduce) {
-      said_.push_back(message);
+  class Listener final : public testing::ForwardingEffects {
+   public:
+    Listener(std::vector<Message>& said, Effects& driver)
+        : ForwardingEffects(driver), said_(said) {}
+    void send(const Message& message, Payload payload) override {
+      if (message.kind != MessageKind::kAllReduce) {
+        said_.push_back(message);
+      }
+      ForwardingEffects::send(message, std::move(payload));
     }
-    effects_->send(message, std::move(payload));
-  }
-  void start(Work work) override { effects_->start(std::move(work)); }
-  void release(NodeId worker, LayerId layer, Iteration iteration) override {
-    effects_->release(worker, layer, iteration);
-  }
-  Payload borrow(NodeId node, const BufferRange& what) override {
-    return effects_->borrow(node, what);
-  }
-  Payload copy(NodeId node, const BufferRange& what) override { return effects_->copy(node, what); }
+
+   private:
+    std::vector<Message>& said_;
+  };
 
   Protocol& host_;
   std::vector<Message>& said_;
-  Effects* effects_ = nullptr;
 };
 
 // A driver that does nothing of what it is asked for.

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "support/command.h"
+#include "support/skip.h"
 
 namespace sluice {
 
@@ -31,5 +32,17 @@ inline Outcome mpirun(int processes, const std::string& program, const Temporary
           std::to_string(processes) + " " + program,
       folder);
 }
+
+// A test that runs MPI jobs, where they can run.
+class MpiJobTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (const std::string why = why_no_mpi(); !why.empty()) {
+      SKIP_FOR_LACK(why);
+    }
+  }
+
+  TemporaryFolder folder_;
+};
 
 }  // namespace sluice

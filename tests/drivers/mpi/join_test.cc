@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include "support/mpirun.h"
-#include "support/skip.h"
 
 namespace sluice {
 namespace {
@@ -12,20 +11,11 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-class MpiJoinTest : public ::testing::Test {
+class MpiJoinTest : public MpiJobTest {
  protected:
-  void SetUp() override {
-    if (const std::string why = why_no_mpi(); !why.empty()) {
-      SKIP_FOR_LACK(why);
-    }
-  }
-
   Outcome join(const std::string& mode) const {
     return mpirun(3, "'" SLUICE_MPI_JOIN "' " + mode, folder_);
   }
-
- private:
-  TemporaryFolder folder_;
 };
 
 const char* const kTwice = "rank 0, rank 1, rank 2\nrank 0, rank 1, rank 2\n";

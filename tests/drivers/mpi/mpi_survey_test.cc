@@ -19,19 +19,11 @@ namespace {
 using nlohmann::json;
 using ::testing::HasSubstr;
 
-class SurveyTest : public ::testing::Test {
+class SurveyTest : public MpiJobTest {
  protected:
-  void SetUp() override {
-    if (const std::string why = why_no_mpi(); !why.empty()) {
-      SKIP_FOR_LACK(why);
-    }
-  }
-
   Outcome sluice(int processes, const std::string& arguments) const {
     return mpirun(processes, "'" SLUICE_BINARY "' " + arguments, folder_);
   }
-
-  TemporaryFolder folder_;
 };
 
 TEST_F(SurveyTest, EveryPairIsMeasuredBothWays) {

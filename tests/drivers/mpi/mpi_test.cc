@@ -25,22 +25,14 @@ using ::testing::SizeIs;
 constexpr int kProcesses = 4;
 constexpr Iteration kIterations = 30;
 
-class MpiTest : public ::testing::Test {
+class MpiTest : public MpiJobTest {
  protected:
-  void SetUp() override {
-    if (const std::string why = why_no_mpi(); !why.empty()) {
-      SKIP_FOR_LACK(why);
-    }
-  }
-
   Outcome toys(const std::string& arguments) const {
     return mpirun(kProcesses, "'" SLUICE_MPI_TOY "' " + arguments, folder_);
   }
   Outcome sluice(const std::string& arguments) const {
     return mpirun(kProcesses, "'" SLUICE_BINARY "' " + arguments, folder_);
   }
-
-  TemporaryFolder folder_;
 };
 
 std::vector<std::string> lines_of(const std::string& text) {

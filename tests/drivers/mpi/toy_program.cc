@@ -20,6 +20,7 @@
 #include "drivers/mpi/launch.h"
 #include "drivers/mpi/mpi_training.h"
 #include "nodes/assembly.h"
+#include "support/forwarding_effects.h"
 #include "support/toy_job.h"
 #include "support/whole_numbers.h"
 
@@ -79,39 +80,40 @@ class Faulty final : public Learner {
 
 // Sends a wrong third push: about a chunk that does not exist, or to a server that does not keep
 // it.
-class Babbling final : public Protocol, private Effects {
+class Babbling final : public Protocol {
  public:
   Babbling(Protocol& host, const Topology& topology, const std::string& fault)
       : host_(host), topology_(topology), misdeals_(fault == "misdeal") {}
 
   void handle(const Event& event, Effects& effects) override {
-    effects_ = &effects;
-    host_.handle(event, *this);
+    Babble babble(*this, effects);
+    host_.handle(event, babble);
   }
   BufferRange landing(const Message& message) const override { return host_.landing(message); }
 
  private:
-  void send(const Message& message, Payload payload) override {
-    Message babble = message;
+  class Babble final : public ForwardingEffects {
+   public:
+    Babble(Babbling& owner, Effects& driver) : ForwardingEffects(driver), owner_(owner) {}
+    void send(const Message& message, Payload payload) override {
+      ForwardingEffects::send(owner_.garbled(message), std::move(payload));
+    }
+
+   private:
+    Babbling& owner_;
+  };
+
+  Message garbled(Message message) {
     const bool leaves = topology_.host_of(message.from) != topology_.host_of(message.to);
     if (message.kind == MessageKind::kPush && leaves && ++pushes_ == 3) {
-      babble.chunk = ChunkId(misdeals_ ? message.chunk.index() + 1 : 1'000'000);
+      message.chunk = ChunkId(misdeals_ ? message.chunk.index() + 1 : 1'000'000);
     }
-    effects_->send(babble, std::move(payload));
+    return message;
   }
-  void start(Work work) override { effects_->start(std::move(work)); }
-  void release(NodeId worker, LayerId layer, Iteration iteration) override {
-    effects_->release(worker, layer, iteration);
-  }
-  Payload borrow(NodeId node, const BufferRange& what) override {
-    return effects_->borrow(node, what);
-  }
-  Payload copy(NodeId node, const BufferRange& what) override { return effects_->copy(node, what); }
 
   Protocol& host_;
   Topology topology_;
   bool misdeals_;
-  Effects* effects_ = nullptr;
   int pushes_ = 0;
 };
 

@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "drivers/virtual/bound.h"
+#include "support/forwarding_effects.h"
 #include "support/generators.h"
 #include "support/simulated.h"
 
@@ -149,9 +150,9 @@ class CreditWatch final : public Protocol {
   BufferRange landing(const Message& message) const override { return inner_.landing(message); }
 
  private:
-  class Watch final : public Effects {
+  class Watch final : public testing::ForwardingEffects {
    public:
-    Watch(CreditWatch& owner, Effects& driver) : owner_(owner), driver_(driver) {}
+    Watch(CreditWatch& owner, Effects& driver) : ForwardingEffects(driver), owner_(owner) {}
     void send(const Message& message, Payload payload) override {
       if (owner_.topology_.host_of(message.to) != owner_.self_) {
         owner_.count(message, 1);
@@ -159,20 +160,11 @@ class CreditWatch final : public Protocol {
         RC_ASSERT(owner_.strategy_.order == Order::kFifo ||
                   owner_.to_all_.within(owner_.strategy_.credit));
       }
-      driver_.send(message, std::move(payload));
+      ForwardingEffects::send(message, std::move(payload));
     }
-    void start(Work work) override { driver_.start(std::move(work)); }
-    void release(NodeId worker, LayerId layer, Iteration iteration) override {
-      driver_.release(worker, layer, iteration);
-    }
-    Payload borrow(NodeId node, const BufferRange& what) override {
-      return driver_.borrow(node, what);
-    }
-    Payload copy(NodeId node, const BufferRange& what) override { return driver_.copy(node, what); }
 
    private:
     CreditWatch& owner_;
-    Effects& driver_;
   };
 
   struct InFlight {
