@@ -100,7 +100,7 @@ std::vector<Setting> cluster_settings() {
        "workers that share a host, with one server, one queue of messages and local aggregation"},
       {"servers", kTrain, Form::integer(0, 1024), 0,
        "servers on hosts of their own; 0: one on every host that has workers"},
-      {"hosts", kLab, Form::integer(1, lab::kMostHosts), 4, "number of emulated hosts"},
+      {"hosts", kLab, Form::integer(1, lab::kMaxHosts), 4, "number of emulated hosts"},
       {"workers-per-host", kLab, Form::integer(1, 64), 1, "processes on each host"},
       {"rate", kLab, Form::text(), "1gbit",
        "bandwidth of each host's link in each direction, such as 500mbit or 2.5gbit; none: no "

@@ -40,7 +40,7 @@ class Quantise8 {
  private:
   static constexpr std::size_t kStepBytes = sizeof(float);
   static constexpr float kLargestCode = 127;
-  static constexpr float kLeastRange = 0x1.fffep-101F;  // 2^-100 less what a step may drop
+  static constexpr float kMinRange = 0x1.fffep-101F;  // 2^-100 less what a step may drop
   // 1.5 * 2^23: adding it rounds to the nearest integer and leaves that in the lowest byte.
   static constexpr float kRounder = 12582912.0F;
 
@@ -52,7 +52,7 @@ class Quantise8 {
     }
     const float exact = std::bit_cast<float>(largest) / kLargestCode;
     const auto step = std::bit_cast<float>(std::bit_cast<std::uint32_t>(exact) & ~0x7fU);
-    return step * kLargestCode < kLeastRange ? 0 : step;
+    return step * kLargestCode < kMinRange ? 0 : step;
   }
 
   float step_;

@@ -14,7 +14,7 @@ namespace sluice {
 namespace {
 
 constexpr std::uint8_t kUnsignedByte = 0x08;
-constexpr std::int64_t kMostValues = std::int64_t{1} << 40U;
+constexpr std::int64_t kMaxValues = std::int64_t{1} << 40U;
 constexpr std::size_t kBlock = std::size_t{1} << 24U;
 constexpr const char* kFetchAgain =
     "the file is corrupt: fetch it again (Debian: apt-get install --reinstall "
@@ -101,9 +101,9 @@ Result<std::vector<std::int64_t>> read_shape(IdxFile& file, std::size_t dimensio
     for (const std::uint8_t byte : word) {
       size = size * 256 + byte;
     }
-    if (size == 0 || size > kMostValues / values) {
+    if (size == 0 || size > kMaxValues / values) {
       return file.corrupt(begin, fmt::format("expected a dimension of 1 ... {}, found {}",
-                                             kMostValues / values, size));
+                                             kMaxValues / values, size));
     }
     values *= size;
     shape.push_back(size);

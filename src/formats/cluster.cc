@@ -9,24 +9,24 @@ namespace sluice {
 namespace {
 
 // Far above any real use, and low enough that node ids and times fit their types.
-constexpr std::int64_t kMostNodes = 1'000'000;
+constexpr std::int64_t kMaxNodes = 1'000'000;
 constexpr std::int64_t kMaxFragmentBytes = 1'000'000'000;
 constexpr double kLongestUs = 3600e6;
-constexpr double kMostNsPerByte = 1e9;
-constexpr double kLeastGbps = 1e-9;
-constexpr double kMostGbps = 1e9;
+constexpr double kMaxNsPerByte = 1e9;
+constexpr double kMinGbps = 1e-9;
+constexpr double kMaxGbps = 1e9;
 
 Topology read_topology(Fields& fields) {
-  const Form count = Form::integer(1, kMostNodes);
+  const Form count = Form::integer(1, kMaxNodes);
   const auto hosts = fields.get<std::int64_t>("hosts", count);
   const auto per_host = fields.get<std::int64_t>("workers_per_host", count, 1);
   const Json* servers = fields.optional("servers", count.or_word({"per-host"}));
   const bool apart = servers != nullptr && servers->is_number();
   const auto server_hosts = apart ? servers->get<std::int64_t>() : 0;
-  if (hosts * per_host > kMostNodes) {
+  if (hosts * per_host > kMaxNodes) {
     fields.complain("workers_per_host",
                     fmt::format("{} hosts come to {} workers, expected at most {}", hosts,
-                                hosts * per_host, kMostNodes));
+                                hosts * per_host, kMaxNodes));
   }
   return Topology(static_cast<std::size_t>(hosts), static_cast<std::size_t>(per_host),
                   static_cast<std::size_t>(server_hosts));
@@ -36,7 +36,7 @@ AllReduceCost read_allreduce(const Json& table, Fields& parent) {
   Fields fields(table, parent.where() + ": allreduce");
   AllReduceCost cost;
   cost.startup = from_us(fields.get<double>("startup_us", Form::number(0, kLongestUs)));
-  cost.ns_per_byte = fields.get<double>("ns_per_byte", Form::number(0, kMostNsPerByte));
+  cost.ns_per_byte = fields.get<double>("ns_per_byte", Form::number(0, kMaxNsPerByte));
   parent.merge(fields.done());
   return cost;
 }
@@ -52,9 +52,9 @@ Result<Cluster> parse_cluster(const std::string& text, const std::string& source
   if (!document) {
     return document.error();
   }
-  const Form rate = Form::number(kLeastGbps, kMostGbps);
+  const Form rate = Form::number(kMinGbps, kMaxGbps);
   const Form time = Form::number(0, kLongestUs);
-  const Form cost = Form::number(0, kMostNsPerByte);
+  const Form cost = Form::number(0, kMaxNsPerByte);
   Fields fields(*document, source);
   Cluster cluster;
   cluster.topology = read_topology(fields);
@@ -69,7 +69,7 @@ Result<Cluster> parse_cluster(const std::string& text, const std::string& source
   cluster.update_ns_per_byte = fields.get("update_ns_per_byte", cost, cluster.update_ns_per_byte);
   cluster.code_ns_per_byte = fields.get("code_ns_per_byte", cost, cluster.code_ns_per_byte);
   cluster.server_threads =
-      fields.get("server_threads", Form::integer(1, kMostNodes), cluster.server_threads);
+      fields.get("server_threads", Form::integer(1, kMaxNodes), cluster.server_threads);
   cluster.header_bytes =
       fields.get("header_bytes", Form::integer(0, kMaxFragmentBytes), cluster.header_bytes);
   cluster.fragment_bytes =

@@ -12,14 +12,14 @@ namespace sluice {
 namespace {
 
 // Far above any real use, and low enough that sums over layers fit their types.
-constexpr std::int64_t kMostParams = 1'000'000'000'000;
-constexpr std::int64_t kMostBatch = 1'000'000'000;
+constexpr std::int64_t kMaxParams = 1'000'000'000'000;
+constexpr std::int64_t kMaxBatch = 1'000'000'000;
 
 LayerProfile read_layer(Fields& fields) {
   const Form time = Form::number(0, kLongestPassUs);
   LayerProfile layer;
   layer.name = fields.get<std::string>("name", Form::text());
-  layer.params = fields.get<std::int64_t>("params", Form::integer(0, kMostParams));
+  layer.params = fields.get<std::int64_t>("params", Form::integer(0, kMaxParams));
   layer.forward = from_us(fields.get<double>("forward_us", time));
   layer.backward = from_us(fields.get<double>("backward_us", time));
   layer.forward_iqr = from_us(fields.get<double>("forward_iqr_us", time, 0));
@@ -49,9 +49,9 @@ std::vector<LayerProfile> read_layers(Fields& fields) {
     const LayerProfile& layer = layers.emplace_back(read_layer(part));
     params += layer.params;
     time += layer.forward + layer.backward;
-    if (params > kMostParams) {
+    if (params > kMaxParams) {
       part.complain("params", fmt::format("brings the sum of all layers to {}, expected at most {}",
-                                          params, kMostParams));
+                                          params, kMaxParams));
     }
     if (time > from_us(kLongestPassUs)) {
       part.complain("forward_us, backward_us",
@@ -132,7 +132,7 @@ Result<Profile> parse_profile(const std::string& text, const std::string& source
   Fields fields(*document, source);
   Profile profile;
   profile.name = fields.get<std::string>("name", Form::text());
-  profile.batch = fields.get<std::int64_t>("batch", Form::integer(1, kMostBatch));
+  profile.batch = fields.get<std::int64_t>("batch", Form::integer(1, kMaxBatch));
   profile.device = fields.get<std::string>("device", Form::text(), "");
   profile.estimated = fields.get<bool>("estimated", Form::on_or_off(), false);
   profile.source = fields.get<std::string>("source", Form::text(), "");

@@ -24,7 +24,7 @@ struct Spec {
   Words command;  // started once per worker
 };
 
-inline constexpr std::size_t kMostHosts = 250;
+inline constexpr std::size_t kMaxHosts = 250;
 
 // "1gbit", "500mbit", "2.5mbit", "64kbit", or "none" for no limit.
 Result<Rate> parse_rate(const std::string& text);

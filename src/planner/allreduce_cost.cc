@@ -41,7 +41,7 @@ Duration network_time(const Job& job, const Cluster& cluster, std::int64_t param
 }
 
 // Enough to saturate the link: beyond it, time is proportional to size.
-constexpr std::int64_t kMostMeasured = 4'000'000;
+constexpr std::int64_t kMaxMeasured = 4'000'000;
 constexpr Iteration kIterations = 8;
 // Small sums are short and vary most, so more of them are measured.
 constexpr std::int64_t kManyParams = 1 << 16;
@@ -120,7 +120,7 @@ std::vector<Timing> allreduce_timings(const Job& job, std::span<const std::int64
 }
 
 AllReduceCost measured_allreduce(const Job& job, const TrainAside& train) {
-  return fit_allreduce(allreduce_timings(job, sizes_for(job.layers, kMostMeasured), train));
+  return fit_allreduce(allreduce_timings(job, sizes_for(job.layers, kMaxMeasured), train));
 }
 
 }  // namespace sluice

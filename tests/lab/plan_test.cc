@@ -87,10 +87,10 @@ TEST(LabPlanTest, BothEndsOfALinkAreLimited) {
 }
 
 TEST(LabPlanTest, EveryHostHasAnAddressThatAllKnow) {
-  const Spec spec{std::vector<Rate>(kMostHosts), 1, {"true"}};
-  const std::string known = "\n" + hosts_file(kMostHosts);
+  const Spec spec{std::vector<Rate>(kMaxHosts), 1, {"true"}};
+  const std::string known = "\n" + hosts_file(kMaxHosts);
   std::set<std::string> addresses;
-  for (std::size_t h = 0; h < kMostHosts; ++h) {
+  for (std::size_t h = 0; h < kMaxHosts; ++h) {
     const auto steps = steps_at(spec, h);
     const auto add = std::ranges::find_if(
         steps, [](const std::string& step) { return step.starts_with("ip address add "); });

@@ -6,7 +6,7 @@
 namespace sluice {
 
 // No data set has larger images, and a corrupt header may claim more than fits into memory.
-inline constexpr std::size_t kMostPixels = 100'000'000;
+inline constexpr std::size_t kMaxPixels = 100'000'000;
 
 // An image of this size without pixels yet, or an error if the size is not allowed.
 Result<Image> blank_image(std::size_t width, std::size_t height);

@@ -26,9 +26,9 @@ Error image_error(std::size_t offset, const std::string& what) {
 }
 
 Result<Image> blank_image(std::size_t width, std::size_t height) {
-  if (width == 0 || height == 0 || width > kMostPixels / height) {
+  if (width == 0 || height == 0 || width > kMaxPixels / height) {
     return image_error(0, fmt::format("expected an image of 1 ... {} pixels, found {} x {}",
-                                      kMostPixels, width, height));
+                                      kMaxPixels, width, height));
   }
   return Image{width, height, {}};
 }
