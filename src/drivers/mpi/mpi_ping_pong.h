@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "drivers/mpi/mpi_survey.h"
-#include "drivers/mpi/survey_letters.h"
+#include "drivers/mpi/survey_messages.h"
 #include "drivers/realtime/clock.h"
 
 namespace sluice {

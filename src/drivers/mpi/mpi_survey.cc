@@ -13,7 +13,7 @@
 #include "drivers/mpi/mpi_ping_pong.h"
 #include "drivers/mpi/mpi_tags.h"
 #include "drivers/mpi/overdue.h"
-#include "drivers/mpi/survey_letters.h"
+#include "drivers/mpi/survey_messages.h"
 #include "drivers/mpi/survey_rounds.h"
 #include "wire/bad_message.h"
 
@@ -22,11 +22,11 @@ namespace {
 
 // Unwraps the contents of a message from this rank; throws if it is malformed.
 template <class T>
-T trusted(Result<T> letter, std::size_t rank) {
-  if (!letter) {
-    throw BadMessage(rank, letter.error().message());
+T trusted(Result<T> content, std::size_t rank) {
+  if (!content) {
+    throw BadMessage(rank, content.error().message());
   }
-  return *std::move(letter);
+  return *std::move(content);
 }
 
 // 1. Every rank sends a hello to every other, so that all know whom they hear and who hears them.
@@ -58,7 +58,7 @@ class Surveyor {
   void conduct_round(const std::vector<RankPair>& pairs, Survey& survey);
   void take_part(const SurveyOrder& order);
 
-  void post(std::string letter, std::size_t to, MpiTag tag);
+  void post(std::string text, std::size_t to, MpiTag tag);
   // A message with this tag and its source, if one has arrived.
   static std::optional<std::pair<std::size_t, std::string>> take(MpiTag tag);
 
@@ -72,8 +72,8 @@ class Surveyor {
   std::vector<MPI_Request> posts_;  // of the same
 };
 
-void Surveyor::post(std::string letter, std::size_t to, MpiTag tag) {
-  const std::string& posted = posted_.emplace_back(std::move(letter));
+void Surveyor::post(std::string text, std::size_t to, MpiTag tag) {
+  const std::string& posted = posted_.emplace_back(std::move(text));
   MPI_Isend(posted.data(), static_cast<int>(posted.size()), MPI_BYTE, static_cast<int>(to), tag,
             MPI_COMM_WORLD, &posts_.emplace_back(MPI_REQUEST_NULL));
 }
@@ -88,9 +88,9 @@ std::optional<std::pair<std::size_t, std::string>> Surveyor::take(MpiTag tag) {
   }
   int bytes = 0;
   MPI_Get_count(&status, MPI_BYTE, &bytes);
-  std::string letter(static_cast<std::size_t>(bytes), '\0');
-  MPI_Mrecv(letter.data(), bytes, MPI_BYTE, &message, MPI_STATUS_IGNORE);
-  return std::pair{static_cast<std::size_t>(status.MPI_SOURCE), std::move(letter)};
+  std::string text(static_cast<std::size_t>(bytes), '\0');
+  MPI_Mrecv(text.data(), bytes, MPI_BYTE, &message, MPI_STATUS_IGNORE);
+  return std::pair{static_cast<std::size_t>(status.MPI_SOURCE), std::move(text)};
 }
 
 std::optional<Survey> Surveyor::run() {
@@ -114,12 +114,12 @@ void Surveyor::hail() {
     }
   }
   poll_within(spec_.patience, kNap, [&] {
-    while (const auto letter = take(kHelloTag)) {
-      members_[letter->first] = trusted(read_hello(letter->second), letter->first);
-      post(std::string(), letter->first, kHeardTag);
+    while (const auto message = take(kHelloTag)) {
+      members_[message->first] = trusted(read_hello(message->second), message->first);
+      post(std::string(), message->first, kHeardTag);
     }
-    while (const auto letter = take(kHeardTag)) {
-      hears_us_[letter->first] = true;
+    while (const auto message = take(kHeardTag)) {
+      hears_us_[message->first] = true;
     }
     return reach() == std::vector<bool>(size_, true);
   });
@@ -139,11 +139,11 @@ void Surveyor::obey() {
   for (SurveyOrder order{.peer = 0}; order.peer;) {
     poll_until(
         [&] {
-          const auto letter = take(kOrderTag);
-          if (letter) {
-            order = trusted(read_order(letter->second, size_), letter->first);
+          const auto message = take(kOrderTag);
+          if (message) {
+            order = trusted(read_order(message->second, size_), message->first);
           }
-          return letter.has_value();
+          return message.has_value();
         },
         [] {});
     if (order.peer) {
@@ -199,8 +199,8 @@ std::vector<std::vector<bool>> Surveyor::collect_reach() {
   std::vector<std::vector<bool>> all(size_);
   all[0] = reach();
   poll_within(2 * spec_.patience, kNap, [&] {
-    while (const auto letter = take(kReachTag)) {
-      all[letter->first] = trusted(read_reach(letter->second, size_), letter->first);
+    while (const auto message = take(kReachTag)) {
+      all[message->first] = trusted(read_reach(message->second, size_), message->first);
     }
     for (std::size_t r = 0; r < size_; ++r) {
       if (reaches(r) && all[r].empty()) {
@@ -237,10 +237,10 @@ void Surveyor::conduct_round(const std::vector<RankPair>& pairs, Survey& survey)
   }
   std::vector<RankPair> open = pairs;
   poll_within(ping_pong_.limit() + 2 * spec_.patience, kNap, [&] {
-    while (const auto letter = take(kResultTag)) {
+    while (const auto message = take(kResultTag)) {
       const SurveyResult result =
-          trusted(read_result(letter->second, letter->first, size_), letter->first);
-      const RankPair pair{letter->first, result.peer};
+          trusted(read_result(message->second, message->first, size_), message->first);
+      const RankPair pair{message->first, result.peer};
       if (std::erase(open, pair) > 0 && result.links.empty()) {
         survey.silent.push_back(pair);
       }

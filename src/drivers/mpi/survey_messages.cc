@@ -1,4 +1,4 @@
-#include "drivers/mpi/survey_letters.h"
+#include "drivers/mpi/survey_messages.h"
 
 #include <fmt/format.h>
 
@@ -10,29 +10,29 @@ namespace {
 
 constexpr int kSurveyVersion = 1;
 
-std::string letter_of(const std::string& what, Json content) {
+std::string message_of(const std::string& what, Json content) {
   return Json{{"survey", kSurveyVersion}, {"what", what}, {"content", std::move(content)}}.dump();
 }
 
 // Reads the content of a message; malformed content is an error too.
 template <class T>
-Result<T> read_letter(const std::string& text, const std::string& what,
-                      const std::function<Result<T>(const Json&)>& read) {
-  const Json letter = Json::parse(text, nullptr, false);
-  if (!letter.is_object() || !letter.contains("survey")) {
+Result<T> read_message(const std::string& text, const std::string& what,
+                       const std::function<Result<T>(const Json&)>& read) {
+  const Json message = Json::parse(text, nullptr, false);
+  if (!message.is_object() || !message.contains("survey")) {
     return Error("not a message of a survey");
   }
-  if (letter["survey"] != kSurveyVersion) {
+  if (message["survey"] != kSurveyVersion) {
     return Error(
         fmt::format("its survey version is {}, expected {}; run the same sluice on "
                     "all hosts",
-                    letter["survey"].dump(), kSurveyVersion));
+                    message["survey"].dump(), kSurveyVersion));
   }
-  if (letter.value("what", Json()) != what || !letter.contains("content")) {
-    return Error(fmt::format("it is {}, expected {}", letter.value("what", Json()).dump(), what));
+  if (message.value("what", Json()) != what || !message.contains("content")) {
+    return Error(fmt::format("it is {}, expected {}", message.value("what", Json()).dump(), what));
   }
   try {
-    const Result<T> content = read(letter["content"]);
+    const Result<T> content = read(message["content"]);
     return content ? content : content.error().within(what);
   } catch (const Json::exception& e) {
     return Error(what + ": " + e.what());
@@ -85,17 +85,18 @@ Result<LinkTimings> link_of_json(const Json& json, std::size_t from, std::size_t
 std::string write_hello(const Member& member) {
   Json content = to_json(member);
   content["boot_id"] = member.boot_id;
-  return letter_of("hello", std::move(content));
+  return message_of("hello", std::move(content));
 }
 
 Result<Member> read_hello(const std::string& text) {
-  return read_letter<Member>(text, "hello", [](const Json& content) { return member_of(content); });
+  return read_message<Member>(text, "hello",
+                                [](const Json& content) { return member_of(content); });
 }
 
-std::string write_reach(const std::vector<bool>& reach) { return letter_of("reach", reach); }
+std::string write_reach(const std::vector<bool>& reach) { return message_of("reach", reach); }
 
 Result<std::vector<bool>> read_reach(const std::string& text, std::size_t ranks) {
-  return read_letter<std::vector<bool>>(
+  return read_message<std::vector<bool>>(
       text, "reach", [&](const Json& content) -> Result<std::vector<bool>> {
         auto reach = content.get<std::vector<bool>>();
         if (reach.size() != ranks) {
@@ -106,12 +107,12 @@ Result<std::vector<bool>> read_reach(const std::string& text, std::size_t ranks)
 }
 
 std::string write_order(const SurveyOrder& order) {
-  return letter_of(
+  return message_of(
       "order", {{"peer", order.peer ? Json(*order.peer) : Json()}, {"measures", order.measures}});
 }
 
 Result<SurveyOrder> read_order(const std::string& text, std::size_t ranks) {
-  return read_letter<SurveyOrder>(text, "order", [&](const Json& content) -> Result<SurveyOrder> {
+  return read_message<SurveyOrder>(text, "order", [&](const Json& content) -> Result<SurveyOrder> {
     const Json& peer = content.at("peer");
     const auto rank = number_below(peer, static_cast<std::int64_t>(ranks));
     if (!peer.is_null() && !rank) {
@@ -134,11 +135,11 @@ std::string write_result(const SurveyResult& result) {
     }
     links.push_back(std::move(timings));
   }
-  return letter_of("result", {{"peer", result.peer}, {"links", std::move(links)}});
+  return message_of("result", {{"peer", result.peer}, {"links", std::move(links)}});
 }
 
 Result<SurveyResult> read_result(const std::string& text, std::size_t from, std::size_t ranks) {
-  return read_letter<SurveyResult>(
+  return read_message<SurveyResult>(
       text, "result", [&](const Json& content) -> Result<SurveyResult> {
         const auto peer = number_below(content.at("peer"), static_cast<std::int64_t>(ranks));
         const Json& links = content.at("links");

@@ -1,4 +1,4 @@
-#include "drivers/mpi/survey_letters.h"
+#include "drivers/mpi/survey_messages.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -27,7 +27,7 @@ std::vector<bool> readings_of(const std::string& text) {
           static_cast<bool>(read_result(text, 1, kRanks))};
 }
 
-TEST(SurveyLetters, SurviveTheTrip) {
+TEST(SurveyMessages, SurviveTheTrip) {
   const Member member{"a", {{"eth0", "10.0.0.1", 8, 2.5}}, "b7"};
   EXPECT_EQ(*read_hello(write_hello(member)), member);
   const std::vector<bool> reach{true, false, true, true};
@@ -46,7 +46,7 @@ TEST(SurveyLetters, SurviveTheTrip) {
   EXPECT_TRUE(read_result(write_result({3, {}}), 1, kRanks)->links.empty());
 }
 
-TEST(SurveyLetters, SayWhatIsWrong) {
+TEST(SurveyMessages, SayWhatIsWrong) {
   const auto order = [](const std::string& text) {
     const auto read = read_order(text, kRanks);
     return read ? "" : read.error().message();
@@ -62,7 +62,7 @@ TEST(SurveyLetters, SayWhatIsWrong) {
   EXPECT_FALSE(read_reach(write_reach({true, true}), kRanks)) << "of too few ranks";
 }
 
-TEST(SurveyLetters, RefuseTimingsThatCannotBe) {
+TEST(SurveyMessages, RefuseTimingsThatCannotBe) {
   const auto refused = [](const std::function<void(SurveyResult&)>& change) {
     SurveyResult result = some_result();
     change(result);
@@ -79,7 +79,7 @@ TEST(SurveyLetters, RefuseTimingsThatCannotBe) {
   EXPECT_TRUE(refused([](SurveyResult& r) { r.links[0].timings[1].max = Duration::max(); }));
 }
 
-TEST(SurveyLetters, ACommandStaysWithinTheBuffer) {
+TEST(SurveyMessages, ACommandStaysWithinTheBuffer) {
   EXPECT_TRUE(check_command({.out = -1}));
   EXPECT_TRUE(check_command({.out = kMaxPingPongBytes}));
   EXPECT_FALSE(check_command({.out = kMaxPingPongBytes + 1}));
@@ -88,17 +88,17 @@ TEST(SurveyLetters, ACommandStaysWithinTheBuffer) {
   EXPECT_FALSE(check_command({.version = 2}));
 }
 
-RC_GTEST_PROP(SurveyLettersProperty, AnyTextIsRefusedOrOneLetter, ()) {
-  const std::string letter = *rc::gen::element(
+RC_GTEST_PROP(SurveyMessagesProperty, AnyTextIsRefusedOrOneMessage, ()) {
+  const std::string message = *rc::gen::element(
       write_hello({"a", {{"eth0", "10.0.0.1", 8, 2.5}}}), write_reach({true, false, true, true}),
       write_order({.peer = 3}), write_result(some_result()));
-  std::string text = letter;
+  std::string text = message;
   for (int damages = *rc::gen::inRange(0, 4); damages > 0; --damages) {
     text[*rc::gen::inRange<std::size_t>(0, text.size())] = *rc::gen::arbitrary<char>();
   }
   const auto readings = readings_of(text);
   RC_ASSERT(std::count(readings.begin(), readings.end(), true) <= 1);
-  RC_ASSERT(text != letter || std::count(readings.begin(), readings.end(), true) == 1);
+  RC_ASSERT(text != message || std::count(readings.begin(), readings.end(), true) == 1);
 }
 
 }  // namespace
