@@ -18,9 +18,9 @@ namespace {
 
 constexpr SurveySpec kQuickLook{.enough = std::chrono::milliseconds(20), .repetitions = 3};
 
-std::string interfaces_of(const Member& member) {
+std::string interfaces_of(const RankInfo& info) {
   std::vector<std::string> texts;
-  for (const Interface& interface : member.interfaces) {
+  for (const Interface& interface : info.interfaces) {
     texts.push_back(
         fmt::format("{} {}/{}{}", interface.name, interface.address, interface.prefix,
                     interface.gbps ? fmt::format(" ({:g} Gb/s)", *interface.gbps) : std::string()));
@@ -30,10 +30,10 @@ std::string interfaces_of(const Member& member) {
 
 std::string render_members(const Survey& survey) {
   Table table({{"rank", Table::Align::kRight}, {"host"}, {"interfaces"}});
-  for (std::size_t r = 0; r < survey.members.size(); ++r) {
-    const auto& member = survey.members[r];
-    table.add_row({fmt::format("{}", r), member ? member->host : "?",
-                   member ? interfaces_of(*member) : "does not hear rank 0, or is not heard"});
+  for (std::size_t r = 0; r < survey.ranks.size(); ++r) {
+    const auto& info = survey.ranks[r];
+    table.add_row({fmt::format("{}", r), info ? info->host : "?",
+                   info ? interfaces_of(*info) : "does not hear rank 0, or is not heard"});
   }
   return table.render();
 }
@@ -47,9 +47,9 @@ std::string render_pairs(const Survey& survey, const std::vector<Link>& links) {
                {"latency", Table::Align::kRight},
                {"there", Table::Align::kRight},
                {"back", Table::Align::kRight},
-               {"interquartile range", Table::Align::kRight}});
-  for (std::size_t a = 0; a < survey.members.size(); ++a) {
-    for (std::size_t b = a + 1; b < survey.members.size(); ++b) {
+               {"range", Table::Align::kRight}});
+  for (std::size_t a = 0; a < survey.ranks.size(); ++a) {
+    for (std::size_t b = a + 1; b < survey.ranks.size(); ++b) {
       const std::string pair = fmt::format("{} - {}", a, b);
       const auto there = find(a, b);
       const auto back = find(b, a);
@@ -70,8 +70,8 @@ std::string render_pairs(const Survey& survey, const std::vector<Link>& links) {
 OrderedJson summarise(const Survey& survey, const std::vector<Link>& links,
                       const std::vector<Finding>& findings) {
   OrderedJson ranks = OrderedJson::array();
-  for (const auto& member : survey.members) {
-    ranks.push_back(member ? OrderedJson(sluice::to_json(*member)) : OrderedJson());
+  for (const auto& info : survey.ranks) {
+    ranks.push_back(info ? OrderedJson(sluice::to_json(*info)) : OrderedJson());
   }
   OrderedJson measured = OrderedJson::array();
   std::ranges::transform(links, std::back_inserter(measured),

@@ -79,12 +79,12 @@ std::vector<MachineLoad> loads_of(ProcessGroup& group, double own_load) {
   const OrderedJson self{host_name(), own_load, std::thread::hardware_concurrency()};
   std::map<std::string, MachineLoad> machines;
   for (const std::string& text : group.to_leader(self.dump(), "the load of its machine")) {
-    const OrderedJson member = OrderedJson::parse(text);
-    MachineLoad& machine = machines[member.at(0)];
+    const OrderedJson report = OrderedJson::parse(text);
+    MachineLoad& machine = machines[report.at(0)];
     machine.processes += machine.host.empty() ? 0 : 1;
-    machine.host = member.at(0);
-    machine.load = member.at(1);
-    machine.cores = std::max<std::size_t>(member.at(2).get<std::size_t>(), 1);
+    machine.host = report.at(0);
+    machine.load = report.at(1);
+    machine.cores = std::max<std::size_t>(report.at(2).get<std::size_t>(), 1);
   }
   std::vector<MachineLoad> loads;
   for (const auto& [host, machine] : machines) {
@@ -170,8 +170,8 @@ Measured measure(ProcessGroup& group, const std::optional<Survey>& survey,
     // On faster links the cost of an announcement is too small to measure.
     const bool is_slow = per_machine < group.size() && cluster.bandwidth_gbps < kSlowGbps;
     cluster.fragment_bytes = is_slow ? fragment_bytes(cluster.bandwidth_gbps) : 0;
-    for (const auto& member : survey->members) {
-      measured.hosts.push_back(member->host);
+    for (const auto& info : survey->ranks) {
+      measured.hosts.push_back(info->host);
     }
     measured.doubts = doubts_of(measured.network);
   }

@@ -37,42 +37,42 @@ std::string Interface::network() const {
   return fmt::format("{}/{}", text.data(), prefix);
 }
 
-Json to_json(const Member& member) {
+Json to_json(const RankInfo& info) {
   Json interfaces = Json::array();
-  for (const Interface& interface : member.interfaces) {
+  for (const Interface& interface : info.interfaces) {
     interfaces.push_back({{"name", interface.name},
                           {"address", interface.address},
                           {"prefix", interface.prefix},
                           {"gbps", interface.gbps ? Json(*interface.gbps) : Json()}});
   }
-  return {{"host", member.host}, {"interfaces", interfaces}};
+  return {{"host", info.host}, {"interfaces", interfaces}};
 }
 
-Result<Member> member_of(const Json& json) {
+Result<RankInfo> rank_info_of(const Json& json) {
   try {
-    Member member{json.at("host"), {}, json.value("boot_id", "")};
+    RankInfo info{json.at("host"), {}, json.value("boot_id", "")};
     for (const Json& interface : json.at("interfaces")) {
       const Json& gbps = interface.at("gbps");
-      member.interfaces.push_back({interface.at("name"), interface.at("address"),
-                                   interface.at("prefix"),
-                                   gbps.is_null() ? std::nullopt : std::optional<double>(gbps)});
-      if (const std::string fault = fault_of(member.interfaces.back()); !fault.empty()) {
+      info.interfaces.push_back({interface.at("name"), interface.at("address"),
+                                 interface.at("prefix"),
+                                 gbps.is_null() ? std::nullopt : std::optional<double>(gbps)});
+      if (const std::string fault = fault_of(info.interfaces.back()); !fault.empty()) {
         return Error(fault);
       }
     }
-    return member;
+    return info;
   } catch (const Json::exception& e) {
     return Error(e.what());
   }
 }
 
 std::string Survey::name(std::size_t rank) const {
-  return members[rank] ? fmt::format("rank {} on {}", rank, members[rank]->host)
-                       : fmt::format("rank {}", rank);
+  return ranks[rank] ? fmt::format("rank {} on {}", rank, ranks[rank]->host)
+                     : fmt::format("rank {}", rank);
 }
 
 bool Survey::same_machine(std::size_t a, std::size_t b) const {
-  return a == b || (members[a] && members[b] && members[a]->same_machine(*members[b]));
+  return a == b || (ranks[a] && ranks[b] && ranks[a]->same_machine(*ranks[b]));
 }
 
 }  // namespace sluice

@@ -29,21 +29,22 @@ struct Interface {
   bool operator==(const Interface&) const = default;
 };
 
-struct Member {
+// What a rank tells of itself.
+struct RankInfo {
   std::string host;
   std::vector<Interface> interfaces;
   std::string boot_id = {};  // from the kernel; tells two machines with the same host name apart
 
-  bool same_machine(const Member& other) const {
+  bool same_machine(const RankInfo& other) const {
     return host == other.host && boot_id == other.boot_id;
   }
 
-  bool operator==(const Member&) const = default;
+  bool operator==(const RankInfo&) const = default;
 };
 
-Json to_json(const Member& member);
+Json to_json(const RankInfo& info);
 // The inverse. The input is checked: it may come from anyone.
-Result<Member> member_of(const Json& json);
+Result<RankInfo> rank_info_of(const Json& json);
 
 // Messages of several sizes from one rank to another, each timed with its empty reply. The smallest
 // message is empty too, so its time is a round trip.
@@ -64,7 +65,7 @@ struct SurveySpec {
 
 struct Survey {
   // By rank; none if rank 0 and this rank cannot reach each other.
-  std::vector<std::optional<Member>> members;
+  std::vector<std::optional<RankInfo>> ranks;
   std::vector<RankPair> silent;    // pairs where no reply came in time
   std::vector<LinkTimings> links;  // the other pairs that rank 0 could ask to measure
 

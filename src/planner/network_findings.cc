@@ -16,18 +16,18 @@ namespace {
 using Ranks = std::vector<std::size_t>;
 
 // A network in which all machines have an interface, as an argument for mpirun.
-std::string right_network(const std::vector<std::optional<Member>>& members) {
+std::string right_network(const std::vector<std::optional<RankInfo>>& ranks) {
   std::map<std::string, std::size_t> in;
   std::size_t known = 0;
-  for (const auto& member : members) {
+  for (const auto& info : ranks) {
     std::set<std::string> networks;
-    for (const Interface& interface : member ? member->interfaces : std::vector<Interface>{}) {
+    for (const Interface& interface : info ? info->interfaces : std::vector<Interface>{}) {
       networks.insert(interface.network());
     }
     for (const std::string& network : networks) {
       ++in[network];
     }
-    known += member ? 1 : 0;
+    known += info ? 1 : 0;
   }
   std::string common = "NETWORK";
   for (const auto& [network, count] : in) {
@@ -40,7 +40,7 @@ std::string right_network(const std::vector<std::optional<Member>>& members) {
 class Diagnosis {
  public:
   Diagnosis(const Survey& survey, std::span<const Link> links)
-      : survey_(survey), advice_(right_network(survey.members)) {
+      : survey_(survey), advice_(right_network(survey.ranks)) {
     std::ranges::copy_if(links, std::back_inserter(links_), [&](const Link& link) {
       return !survey_.same_machine(link.from, link.to);
     });
@@ -175,13 +175,13 @@ void Diagnosis::add_below_rate() {
   std::map<std::string, std::size_t> leader;
   for (const Link& link : links_) {
     for (const std::size_t rank : {link.from, link.to}) {
-      const Link*& known = best[survey_.members[rank]->host];
+      const Link*& known = best[survey_.ranks[rank]->host];
       known = known == nullptr || link.gbps > known->gbps ? &link : known;
-      leader.try_emplace(survey_.members[rank]->host, rank);
+      leader.try_emplace(survey_.ranks[rank]->host, rank);
     }
   }
   for (const auto& [host, link] : best) {
-    const auto& interfaces = survey_.members[leader[host]]->interfaces;
+    const auto& interfaces = survey_.ranks[leader[host]]->interfaces;
     const auto fastest = std::ranges::max_element(
         interfaces, {}, [](const Interface& i) { return i.gbps.value_or(0); });
     if (fastest == interfaces.end() || fastest->gbps.value_or(0) < kSlowFactor * link->gbps) {
@@ -199,15 +199,15 @@ void Diagnosis::add_below_rate() {
 }
 
 std::string Diagnosis::addresses(std::size_t rank) const {
-  const auto& member = survey_.members[rank];
-  if (!member) {
+  const auto& info = survey_.ranks[rank];
+  if (!info) {
     return fmt::format("unknown for rank {}", rank);
   }
   std::vector<std::string> texts;
-  for (const Interface& interface : member->interfaces) {
+  for (const Interface& interface : info->interfaces) {
     texts.push_back(fmt::format("{} {}/{}", interface.name, interface.address, interface.prefix));
   }
-  return fmt::format("{} has {}", member->host,
+  return fmt::format("{} has {}", info->host,
                      texts.empty() ? "none" : fmt::format("{}", fmt::join(texts, ", ")));
 }
 
@@ -218,14 +218,14 @@ void Diagnosis::add_silent() {
     ++count[b];
   }
   const auto answers_nobody = [&](std::size_t rank) {
-    return survey_.members.size() > 2 && count[rank] + 1 == survey_.members.size();
+    return survey_.ranks.size() > 2 && count[rank] + 1 == survey_.ranks.size();
   };
   constexpr const char* kText =
       "{}: no answer came in time; a firewall may separate them, or MPI uses an interface "
       "that does not lead there: open all TCP ports between the hosts, or name the right network "
       "({}); addresses: {}";
   std::set<std::size_t> named;
-  for (std::size_t r = 0; r < survey_.members.size(); ++r) {
+  for (std::size_t r = 0; r < survey_.ranks.size(); ++r) {
     if (answers_nobody(r)) {
       named.insert(r);
       findings_.push_back(
@@ -251,10 +251,10 @@ void Diagnosis::add_shared_addresses() {
   std::map<std::string, std::map<std::string, std::size_t>>
       owners;  // by address and host: the host's first rank
   std::map<std::string, std::string> names;
-  for (std::size_t r = 0; r < survey_.members.size(); ++r) {
-    if (const auto& member = survey_.members[r]) {
-      for (const Interface& interface : member->interfaces) {
-        owners[interface.address].try_emplace(member->host, r);
+  for (std::size_t r = 0; r < survey_.ranks.size(); ++r) {
+    if (const auto& info = survey_.ranks[r]) {
+      for (const Interface& interface : info->interfaces) {
+        owners[interface.address].try_emplace(info->host, r);
         names[interface.address] = interface.name;
       }
     }

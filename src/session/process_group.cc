@@ -14,22 +14,22 @@
 namespace sluice {
 namespace {
 
-std::string rank_name(std::size_t rank, const Json& member) {
-  return fmt::format("rank {} on {}", rank, member.at("host").get<std::string>());
+std::string rank_name(std::size_t rank, const Json& process) {
+  return fmt::format("rank {} on {}", rank, process.at("host").get<std::string>());
 }
 
 // Why this process cannot run with the leader; empty if it can.
-std::string fault_of(const Json& member, const Json& leader) {
-  if (const std::string error = member.at("error"); !error.empty()) {
+std::string fault_of(const Json& process, const Json& leader) {
+  if (const std::string error = process.at("error"); !error.empty()) {
     return error;
   }
-  if (member.at("version") != leader.at("version")) {
+  if (process.at("version") != leader.at("version")) {
     return fmt::format(
         "is sluice {}, but rank 0 is sluice {}; install the same version on all hosts",
-        member.at("version").get<std::string>(), leader.at("version").get<std::string>());
+        process.at("version").get<std::string>(), leader.at("version").get<std::string>());
   }
   for (const auto& [key, value] : leader.at("settings").get<Agreement>()) {
-    if (const std::string other = member.at("settings").value(key, "none"); other != value) {
+    if (const std::string other = process.at("settings").value(key, "none"); other != value) {
       return fmt::format("has {} = {}, but rank 0 has {}; start all with the same settings", key,
                          other, value);
     }
@@ -38,24 +38,24 @@ std::string fault_of(const Json& member, const Json& leader) {
 }
 
 // One sentence for all processes; empty if all can run.
-std::string verdict_on(const std::vector<Json>& members) {
+std::string verdict_on(const std::vector<Json>& processes) {
   std::set<std::string> faults;
   std::string named;
   std::size_t faulty = 0;
-  for (std::size_t r = 0; r < members.size(); ++r) {
-    if (const std::string fault = fault_of(members[r], members[0]); !fault.empty()) {
+  for (std::size_t r = 0; r < processes.size(); ++r) {
+    if (const std::string fault = fault_of(processes[r], processes[0]); !fault.empty()) {
       faults.insert(fault);
-      named += (named.empty() ? "" : "; ") + rank_name(r, members[r]) + ": " + fault;
+      named += (named.empty() ? "" : "; ") + rank_name(r, processes[r]) + ": " + fault;
       ++faulty;
     }
   }
-  return faulty == members.size() && faults.size() == 1 ? *faults.begin() : named;
+  return faulty == processes.size() && faults.size() == 1 ? *faults.begin() : named;
 }
 
-std::vector<std::string> hosts_of(const std::vector<Json>& members) {
+std::vector<std::string> hosts_of(const std::vector<Json>& processes) {
   std::vector<std::string> hosts;
-  for (const Json& member : members) {
-    hosts.push_back(member.at("host"));
+  for (const Json& process : processes) {
+    hosts.push_back(process.at("host"));
   }
   return hosts;
 }
@@ -94,13 +94,13 @@ Result<Roster> check_in(ProcessGroup& group, const Agreement& own, const Result<
                   {"version", SLUICE_VERSION},
                   {"settings", own},
                   {"error", ready ? "" : ready.error().message()}};
-  std::vector<Json> members;
+  std::vector<Json> processes;
   for (const std::string& text : group.to_leader(self.dump(), "the check-in")) {
-    members.push_back(Json::parse(text));
+    processes.push_back(Json::parse(text));
   }
   Json answer;
   if (group.is_leader()) {
-    answer = {{"verdict", verdict_on(members)}, {"hosts", hosts_of(members)}};
+    answer = {{"verdict", verdict_on(processes)}, {"hosts", hosts_of(processes)}};
   }
   answer = Json::parse(group.from_leader(answer.dump(), "the go-ahead"));
   if (const std::string verdict = answer.at("verdict"); !verdict.empty()) {

@@ -19,18 +19,18 @@ TEST(Interface, HasTheNetworkOfItsPrefix) {
   EXPECT_EQ(network("10.1.2.3", 0), "0.0.0.0/0");
 }
 
-TEST(Member, ComesBackFromJson) {
-  const Member member{"h\"1", {{"eth0", "10.0.0.1", 8, 2.5}, {"docker0", "172.17.0.1", 16, {}}}};
-  const auto read = member_of(Json::parse(to_json(member).dump()));
+TEST(RankInfo, ComesBackFromJson) {
+  const RankInfo info{"h\"1", {{"eth0", "10.0.0.1", 8, 2.5}, {"docker0", "172.17.0.1", 16, {}}}};
+  const auto read = rank_info_of(Json::parse(to_json(info).dump()));
   ASSERT_TRUE(read);
-  EXPECT_EQ(*read, member);
+  EXPECT_EQ(*read, info);
 }
 
-TEST(Member, WhatCannotBeIsRefused) {
+TEST(RankInfo, WhatCannotBeIsRefused) {
   const auto refusal = [](const std::string& interfaces) {
-    const auto member =
-        member_of(Json::parse(R"({"host": "a", "interfaces": )" + interfaces + "}"));
-    return member ? "" : member.error().message();
+    const auto info =
+        rank_info_of(Json::parse(R"({"host": "a", "interfaces": )" + interfaces + "}"));
+    return info ? "" : info.error().message();
   };
   const auto with = [&](const std::string& address, int prefix, const std::string& gbps) {
     return refusal(R"([{"name": "eth0", "address": ")" + address + R"(", "prefix": )" +
@@ -44,20 +44,21 @@ TEST(Member, WhatCannotBeIsRefused) {
   EXPECT_NE(with("10.0.0.1", 8, "\"x\""), "");
   EXPECT_NE(refusal("[3]"), "");
   EXPECT_NE(refusal("3"), "");
-  EXPECT_FALSE(member_of(Json(3)));
+  EXPECT_FALSE(rank_info_of(Json(3)));
 }
 
 TEST(Survey, HostsOfOneNameMayBeTwoMachines) {
   Survey survey;
-  survey.members = {Member{"localhost", {}, "b1"}, Member{"localhost", {}, "b2"},
-                    Member{"localhost", {}, "b1"}};
+  survey.ranks = {RankInfo{"localhost", {}, "b1"}, RankInfo{"localhost", {}, "b2"},
+                  RankInfo{"localhost", {}, "b1"}};
   EXPECT_FALSE(survey.same_machine(0, 1));
   EXPECT_TRUE(survey.same_machine(0, 2));
 }
 
 TEST(Survey, RanksOfUnknownHostsAreOnMachinesOfTheirOwn) {
   Survey survey;
-  survey.members = {Member{"a", {}}, Member{"a", {}}, Member{"b", {}}, std::nullopt, std::nullopt};
+  survey.ranks = {RankInfo{"a", {}}, RankInfo{"a", {}}, RankInfo{"b", {}}, std::nullopt,
+                  std::nullopt};
   EXPECT_TRUE(survey.same_machine(0, 1));
   EXPECT_FALSE(survey.same_machine(1, 2));
   EXPECT_FALSE(survey.same_machine(3, 4));

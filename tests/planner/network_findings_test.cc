@@ -18,8 +18,8 @@ using Kind = Finding::Kind;
 Survey made_survey(std::size_t ranks) {
   Survey survey;
   for (std::size_t r = 0; r < ranks; ++r) {
-    survey.members.push_back(
-        Member{"m" + std::to_string(r), {{"eth0", "10.7.0." + std::to_string(r + 1), 24, {}}}});
+    survey.ranks.push_back(
+        RankInfo{"m" + std::to_string(r), {{"eth0", "10.7.0." + std::to_string(r + 1), 24, {}}}});
   }
   return survey;
 }
@@ -100,8 +100,8 @@ TEST(NetworkFindings, AShortLatencyIsNotSaidToBeLong) {
 
 RC_GTEST_PROP(NetworkFindings, LinksInsideAMachineAreNotJudged, ()) {
   Survey survey = made_survey(4);
-  survey.members[1]->host = survey.members[0]->host;
-  survey.members[1]->interfaces = survey.members[0]->interfaces;
+  survey.ranks[1]->host = survey.ranks[0]->host;
+  survey.ranks[1]->interfaces = survey.ranks[0]->interfaces;
   auto links = made_links(4, 1);
   for (Link& link : links) {
     link.gbps *= survey.same_machine(link.from, link.to) ? any_factor() : 1;
@@ -127,7 +127,7 @@ RC_GTEST_PROP(NetworkFindings, SilentPairsAreNamedWithTheirAddresses, ()) {
 
 TEST(NetworkFindings, ARankThatAnswersNobodyIsNamedOnce) {
   Survey survey = made_survey(4);
-  survey.members[2].reset();
+  survey.ranks[2].reset();
   survey.silent = {{0, 2}, {1, 2}, {2, 3}};
   const auto findings = findings_of(survey, {});
   ASSERT_EQ(findings.size(), 1U);
@@ -147,21 +147,21 @@ TEST(NetworkFindings, OfTwoSilentRanksNeitherIsBlamed) {
 
 TEST(NetworkFindings, AnInterfaceThatIsNotUsedIsNamed) {
   Survey survey = made_survey(3);
-  survey.members[1]->interfaces.push_back({"eth1", "10.8.0.2", 24, 25.0});
+  survey.ranks[1]->interfaces.push_back({"eth1", "10.8.0.2", 24, 25.0});
   const auto findings = findings_of(survey, made_links(3, 1));
   ASSERT_EQ(findings.size(), 1U);
   EXPECT_EQ(findings[0].kind, Kind::kBelowRate);
   EXPECT_THAT(findings[0].ranks, ElementsAre(1));
   EXPECT_THAT(findings[0].text, HasSubstr("eth1 can do 25 Gb/s"));
   EXPECT_THAT(findings[0].text, HasSubstr("btl_tcp_if_include 10.8.0.0/24"));
-  survey.members[1]->interfaces.back().gbps = 1.2;
+  survey.ranks[1]->interfaces.back().gbps = 1.2;
   EXPECT_THAT(findings_of(survey, made_links(3, 1)), IsEmpty());
 }
 
 TEST(NetworkFindings, AnAddressThatSeveralMachinesHaveIsNamed) {
   Survey survey = made_survey(3);
   for (const std::size_t r : {0U, 2U}) {
-    survey.members[r]->interfaces.push_back({"docker0", "172.17.0.1", 16, {}});
+    survey.ranks[r]->interfaces.push_back({"docker0", "172.17.0.1", 16, {}});
   }
   const auto findings = findings_of(survey, made_links(3, 1));
   ASSERT_EQ(findings.size(), 1U);

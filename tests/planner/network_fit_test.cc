@@ -24,7 +24,7 @@ LinkTimings made_link(std::size_t from, std::size_t to, double latency_us, doubl
 Survey made_survey(std::vector<std::string> hosts) {
   Survey survey;
   for (std::string& host : hosts) {
-    survey.members.push_back(Member{std::move(host), {}});
+    survey.ranks.push_back(RankInfo{std::move(host), {}});
   }
   return survey;
 }

@@ -15,7 +15,7 @@ using nlohmann::json;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-// The leader of a group whose other members say what the leader does, but for some changes.
+// The leader of a group whose other processes say what the leader does, but for some changes.
 class LedGroup final : public ProcessGroup {
  public:
   using Change = std::function<void(json& said)>;
@@ -74,7 +74,7 @@ TEST(ProcessGroupTest, AloneAProcessIsReadyOrSaysWhyNot) {
   EXPECT_EQ(refused.error().message(), "no data");
 }
 
-TEST(ProcessGroupTest, MembersMustBeAlikeAndReady) {
+TEST(ProcessGroupTest, ProcessesMustBeAlikeAndReady) {
   const Agreement own{{"preset", "p3"}, {"seed", "1"}};
   EXPECT_EQ(fault_of(kAlike, own), "");
   EXPECT_THAT(fault_of([](json& said) { said["settings"]["seed"] = "2"; }, own),

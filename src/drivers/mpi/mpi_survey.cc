@@ -39,7 +39,7 @@ class Surveyor {
         size_(world.size()),
         spec_(spec),
         ping_pong_(spec),
-        members_(size_),
+        ranks_(size_),
         hears_us_(size_, false) {}
 
   std::optional<Survey> run();
@@ -49,7 +49,7 @@ class Surveyor {
  private:
   void hail();
   bool reaches(std::size_t peer) const {
-    return peer == rank_ || (members_[peer].has_value() && hears_us_[peer]);
+    return peer == rank_ || (ranks_[peer].has_value() && hears_us_[peer]);
   }
   std::vector<bool> reach() const;
   void obey();
@@ -66,7 +66,7 @@ class Surveyor {
   std::size_t size_;
   SurveySpec spec_;
   MpiPingPong ping_pong_;
-  std::vector<std::optional<Member>> members_;  // that this rank has heard of
+  std::vector<std::optional<RankInfo>> ranks_;  // that this rank has heard of
   std::vector<bool> hears_us_;
   std::deque<std::string> posted_;
   std::vector<MPI_Request> posts_;  // of the same
@@ -106,8 +106,8 @@ std::optional<Survey> Surveyor::run() {
 }
 
 void Surveyor::hail() {
-  members_[rank_] = Member{host_name(), interfaces(), boot_id()};
-  const std::string hello = write_hello(*members_[rank_]);
+  ranks_[rank_] = RankInfo{host_name(), interfaces(), boot_id()};
+  const std::string hello = write_hello(*ranks_[rank_]);
   for (std::size_t r = 0; r < size_; ++r) {
     if (r != rank_) {
       post(hello, r, kHelloTag);
@@ -115,7 +115,7 @@ void Surveyor::hail() {
   }
   poll_within(spec_.patience, kNap, [&] {
     while (const auto message = take(kHelloTag)) {
-      members_[message->first] = trusted(read_hello(message->second), message->first);
+      ranks_[message->first] = trusted(read_hello(message->second), message->first);
       post(std::string(), message->first, kHeardTag);
     }
     while (const auto message = take(kHeardTag)) {
@@ -170,8 +170,8 @@ Survey Surveyor::conduct() {
   std::vector<std::string> machines;
   for (std::size_t r = 0; r < size_; ++r) {
     const bool known = !reach[r].empty();
-    survey.members.push_back(known ? members_[r] : std::nullopt);
-    machines.push_back(known ? members_[r]->host + " " + members_[r]->boot_id : "");
+    survey.ranks.push_back(known ? ranks_[r] : std::nullopt);
+    machines.push_back(known ? ranks_[r]->host + " " + ranks_[r]->boot_id : "");
   }
   std::vector<RankPair> pairs;
   for (std::size_t a = 0; a < size_; ++a) {

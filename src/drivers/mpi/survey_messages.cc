@@ -82,15 +82,15 @@ Result<LinkTimings> link_of_json(const Json& json, std::size_t from, std::size_t
 
 }  // namespace
 
-std::string write_hello(const Member& member) {
-  Json content = to_json(member);
-  content["boot_id"] = member.boot_id;
+std::string write_hello(const RankInfo& info) {
+  Json content = to_json(info);
+  content["boot_id"] = info.boot_id;
   return message_of("hello", std::move(content));
 }
 
-Result<Member> read_hello(const std::string& text) {
-  return read_message<Member>(text, "hello",
-                                [](const Json& content) { return member_of(content); });
+Result<RankInfo> read_hello(const std::string& text) {
+  return read_message<RankInfo>(text, "hello",
+                                [](const Json& content) { return rank_info_of(content); });
 }
 
 std::string write_reach(const std::vector<bool>& reach) { return message_of("reach", reach); }

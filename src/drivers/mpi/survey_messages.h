@@ -17,8 +17,8 @@ namespace sluice {
 // The longest message that a survey times.
 inline constexpr Bytes kMaxPingPongBytes = 64 << 20;
 
-std::string write_hello(const Member& member);
-Result<Member> read_hello(const std::string& text);
+std::string write_hello(const RankInfo& info);
+Result<RankInfo> read_hello(const std::string& text);
 
 // Which ranks a rank reaches, by rank.
 std::string write_reach(const std::vector<bool>& reach);

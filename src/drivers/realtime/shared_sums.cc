@@ -21,12 +21,12 @@ constexpr std::size_t kInFlight = 2;
 constexpr int kLooks = 50;
 constexpr int kSteps = 16;
 
-std::size_t longest_part(std::size_t members) { return (kBlock + members - 1) / members; }
+std::size_t longest_part(std::size_t ranks) { return (kBlock + ranks - 1) / ranks; }
 
 }  // namespace
 
-std::size_t SharedSums::area_bytes(std::size_t members) {
-  const std::size_t floats = kInFlight * (kBlock + longest_part(members));
+std::size_t SharedSums::area_bytes(std::size_t ranks) {
+  const std::size_t floats = kInFlight * (kBlock + longest_part(ranks));
   return sizeof(Progress) + floats * sizeof(float);
 }
 
@@ -119,9 +119,9 @@ bool SharedSums::take() {
   const Block block = std::move(blocks_.front());
   blocks_.pop_front();
   for (std::size_t i = 1; i < areas_.size(); ++i) {
-    const std::size_t member = (self_ + i) % areas_.size();
-    const Range theirs = part(block, member);
-    std::copy_n(sums(member, taken_), theirs.size(), block.values.data() + theirs.begin);
+    const std::size_t rank = (self_ + i) % areas_.size();
+    const Range theirs = part(block, rank);
+    std::copy_n(sums(rank, taken_), theirs.size(), block.values.data() + theirs.begin);
   }
   ++taken_;
   if (block.done) {
@@ -139,21 +139,21 @@ bool SharedSums::all_have(std::atomic<std::uint64_t> Progress::*count, std::uint
   return true;
 }
 
-Range SharedSums::part(const Block& block, std::size_t member) const {
+Range SharedSums::part(const Block& block, std::size_t rank) const {
   return part_of({0, static_cast<std::int64_t>(block.values.size())},
-                 static_cast<std::int64_t>(areas_.size()), static_cast<std::int64_t>(member));
+                 static_cast<std::int64_t>(areas_.size()), static_cast<std::int64_t>(rank));
 }
 
-SharedSums::Progress& SharedSums::progress_of(std::size_t member) const {
-  return *std::launder(reinterpret_cast<Progress*>(areas_[member]));
+SharedSums::Progress& SharedSums::progress_of(std::size_t rank) const {
+  return *std::launder(reinterpret_cast<Progress*>(areas_[rank]));
 }
 
-float* SharedSums::copies(std::size_t member, std::uint64_t block) const {
-  return reinterpret_cast<float*>(areas_[member] + sizeof(Progress)) + block % kInFlight * kBlock;
+float* SharedSums::copies(std::size_t rank, std::uint64_t block) const {
+  return reinterpret_cast<float*>(areas_[rank] + sizeof(Progress)) + block % kInFlight * kBlock;
 }
 
-float* SharedSums::sums(std::size_t member, std::uint64_t block) const {
-  return reinterpret_cast<float*>(areas_[member] + sizeof(Progress)) + kInFlight * kBlock +
+float* SharedSums::sums(std::size_t rank, std::uint64_t block) const {
+  return reinterpret_cast<float*>(areas_[rank] + sizeof(Progress)) + kInFlight * kBlock +
          block % kInFlight * longest_part(areas_.size());
 }
 

@@ -23,7 +23,7 @@ namespace sluice {
 class SharedSums {
  public:
   static constexpr std::size_t kAlignment = 128;
-  static std::size_t area_bytes(std::size_t members);
+  static std::size_t area_bytes(std::size_t ranks);
 
   // `areas` has the area of each process, at the address where this process sees it. Areas may be
   // used again once all processes have ended their sums.
@@ -58,11 +58,11 @@ class SharedSums {
   bool take();
   bool all_have(std::atomic<std::uint64_t> Progress::*count, std::uint64_t blocks) const;
   // Which values of a block the process adds.
-  Range part(const Block& block, std::size_t member) const;
-  Progress& progress_of(std::size_t member) const;
+  Range part(const Block& block, std::size_t rank) const;
+  Progress& progress_of(std::size_t rank) const;
   // At most two blocks are in flight, and each has its place.
-  float* copies(std::size_t member, std::uint64_t block) const;
-  float* sums(std::size_t member, std::uint64_t block) const;
+  float* copies(std::size_t rank, std::uint64_t block) const;
+  float* sums(std::size_t rank, std::uint64_t block) const;
 
   std::vector<std::byte*> areas_;
   std::size_t self_;

@@ -28,8 +28,8 @@ std::vector<bool> readings_of(const std::string& text) {
 }
 
 TEST(SurveyMessages, SurviveTheTrip) {
-  const Member member{"a", {{"eth0", "10.0.0.1", 8, 2.5}}, "b7"};
-  EXPECT_EQ(*read_hello(write_hello(member)), member);
+  const RankInfo info{"a", {{"eth0", "10.0.0.1", 8, 2.5}}, "b7"};
+  EXPECT_EQ(*read_hello(write_hello(info)), info);
   const std::vector<bool> reach{true, false, true, true};
   EXPECT_EQ(*read_reach(write_reach(reach), kRanks), reach);
   for (const SurveyOrder& order : {SurveyOrder{}, SurveyOrder{.peer = 3, .measures = true}}) {

@@ -16,10 +16,10 @@ using Values = std::vector<float>;
 // Areas as processes of one machine would share them.
 class SharedAreas {
  public:
-  explicit SharedAreas(std::size_t members) {
-    for (std::size_t m = 0; m < members; ++m) {
+  explicit SharedAreas(std::size_t ranks) {
+    for (std::size_t m = 0; m < ranks; ++m) {
       areas_.emplace_back(
-          static_cast<std::byte*>(::operator new(SharedSums::area_bytes(members), kAligned)));
+          static_cast<std::byte*>(::operator new(SharedSums::area_bytes(ranks), kAligned)));
       SharedSums::prepare(areas_.back().get());
     }
   }
@@ -42,10 +42,10 @@ class SharedAreas {
 // By process and sum.
 using Terms = std::vector<std::vector<Values>>;
 
-Terms some_terms(std::size_t members, const std::vector<std::size_t>& lengths, unsigned seed) {
+Terms some_terms(std::size_t ranks, const std::vector<std::size_t>& lengths, unsigned seed) {
   std::mt19937 random(seed);
   std::normal_distribution<float> normal;
-  Terms terms(members);
+  Terms terms(ranks);
   for (auto& own : terms) {
     for (const std::size_t length : lengths) {
       own.emplace_back(length);
@@ -72,25 +72,25 @@ std::vector<Values> plain_sums(const Terms& terms) {
 
 // Processes take turns in random order, and begin their sums at any time.
 RC_GTEST_PROP(SharedSumsTest, AllEndWithTheSumInTheOrderOfRanks, ()) {
-  const auto members = *rc::gen::inRange<std::size_t>(1, 6);
+  const auto ranks = *rc::gen::inRange<std::size_t>(1, 6);
   const auto lengths = *rc::gen::container<std::vector<std::size_t>>(
       *rc::gen::inRange<std::size_t>(1, 5),
       rc::gen::oneOf(rc::gen::inRange<std::size_t>(1, 40),
                      rc::gen::inRange<std::size_t>(1, 300'000)));
-  Terms terms = some_terms(members, lengths, *rc::gen::arbitrary<unsigned>());
+  Terms terms = some_terms(ranks, lengths, *rc::gen::arbitrary<unsigned>());
   const std::vector<Values> expected = plain_sums(terms);
-  const SharedAreas areas(members);
+  const SharedAreas areas(ranks);
   std::vector<SharedSums> sums;
-  for (std::size_t m = 0; m < members; ++m) {
+  for (std::size_t m = 0; m < ranks; ++m) {
     sums.emplace_back(areas.all(), m);
   }
-  std::vector<std::size_t> begun(members, 0);
-  std::vector<std::size_t> done(members, 0);
+  std::vector<std::size_t> begun(ranks, 0);
+  std::vector<std::size_t> done(ranks, 0);
   std::mt19937 random(*rc::gen::arbitrary<unsigned>());
-  std::size_t open = members * lengths.size();
+  std::size_t open = ranks * lengths.size();
   for (std::size_t turns = 0; open > 0; ++turns) {
     RC_ASSERT(turns < 100'000U);
-    const std::size_t m = random() % members;
+    const std::size_t m = random() % ranks;
     if (begun[m] < lengths.size() && random() % 2 == 0) {
       const std::size_t sum = begun[m]++;
       sums[m].begin(terms[m][sum], [&, m, sum] {
@@ -101,22 +101,22 @@ RC_GTEST_PROP(SharedSumsTest, AllEndWithTheSumInTheOrderOfRanks, ()) {
     }
     sums[m].progress();
   }
-  for (std::size_t m = 0; m < members; ++m) {
+  for (std::size_t m = 0; m < ranks; ++m) {
     RC_ASSERT(sums[m].empty());
     RC_ASSERT(terms[m] == expected);
   }
 }
 
 // Under the thread sanitizer: nobody touches what another is writing.
-TEST(SharedSumsThreadsTest, MembersAreIndependent) {
-  constexpr std::size_t kMembers = 3;
-  Terms terms = some_terms(kMembers, {200'000, 7, 66'000, 1}, 1);
+TEST(SharedSumsThreadsTest, RanksAreIndependent) {
+  constexpr std::size_t kRanks = 3;
+  Terms terms = some_terms(kRanks, {200'000, 7, 66'000, 1}, 1);
   const std::vector<Values> expected = plain_sums(terms);
-  const SharedAreas areas(kMembers);
+  const SharedAreas areas(kRanks);
   {
-    std::vector<std::jthread> members;
-    for (std::size_t m = 0; m < kMembers; ++m) {
-      members.emplace_back([&, m] {
+    std::vector<std::jthread> threads;
+    for (std::size_t m = 0; m < kRanks; ++m) {
+      threads.emplace_back([&, m] {
         SharedSums sums(areas.all(), m);
         for (Values& values : terms[m]) {
           sums.begin(values, [] {});
