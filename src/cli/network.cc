@@ -54,10 +54,10 @@ std::string render_pairs(const Survey& survey, const std::vector<Link>& links) {
       const auto there = find(a, b);
       const auto back = find(b, a);
       if (there != links.end() && back != links.end()) {
-        table.add_row({pair, fmt::format("{:.1f} us", to_us(there->latency)),
-                       fmt::format("{:.3g} Gb/s", there->gbps),
-                       fmt::format("{:.3g} Gb/s", back->gbps),
-                       fmt::format("{:.0f} %", 100 * std::max(there->spread, back->spread))});
+        table.add_row(
+            {pair, fmt::format("{:.1f} us", to_us(there->latency)),
+             fmt::format("{:.3g} Gb/s", there->gbps), fmt::format("{:.3g} Gb/s", back->gbps),
+             fmt::format("{:.0f} %", 100 * std::max(there->relative_range, back->relative_range))});
       } else {
         const bool silent = std::ranges::count(survey.silent, RankPair(a, b)) > 0;
         table.add_row({pair, silent ? "no answer" : "not measured", "", "", ""});
@@ -139,7 +139,7 @@ OrderedJson to_json(const Link& link) {
           {"latency_us", to_us(link.latency)},
           {"min_latency_us", to_us(link.min)},
           {"gbps", link.gbps},
-          {"spread", link.spread}};
+          {"relative_range", link.relative_range}};
 }
 
 int check_network(const Settings& settings) {

@@ -210,7 +210,7 @@ OrderedJson points_beside(const AllReduceCost& line, const std::vector<Timing>& 
                     {"median_us", to_us(point.median)},
                     {"min_us", to_us(point.min)},
                     {"max_us", to_us(point.max)},
-                    {"interquartile_range_us", to_us(point.spread)},
+                    {"interquartile_range_us", to_us(point.interquartile_range)},
                     {"fitted_us", to_us(line.time(point.bytes))},
                     {"error", relative_error(line, point)}});
   }

@@ -117,7 +117,7 @@ void show(const Profile& profile, const std::string& path, bool as_json) {
                                  {"parameters", total_params(profile.layout())},
                                  {"forward_us", to_us(profile.forward())},
                                  {"backward_us", to_us(profile.backward())},
-                                 {"spread_us", to_us(interquartile_range(profile))},
+                                 {"interquartile_range_us", to_us(interquartile_range(profile))},
                                  {"samples_per_s", samples_per_s(profile)},
                                  {"file", path}});
     return;

@@ -10,8 +10,8 @@ namespace sluice {
 Timing timing_of(Bytes bytes, std::vector<Duration> times) {
   check(!times.empty(), "a timing has at least one repetition");
   const auto [min, max] = std::ranges::minmax(times);
-  const Duration spread = interquartile_range(times);
-  return {bytes, median_of(std::move(times)), min, max, spread};
+  const Duration middle_half = interquartile_range(times);
+  return {bytes, median_of(std::move(times)), min, max, middle_half};
 }
 
 }  // namespace sluice

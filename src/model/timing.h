@@ -12,7 +12,7 @@ struct Timing {
   Duration median{0};
   Duration min{0};
   Duration max{0};
-  Duration spread{0};  // interquartile range
+  Duration interquartile_range{0};
 
   bool operator==(const Timing&) const = default;
 };

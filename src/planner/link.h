@@ -8,10 +8,10 @@ namespace sluice {
 struct Link {
   std::size_t from = 0;
   std::size_t to = 0;
-  Duration latency{0};  // half a round trip of an empty message
-  Duration min{0};      // the shortest one: busy processes lengthen the others
-  double gbps = 0;      // from the longest message, without the round trip
-  double spread = 0;    // of the longest message's repetitions: (max - min) / median
+  Duration latency{0};        // half a round trip of an empty message
+  Duration min{0};            // the shortest one: busy processes lengthen the others
+  double gbps = 0;            // from the longest message, without the round trip
+  double relative_range = 0;  // of the longest message's repetitions: (max - min) / median
 
   bool operator==(const Link&) const = default;
 };

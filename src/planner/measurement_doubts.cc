@@ -45,10 +45,10 @@ std::vector<std::string> doubts_of(const NetworkFit& network) {
     return doubts;
   }
   std::vector<double> rates;
-  std::vector<double> spreads;
+  std::vector<double> ranges;
   for (const Link& link : network.links) {
     rates.push_back(link.gbps);
-    spreads.push_back(link.spread);
+    ranges.push_back(link.relative_range);
   }
   if (const double apart = interquartile_range(rates) / network.gbps; apart > kFarApart) {
     doubts.push_back(fmt::format(
@@ -56,7 +56,7 @@ std::vector<std::string> doubts_of(const NetworkFit& network) {
         "or see sluice doctor --net for slow links",
         percent(apart), kAgain));
   }
-  if (const double apart = median_of(spreads); apart > kFarApart) {
+  if (const double apart = median_of(ranges); apart > kFarApart) {
     doubts.push_back(fmt::format(
         "bandwidth: repetitions of the same message differ by {:.0f} % of their median; {}",
         percent(apart), kAgain));
@@ -68,7 +68,8 @@ std::vector<std::string> doubts_of(const MeasuredSums& sums) {
   std::vector<std::string> doubts;
   if (!sums.points.empty()) {
     const Timing& longest = sums.points.back();
-    const double apart = to_us(longest.spread) / to_us(std::max(longest.median, Duration{1}));
+    const double apart =
+        to_us(longest.interquartile_range) / to_us(std::max(longest.median, Duration{1}));
     if (apart > kFarApart) {
       doubts.push_back(fmt::format(
           "all-reduce {}: the interquartile range of the longest sum is {:.0f} % of the median; {}",

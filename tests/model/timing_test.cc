@@ -28,10 +28,10 @@ RC_GTEST_PROP(Timing, HalfOfTheTimesLieOnEitherSideOfTheMedian, ()) {
   RC_ASSERT(timing.bytes == 5);
 }
 
-TEST(Timing, ItsSpreadIsTheInterquartileRange) {
+TEST(Timing, HasTheInterquartileRange) {
   const Timing timing =
       timing_of(1, {Duration(9), Duration(1), Duration(5), Duration(4), Duration(1000)});
-  EXPECT_EQ(timing.spread, Duration(5));
+  EXPECT_EQ(timing.interquartile_range, Duration(5));
 }
 
 TEST(Timing, OfNothingIsADefect) { EXPECT_THROW(timing_of(1, {}), InvariantError); }

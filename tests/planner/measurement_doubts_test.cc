@@ -19,11 +19,11 @@ TEST(MeasurementDoubts, ABusyMachineIsNamed) {
               ElementsAre(HasSubstr("c: 4 processes shared 2 cores")));
 }
 
-NetworkFit network_of(const std::vector<double>& rates, double spread) {
+NetworkFit network_of(const std::vector<double>& rates, double range) {
   NetworkFit fit;
   fit.gbps = 1;
   for (const double rate : rates) {
-    fit.links.push_back({.gbps = rate, .spread = spread});
+    fit.links.push_back({.gbps = rate, .relative_range = range});
   }
   return fit;
 }
@@ -38,12 +38,13 @@ TEST(MeasurementDoubts, ScatteredLinksAreDoubted) {
 }
 
 TEST(MeasurementDoubts, ScatteredSumsAreDoubtedAndThoseFasterThanTheWire) {
-  const auto sums = [](Duration spread, double ns_per_byte) {
-    return MeasuredSums{.collective = "ring",
-                        .points = {{.bytes = 4, .median = Duration(10), .spread = Duration(10)},
-                                   {.bytes = 8, .median = Duration(100), .spread = spread}},
-                        .ns_per_byte = ns_per_byte,
-                        .wire_ns_per_byte = 12};
+  const auto sums = [](Duration range, double ns_per_byte) {
+    return MeasuredSums{
+        .collective = "ring",
+        .points = {{.bytes = 4, .median = Duration(10), .interquartile_range = Duration(10)},
+                   {.bytes = 8, .median = Duration(100), .interquartile_range = range}},
+        .ns_per_byte = ns_per_byte,
+        .wire_ns_per_byte = 12};
   };
   EXPECT_THAT(doubts_of(sums(Duration(10), 11.5)), IsEmpty());
   EXPECT_THAT(doubts_of(sums(Duration(30), 13)),

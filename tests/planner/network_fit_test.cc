@@ -39,7 +39,7 @@ RC_GTEST_PROP(Link, IsWhatItsTimesWereMadeFrom, ()) {
   RC_ASSERT(close(to_us(link.latency), latency));
   RC_ASSERT(close(to_us(link.min), 0.9 * latency));
   RC_ASSERT(close(link.gbps, gbps));
-  RC_ASSERT(close(link.spread, 0.3));
+  RC_ASSERT(close(link.relative_range, 0.3));
 }
 
 TEST(Link, IsNotKnownByARoundTripAlone) {
