@@ -1,6 +1,7 @@
 // Szegedy et al., "Rethinking the Inception Architecture for Computer Vision" (2015).
 #include <torch/nn/modules/linear.h>
 
+#include "base/check.h"
 #include "torch/models/families.h"
 #include "torch/models/parts.h"
 #include "torch/module_network.h"
@@ -35,9 +36,10 @@ at::Tensor pooled(const at::Tensor& x, Pool pool) {
       return at::avg_pool2d(x, 3, 1, 1);
     case Pool::kHalving:
       return at::max_pool2d(x, 3, 2);
-    default:
+    case Pool::kNone:
       return x;
   }
+  fail_check("there is no such pooling");
 }
 
 // A pooling, then convolutions in sequence, then convolutions in parallel on the result.
