@@ -134,7 +134,7 @@ std::vector<Setting> output_settings() {
       {"out", kProfile, Form::text(), nullptr, "JSON file to write, for simulate --profile"},
       {"save", kTrain, Form::text(), "",
        "folder for the trained model: model.safetensors, model.json (normalisation, names of the "
-       "classes), and model.pt if it came as TorchScript"},
+       "classes, vocabularies), and model.pt if it came as TorchScript"},
       {"run", kRuns | kLab, Form::text(), "",
        "folder for the record of the run; must be new or empty"},
       {"trace", kRuns, Form::text(), "",

@@ -113,12 +113,14 @@ class Vocabulary {
     std::ranges::sort(ranking);
     ranking.resize(std::min(ranking.size(), static_cast<std::size_t>(max)));
     for (const auto& [count, word] : ranking) {
-      numbers_.emplace(word, static_cast<std::int32_t>(size()));
+      numbers_.emplace(word, static_cast<std::int32_t>(words_.size()));
+      words_.emplace_back(word);
     }
   }
 
-  // Words and special numbers together.
-  std::int64_t size() const { return kFirstWord + static_cast<std::int64_t>(numbers_.size()); }
+  // By number: marks for the special numbers, then the words.
+  const std::vector<std::string>& words() const { return words_; }
+  std::int64_t size() const { return static_cast<std::int64_t>(words_.size()); }
 
   Sentence translate(const Line& line) const {
     Sentence sentence;
@@ -131,6 +133,7 @@ class Vocabulary {
   }
 
  private:
+  std::vector<std::string> words_{"<padding>", "<begin>", "<end>", "<unknown>"};
   std::unordered_map<std::string_view, std::int32_t> numbers_;
 };
 
@@ -160,6 +163,8 @@ Result<TextSet> make_set(const TextPair& pair, const CorpusSpec& spec, const Voc
   set.longest = spec.longest;
   set.source_words = source.size();
   set.target_words = target.size();
+  set.prepared.source_words = source.words();
+  set.prepared.target_words = target.words();
   const std::vector<std::size_t> lines = usable_lines(pair, spec.longest);
   if (lines.empty()) {
     return Error(fmt::format(

@@ -16,6 +16,10 @@ std::string to_json_text(const std::string& model, const std::vector<std::int64_
   if (!preparation.classes.empty()) {
     json["classes"] = preparation.classes;
   }
+  if (!preparation.source_words.empty()) {
+    json["source_words"] = preparation.source_words;
+    json["target_words"] = preparation.target_words;
+  }
   return json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 

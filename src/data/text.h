@@ -29,8 +29,10 @@ struct TextSet final : Samples {
   std::vector<Sentence> source;
   std::vector<Sentence> target;    // one per source
   std::vector<std::int64_t> ends;  // of the buckets, see Samples
+  Preparation prepared;
 
   SampleForm form() const override { return {{2, longest}, target_words, source_words}; }
+  Preparation preparation() const override { return prepared; }
   std::int64_t size() const override { return static_cast<std::int64_t>(source.size()); }
   std::vector<std::int64_t> bucket_ends() const override { return ends; }
   void load(std::span<const std::int64_t> indices, std::uint64_t augmentation_seed,

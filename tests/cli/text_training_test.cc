@@ -4,6 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "support/command.h"
 #include "support/skip.h"
@@ -58,6 +61,20 @@ TEST_F(CliTextThreadsTest, SockeyeTrainsOnACorpus) {
   const json few = json::parse(train("--loaders 0 --vocabulary 5 --iterations 1").out);
   EXPECT_EQ(summary.at("parameters").get<int>() - few.at("parameters").get<int>(),
             4 * (512 + 512 + 513));
+}
+
+TEST_F(CliTextThreadsTest, TheVocabulariesAreSavedWithTheModel) {
+  const Outcome outcome = train("--iterations 1 --vocabulary 5 --save trained");
+  if (outcome.code == 2 && outcome.err.find("LibTorch") != std::string::npos) {
+    SKIP_AS_INAPPLICABLE(outcome.err);
+  }
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const json saved = json::parse(folder_.read("trained/model.json"));
+  for (const auto& [key, initial] : {std::pair{"source_words", "w"}, {"target_words", "v"}}) {
+    const auto words = saved.at(key).get<std::vector<std::string>>();
+    ASSERT_EQ(words.size(), 4U + 5) << key;
+    EXPECT_THAT(words[4], testing::StartsWith(initial));
+  }
 }
 
 TEST_F(CliTextThreadsTest, WhatDoesNotFitIsOneLineAndCodeTwo) {

@@ -50,10 +50,25 @@ TEST_F(CorpusTest, FrequentWordsComeFirst) {
   EXPECT_EQ(corpus->test.form().shape, corpus->train.form().shape);
 }
 
+// Who uses the trained model must know which number is which word.
+TEST_F(CorpusTest, TellsItsWordsByNumber) {
+  put_some();
+  const auto corpus = read();
+  ASSERT_TRUE(corpus) << corpus.error().message();
+  const Preparation preparation = corpus->test.preparation();
+  EXPECT_THAT(preparation.source_words,
+              ElementsAre("<padding>", "<begin>", "<end>", "<unknown>", "a", "b", "c", "d"));
+  EXPECT_THAT(preparation.target_words,
+              ElementsAre("<padding>", "<begin>", "<end>", "<unknown>", "y", "x", "z"));
+  EXPECT_EQ(preparation.source_words[kEnd], "<end>");
+  EXPECT_EQ(preparation, corpus->train.preparation());
+}
+
 TEST_F(CorpusTest, TheVocabularyIsCut) {
   put_some();
   const auto corpus = read(1);
   ASSERT_TRUE(corpus) << corpus.error().message();
+  EXPECT_EQ(corpus->test.preparation().source_words.back(), "a");
   EXPECT_EQ(corpus->train.source_words, kFirstWord + 1);
   EXPECT_THAT(corpus->train.source.front(), ElementsAre(kFirstWord, kUnknown, kFirstWord));
 }
