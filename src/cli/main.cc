@@ -14,6 +14,7 @@
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/profile_search.h"
+#include "cli/specs.h"
 
 namespace sluice::cli {
 namespace {
@@ -98,14 +99,13 @@ Words normalised(const Words& words) {
 
 // Replaces names of profiles by the paths of their files.
 Result<void> locate_profiles(Settings& settings, Command command) {
-  const std::string replay = "replay:";
   const bool simulates = command == Command::kSimulate;
   const std::string key = simulates ? "profile" : "model";
-  const bool replays = command == Command::kTrain && settings.text(key).starts_with(replay);
+  const bool replays = command == Command::kTrain && settings.text(key).starts_with(kReplay);
   if (!simulates && !replays) {
     return {};
   }
-  const std::string prefix = replays ? replay : "";
+  const std::string prefix = replays ? kReplay : "";
   const auto path = find_profile(settings.text(key).substr(prefix.size()), profile_folders());
   if (!path) {
     return path.error();

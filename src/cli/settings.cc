@@ -213,8 +213,8 @@ ChosenSizes Settings::chosen_sizes() const {
 
 const Origin& Settings::origin(const std::string& key) const { return at(key).origin; }
 
-std::string Settings::path(const std::string& key) const {
-  const std::filesystem::path named = text(key);
+std::string Settings::path(const std::string& key, const std::string& prefix) const {
+  const std::filesystem::path named = text(key).substr(prefix.size());
   if (origin(key).kind == Origin::Kind::kConfig) {
     const auto beside = std::filesystem::path(origin(key).name).parent_path() / named;
     std::error_code ignored;

@@ -41,9 +41,9 @@ class Settings {
   double number(const std::string& key) const;
   bool on(const std::string& key) const;
   const Origin& origin(const std::string& key) const;
-  // The file that a text names. A path in a configuration file is looked for beside that file
-  // first.
-  std::string path(const std::string& key) const;
+  // The file that a text names after this prefix. A path in a configuration file is looked for
+  // beside that file first.
+  std::string path(const std::string& key, const std::string& prefix = "") const;
   // Whether the user chose it, with a flag or in a file. The file may be that of an earlier run,
   // with all values: a default there is not a choice.
   bool is_chosen(const std::string& key) const;
@@ -63,8 +63,8 @@ class Settings {
   // Every setting by its key.
   Json values() const;
   // Every setting with its origin; a file for --config. The place of the run's record is a comment,
-  // so that the file does not send another run there. `copies` are files in the run's folder that
-  // replace those that settings name, by key.
+  // so that the file does not send another run there. `copies` replace texts that name files, by
+  // key: they name copies in the run's folder.
   std::string to_toml(const std::map<std::string, std::string>& copies = {}) const;
   // As the user typed it.
   const std::string& command_line() const { return command_line_; }

@@ -18,8 +18,6 @@
 namespace sluice::cli {
 namespace {
 
-constexpr const char* kReplay = "replay:";
-
 std::size_t size_of(const Settings& settings, const char* key) {
   return static_cast<std::size_t>(settings.integer(key));
 }
@@ -112,7 +110,7 @@ Result<TaskSpec> training_spec(const Settings& settings) {
   return task;
 }
 
-Result<ProfileSpec> replay_spec(const std::string& path, const Settings& settings) {
+Result<ProfileSpec> replay_spec(const Settings& settings) {
   if (const auto plain = settings.refuse(
           {"data", "data-dir", "samples", "input-size", "input-shape", "input-words", "classes",
            "augment", "source", "target", "vocabulary", "loaders", "batch", "epochs"},
@@ -123,7 +121,7 @@ Result<ProfileSpec> replay_spec(const std::string& path, const Settings& setting
   if (const auto plain = settings.refuse({"save"}, "a replay learns nothing"); !plain) {
     return plain.error();
   }
-  return profile_spec(path, settings);
+  return profile_spec(settings.path("model", kReplay), settings);
 }
 
 Result<std::variant<TaskSpec, ProfileSpec>> work_spec(const Settings& settings) {
@@ -133,10 +131,8 @@ Result<std::variant<TaskSpec, ProfileSpec>> work_spec(const Settings& settings) 
     }
     return std::variant<TaskSpec, ProfileSpec>(*std::move(spec));
   };
-  const std::string model = settings.text("model");
-  return model.starts_with(kReplay)
-             ? either(replay_spec(model.substr(std::string(kReplay).size()), settings))
-             : either(training_spec(settings));
+  return settings.text("model").starts_with(kReplay) ? either(replay_spec(settings))
+                                                     : either(training_spec(settings));
 }
 
 Result<OptimizerSpec> optimizer_spec(const Settings& settings) {
@@ -186,12 +182,12 @@ RecordSpec record_spec(const Settings& settings) {
 Result<RecordSpec> record_spec(const Settings& settings, const std::vector<Copied>& copied) {
   RecordSpec spec = record_spec(settings);
   std::map<std::string, std::string> copies;
-  for (const auto& [key, name] : copied) {
-    auto text = read_file(settings.path(key));
+  for (const auto& [key, name, prefix] : copied) {
+    auto text = read_file(settings.path(key, prefix));
     if (!text) {
       return text.error();
     }
-    copies[key] = name;
+    copies[key] = prefix + name;
     spec.kept.push_back({name, *std::move(text)});
   }
   spec.config = settings.to_toml(copies);
@@ -241,6 +237,14 @@ Result<TrainSpec> train_spec(const Settings& settings) {
   if (!optimizer) {
     return optimizer.error();
   }
+  std::vector<Copied> copied;
+  if (std::holds_alternative<ProfileSpec>(*work)) {
+    copied.push_back({.key = "model", .name = "profile.json", .prefix = kReplay});
+  }
+  auto record = record_spec(settings, copied);
+  if (!record) {
+    return record.error();
+  }
   return TrainSpec{.strategy = strategy_spec(settings),
                    .hosts = {.workers = size_of(settings, "workers"),
                              .workers_per_host = size_of(settings, "workers-per-host"),
@@ -250,7 +254,7 @@ Result<TrainSpec> train_spec(const Settings& settings) {
                               .iterations = settings.integer("iterations")},
                    .optimizer = *std::move(optimizer),
                    .on_nonfinite = *value_of(kNonFiniteNames, settings.text("on-nonfinite")),
-                   .record = record_spec(settings),
+                   .record = *std::move(record),
                    .save = settings.text("save")};
 }
 

@@ -11,6 +11,9 @@
 // The settings of a command as typed values: no other code uses their keys. Errors name the flag.
 namespace sluice::cli {
 
+// A model that is the replay of a profile: this prefix, then the profile.
+inline constexpr const char* kReplay = "replay:";
+
 // All settings: they must be the same in every process.
 Agreement agreement_of(const Settings& settings);
 
@@ -21,8 +24,9 @@ RecordSpec run_folder_spec(const Settings& settings);
 RecordSpec record_spec(const Settings& settings);
 // The same with copies of the files that some settings name.
 struct Copied {
-  std::string key;   // of the setting
-  std::string name;  // of the copy
+  std::string key;          // of the setting
+  std::string name;         // of the copy
+  std::string prefix = "";  // of the file's name in the setting
 };
 Result<RecordSpec> record_spec(const Settings& settings, const std::vector<Copied>& copied);
 

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -49,6 +50,27 @@ TEST(CliReplayThreadsTest, AReplayWithoutJsonHasNoAccuracyEither) {
   EXPECT_THAT(outcome.out, HasSubstr("iteration"));
   EXPECT_THAT(outcome.out, testing::Not(HasSubstr("accuracy")));
   EXPECT_THAT(outcome.err, testing::Not(HasSubstr("loss")));
+}
+
+TEST(CliReplayThreadsTest, ARecordIsEnoughToRunAgain) {
+  const TemporaryFolder folder;
+  folder.write("net.json", kNet);
+  const auto replay = [&](const std::string& more) {
+    const Outcome outcome = sluice("train --json " + more, folder);
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    return outcome.code == 0 ? json::parse(outcome.out) : json::object();
+  };
+  const json first =
+      replay("--model replay:net.json --param-scale 2 --iterations 3 --workers 2 --run run");
+  std::filesystem::remove(folder.path() / "net.json");
+  std::filesystem::create_directory(folder.path() / "kept");
+  std::filesystem::rename(folder.path() / "run", folder.path() / "kept/run");
+  const json second = replay("--config kept/run/config.toml --run again");
+  for (const char* key : {"model", "parameters", "batch", "workers", "iterations"}) {
+    EXPECT_EQ(first.at(key), second.at(key)) << key;
+  }
+  EXPECT_EQ(first.at("mechanism").at("bytes"), second.at("mechanism").at("bytes"));
+  EXPECT_EQ(folder.read("again/profile.json"), kNet);
 }
 
 TEST(CliReplayTest, AReplayThatCannotBeIsOneLineAndCodeTwo) {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "base/check.h"
+#include "support/temporary_folder.h"
 
 namespace sluice::cli {
 namespace {
@@ -100,9 +101,12 @@ TEST(SpecsTest, WhatTheUserChoseStaysApartFromWhatIsUsual) {
 }
 
 TEST(SpecsTest, AReplayHasAProfileAndNoData) {
-  const TrainSpec spec = spec_of({{"model", "replay:net.json"}, {"time-scale", "0.5"}});
+  const TemporaryFolder folder;
+  folder.write("net.json", "{}");
+  const std::string path = folder.path() / "net.json";
+  const TrainSpec spec = spec_of({{"model", "replay:" + path}, {"time-scale", "0.5"}});
   const ProfileSpec profile = std::get<ProfileSpec>(spec.work);
-  EXPECT_EQ(profile.path, "net.json");
+  EXPECT_EQ(profile.path, path);
   EXPECT_EQ(profile.time_scale, 0.5);
   EXPECT_EQ(profile.param_scale, 1);
   EXPECT_EQ(refusal_of({{"model", "replay:net.json"}, {"save", "x"}}),
@@ -110,6 +114,19 @@ TEST(SpecsTest, AReplayHasAProfileAndNoData) {
   EXPECT_THAT(refusal_of({{"model", "replay:net.json"}, {"batch", "4"}}),
               StartsWith("--batch: a replay has no data"));
   EXPECT_THAT(refusal_of({{"time-scale", "2"}}), StartsWith("--time-scale: is for --model replay"));
+}
+
+TEST(SpecsTest, TheRecordOfAReplayHasItsProfile) {
+  const TemporaryFolder folder;
+  folder.write("net.json", "{}");
+  const RecordSpec record =
+      spec_of({{"model", "replay:" + (folder.path() / "net.json").string()}}).record;
+  ASSERT_EQ(record.kept.size(), 1U);
+  EXPECT_EQ(record.kept[0].name, "profile.json");
+  EXPECT_EQ(record.kept[0].text, "{}");
+  EXPECT_THAT(record.config, testing::HasSubstr("model = \"replay:profile.json\"  # copy of "));
+  EXPECT_TRUE(spec_of({}).record.kept.empty());
+  EXPECT_THAT(refusal_of({{"model", "replay:none.json"}}), StartsWith("none.json: cannot be read"));
 }
 
 TEST(SpecsTest, AFlagWithoutEffectIsRefused) {
