@@ -15,6 +15,7 @@
 #include "formats/cluster.h"
 #include "report/table.h"
 #include "report/totals.h"
+#include "session/merging.h"
 #include "session/record.h"
 #include "session/simulated_job.h"
 #include "session/workload.h"

@@ -6,7 +6,7 @@
 
 #include "report/table.h"
 #include "session/loading.h"
-#include "session/record.h"
+#include "session/merging.h"
 
 namespace sluice::cli {
 

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "optimizers/update_rule.h"
-#include "session/journal.h"
+#include "session/extent.h"
 #include "session/specs.h"
 
 namespace sluice {

@@ -2,7 +2,6 @@
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <ctime>
 #include <filesystem>
@@ -162,15 +161,6 @@ nlohmann::ordered_json device_copies_of(const Record& record, const Topology& to
           {"hidden_share", copies == Duration(0) ? 1 : to_seconds(hidden) / to_seconds(copies)}};
 }
 
-std::vector<std::string> groups_of(const Assembly& assembly) {
-  const ChunkNames name = chunk_names(assembly.job.layers, *assembly.chunks);
-  std::vector<std::string> groups;
-  for (std::size_t c = assembly.chunks->size(); c-- > 0;) {
-    groups.push_back(name(ChunkId(c)));
-  }
-  return groups;
-}
-
 nlohmann::ordered_json mechanism_of(const Assembly& assembly, const RunTotals& totals) {
   const Counters& counters = totals.counters;
   nlohmann::ordered_json by_kind;
@@ -202,29 +192,6 @@ nlohmann::ordered_json mechanism_of(const Assembly& assembly, const RunTotals& t
           {"chunks_by_collective", collectives},
           {"hidden_share", totals.hidden_share()},
           {"sent_by_kind", by_kind}};
-}
-
-nlohmann::ordered_json to_json(const Merging& merging) {
-  return {{"groups", merging.groups},
-          {"startup_us", to_us(merging.cost.startup)},
-          {"ns_per_byte", merging.cost.ns_per_byte},
-          {"predicted_us", to_us(merging.predicted)},
-          {"iteration_us", to_us(merging.iteration)},
-          {"replans", merging.replans}};
-}
-
-void add_rows(const nlohmann::ordered_json& merging, Table& table) {
-  const auto number = [&](const char* key) { return merging[key].get<double>(); };
-  const auto groups = merging["groups"].get<std::vector<std::string>>();
-  table.add_row(
-      {"messages, merged", fmt::format("{}: {}", groups.size(), fmt::join(groups, ", "))});
-  table.add_row(
-      {"time of an all-reduce",
-       fmt::format("{:.1f} us + {:.4f} ns per byte", number("startup_us"), number("ns_per_byte"))});
-  table.add_row({"iteration, planned / measured",
-                 fmt::format("{:.3f} / {:.3f} ms", number("predicted_us") / 1000,
-                             number("iteration_us") / 1000)});
-  table.add_row({"plans changed", fmt::format("{}", merging["replans"].get<int>())});
 }
 
 }  // namespace sluice

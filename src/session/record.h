@@ -7,11 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "formats/cluster.h"
 #include "nodes/assembly.h"
 #include "report/breakdown.h"
 #include "report/run_folder.h"
-#include "report/table.h"
 #include "report/tally.h"
 #include "report/tee.h"
 #include "report/totals.h"
@@ -83,20 +81,5 @@ nlohmann::ordered_json breakdown_of(const RunTotals& totals, const Topology& top
 // behind its workers' compute.
 nlohmann::ordered_json device_copies_of(const Record& record, const Topology& topology,
                                         Iteration iterations);
-
-// The plan of a run with partition merged, and how it worked out.
-struct Merging {
-  std::vector<std::string> groups;  // in the order of sending
-  AllReduceCost cost;
-  Duration predicted{0};
-  Duration iteration{0};  // as measured
-  int replans = 0;
-};
-
-// The groups of the assembly's layers, by name.
-std::vector<std::string> groups_of(const Assembly& assembly);
-nlohmann::ordered_json to_json(const Merging& merging);
-// Adds it to a table of two columns.
-void add_rows(const nlohmann::ordered_json& merging, Table& table);
 
 }  // namespace sluice

@@ -4,7 +4,7 @@
 #include "formats/cluster.h"
 #include "formats/profile.h"
 #include "model/job.h"
-#include "session/record.h"
+#include "session/merging.h"
 #include "session/specs.h"
 
 namespace sluice {

@@ -8,7 +8,9 @@
 #include "drivers/realtime/phase.h"
 #include "learners/learner.h"
 #include "optimizers/update_rule.h"
+#include "session/extent.h"
 #include "session/journal.h"
+#include "session/merging.h"
 #include "session/process_group.h"
 #include "session/record.h"
 

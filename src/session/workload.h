@@ -7,7 +7,7 @@
 #include "base/result.h"
 #include "drivers/realtime/load_ahead.h"
 #include "formats/profile.h"
-#include "session/journal.h"
+#include "session/extent.h"
 #include "session/log.h"
 #include "session/specs.h"
 #include "torch/torch_learner.h"

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+#include "base/id.h"
+#include "data/sharding.h"
+
+namespace sluice {
+
+// How long a training run is, and how many samples a step takes.
+struct Extent {
+  std::size_t workers = 1;
+  std::int64_t batch = 1;  // of each worker, at most
+  Iteration iterations = 0;
+  Iteration per_epoch = 1;
+  std::int64_t samples_per_epoch = 1;  // of all workers
+  std::optional<Sharding> sharding{};  // none: all batches have the same size
+
+  Iteration iterations_in(double epochs) const {
+    return std::llround(epochs * static_cast<double>(per_epoch));
+  }
+  std::int64_t epoch_of(Iteration iteration) const { return iteration / per_epoch + 1; }
+  // Reported times start at this iteration: earlier ones may be warm-up.
+  Iteration steady_from() const { return iterations / 2; }
+  // The number of samples that all workers learn from in this iteration.
+  std::int64_t samples_of(Iteration iteration) const {
+    return sharding ? sharding->samples_of(iteration) : samples_per_epoch / per_epoch;
+  }
+  double samples_per_iteration() const {
+    return static_cast<double>(samples_per_epoch) / static_cast<double>(per_epoch);
+  }
+};
+
+}  // namespace sluice

@@ -1,0 +1,44 @@
+#include "session/merging.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <nlohmann/json.hpp>
+
+#include "report/names.h"
+
+namespace sluice {
+
+std::vector<std::string> groups_of(const Assembly& assembly) {
+  const ChunkNames name = chunk_names(assembly.job.layers, *assembly.chunks);
+  std::vector<std::string> groups;
+  for (std::size_t c = assembly.chunks->size(); c-- > 0;) {
+    groups.push_back(name(ChunkId(c)));
+  }
+  return groups;
+}
+
+nlohmann::ordered_json to_json(const Merging& merging) {
+  return {{"groups", merging.groups},
+          {"startup_us", to_us(merging.cost.startup)},
+          {"ns_per_byte", merging.cost.ns_per_byte},
+          {"predicted_us", to_us(merging.predicted)},
+          {"iteration_us", to_us(merging.iteration)},
+          {"replans", merging.replans}};
+}
+
+void add_rows(const nlohmann::ordered_json& merging, Table& table) {
+  const auto number = [&](const char* key) { return merging[key].get<double>(); };
+  const auto groups = merging["groups"].get<std::vector<std::string>>();
+  table.add_row(
+      {"messages, merged", fmt::format("{}: {}", groups.size(), fmt::join(groups, ", "))});
+  table.add_row(
+      {"time of an all-reduce",
+       fmt::format("{:.1f} us + {:.4f} ns per byte", number("startup_us"), number("ns_per_byte"))});
+  table.add_row({"iteration, planned / measured",
+                 fmt::format("{:.3f} / {:.3f} ms", number("predicted_us") / 1000,
+                             number("iteration_us") / 1000)});
+  table.add_row({"plans changed", fmt::format("{}", merging["replans"].get<int>())});
+}
+
+}  // namespace sluice

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "base/units.h"
+#include "formats/cluster.h"
+#include "nodes/assembly.h"
+#include "report/table.h"
+
+namespace sluice {
+
+// The plan of a run with partition merged, and how it worked out.
+struct Merging {
+  std::vector<std::string> groups;  // in the order of sending
+  AllReduceCost cost;
+  Duration predicted{0};
+  Duration iteration{0};  // as measured
+  int replans = 0;
+};
+
+// The groups of the assembly's layers, by name.
+std::vector<std::string> groups_of(const Assembly& assembly);
+nlohmann::ordered_json to_json(const Merging& merging);
+// Adds it to a table of two columns.
+void add_rows(const nlohmann::ordered_json& merging, Table& table);
+
+}  // namespace sluice
