@@ -12,8 +12,6 @@ namespace sluice {
 // What was found, where, and what to try. Iterations count from 1, as steps do in the metrics.
 std::string describe(const NonFinite& found, const std::vector<Layer>& layers);
 
-using OnNonFinite = std::function<void(const NonFinite& found)>;
-
 // Ends the run.
 OnNonFinite stop_on_nonfinite(std::vector<Layer> layers);
 // Warns once per rank and lets the run continue. May be called from any thread.

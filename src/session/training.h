@@ -23,9 +23,9 @@ struct Training {
   const UpdateRule& rule;
   const Extent& extent;
   const Clock& clock;
-  Record* record = nullptr;                                    // null: nothing is recorded
-  Journal* journal = nullptr;                                  // of the leader; null: none
-  std::function<void(const NonFinite& found)> on_nonfinite{};  // these two: see Phase
+  Record* record = nullptr;    // null: nothing is recorded
+  Journal* journal = nullptr;  // of the leader; null: none
+  OnNonFinite on_nonfinite{};  // these two: see Phase
   std::function<int()> interrupted{};
 };
 

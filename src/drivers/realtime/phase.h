@@ -31,6 +31,8 @@ struct NonFinite {
   std::optional<LayerId> layer;  // whose gradient it is; none: it is the loss
 };
 
+using OnNonFinite = std::function<void(const NonFinite& found)>;
+
 // A phase of training, in which chunks and protocols stay the same. The next phase may continue
 // with the same state and other protocols.
 struct Phase {
@@ -53,7 +55,7 @@ struct Phase {
   Iteration boundary_every = 0;  // 0: never
   // Called from the worker's thread with each loss and each gradient that is not finite, before
   // anybody else sees it. An exception ends the run. Unset: nothing is checked.
-  std::function<void(const NonFinite& found)> on_nonfinite{};
+  OnNonFinite on_nonfinite{};
   // The signal after which the run should stop as soon as it can; 0 while there is none. Polled,
   // also from the workers' threads. If one process returns a signal, the run stops in all of them.
   std::function<int()> interrupted{};

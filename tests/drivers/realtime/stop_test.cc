@@ -26,7 +26,7 @@ const std::vector<std::int64_t> kLayers{100, 0, 50, 7};
 
 struct Callbacks {
   std::function<void(const StepReport&)> on_step{};
-  std::function<void(const NonFinite&)> on_nonfinite{};
+  OnNonFinite on_nonfinite{};
   std::function<int()> interrupted{};
   StartThread start = start_thread;
 };
