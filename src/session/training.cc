@@ -28,6 +28,24 @@ MergePolicy::Decision decode_decision(const std::string& text) {
   return decision;
 }
 
+// A phase that only trains; the caller adds whom it reports to. It refers to its arguments.
+Phase phase_of(const Assembly& assembly, TrainingState& state, Iteration last, const Clock& clock,
+               Observer* observer) {
+  const Job& job = assembly.job;
+  return {.topology = job.topology,
+          .chunks = *assembly.chunks,
+          .strategy = job.strategy,
+          .rules = *assembly.rules,
+          .hosts = assembly.protocols,
+          .state = state,
+          .first = job.first,
+          .last = last,
+          .clock = clock,
+          .observer = observer,
+          .on_step = {},
+          .on_boundary = {}};
+}
+
 class Run {
  public:
   Run(const Job& job, const Training& training) : job_(job), training_(training) {}
@@ -73,7 +91,6 @@ MergeOutcome Run::train_merged() {
 }
 
 bool Run::train(Assembly assembly, Iteration last, Observer* also) {
-  const Job& job = assembly.job;
   if (!state_) {
     state_.emplace(state_of(training_.group, assembly, training_.learners, training_.rule));
   }
@@ -87,21 +104,10 @@ bool Run::train(Assembly assembly, Iteration last, Observer* also) {
   }
   const bool is_watched = !observers.empty();
   Tee tee(std::move(observers));
-  Phase phase{.topology = job.topology,
-              .chunks = *assembly.chunks,
-              .strategy = job.strategy,
-              .rules = *assembly.rules,
-              .hosts = assembly.protocols,
-              .state = *state_,
-              .first = job.first,
-              .last = last,
-              .clock = training_.clock,
-              .observer = is_watched ? &tee : nullptr,
-              .on_step = {},
-              .on_boundary = {},
-              .boundary_every = training_.extent.per_epoch,
-              .on_nonfinite = training_.on_nonfinite,
-              .interrupted = training_.interrupted};
+  Phase phase = phase_of(assembly, *state_, last, training_.clock, is_watched ? &tee : nullptr);
+  phase.boundary_every = training_.extent.per_epoch;
+  phase.on_nonfinite = training_.on_nonfinite;
+  phase.interrupted = training_.interrupted;
   if (Journal* journal = training_.journal) {
     phase.on_step = [=](const StepReport& step) { journal->on_step(step); };
     phase.on_boundary = [=](Iteration t) { journal->on_boundary(t); };
@@ -124,23 +130,12 @@ Merging Run::merging_of(const MergeOutcome& outcome) const {
 
 void train_idle(ProcessGroup& group, const Clock& clock, const Assembly& assembly, Iteration last,
                 Observer& observer) {
-  const Topology& topology = assembly.job.topology;
   std::vector<std::unique_ptr<Learner>> learners;
-  for (std::size_t w = 0; w < workers_here(group, topology).size(); ++w) {
+  for (std::size_t w = 0; w < workers_here(group, assembly.job.topology).size(); ++w) {
     learners.push_back(std::make_unique<IdleLearner>(assembly.job.layers));
   }
   TrainingState state = state_of(group, assembly, learners, {});
-  group.train({.topology = topology,
-               .chunks = *assembly.chunks,
-               .strategy = assembly.job.strategy,
-               .rules = *assembly.rules,
-               .hosts = assembly.protocols,
-               .state = state,
-               .last = last,
-               .clock = clock,
-               .observer = &observer,
-               .on_step = {},
-               .on_boundary = {}});
+  group.train(phase_of(assembly, state, last, clock, &observer));
 }
 
 Trained run_training(const Job& job, const Training& training) { return Run(job, training).run(); }
