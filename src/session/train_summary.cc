@@ -6,15 +6,38 @@
 
 #include "base/hash.h"
 #include "report/json_number.h"
+#include "session/optimizer.h"
 
 namespace sluice {
+namespace {
+
+// The sizes that were tuned to the network, what was measured of it, and how MPI was asked to carry
+// long messages.
+nlohmann::ordered_json network_summary(const Job& job, const NetworkFacts& facts) {
+  nlohmann::ordered_json network{{"slice", job.strategy.slice_params},
+                                 {"segment", job.strategy.segment_params},
+                                 {"credit", job.strategy.credit},
+                                 {"peer_credit", job.strategy.peer_credit}};
+  if (facts.link) {
+    network["gbps"] = facts.link->gbps();
+    network["startup_us"] = to_us(facts.link->startup);
+  }
+  if (facts.long_messages) {
+    network["fragment_bytes"] = facts.long_messages->fragment_bytes;
+    network["receiving_thread"] = facts.long_messages->receiving_thread;
+  }
+  return network;
+}
+
+}  // namespace
 
 std::string parameters_hash(std::span<const float> parameters) {
   return fmt::format("{:016x}", hash_of(std::as_bytes(parameters)));
 }
 
 nlohmann::ordered_json training_summary(const FinishedRun& run) {
-  const auto& [spec, work, kernels, trained, parameters, record, journal, stopped] = run;
+  const auto& [spec, work, kernels, trained, parameters, record, journal, stopped, network,
+               loading] = run;
   const Extent& extent = work.extent;
   const double iteration = to_seconds(journal.steady_iteration());
   const Iteration iterations = std::max<Iteration>(1, journal.mean_done());
@@ -68,23 +91,14 @@ nlohmann::ordered_json training_summary(const FinishedRun& run) {
   if (!spec.save.empty()) {
     summary["saved"] = spec.save;
   }
+  if (work.task) {
+    summary["learning_rate"] = learning_rate_of(spec.optimizer, extent);
+  }
+  summary["network"] = network_summary(trained.assembly.job, network);
+  if (!loading.is_null()) {
+    summary["loading"] = loading;
+  }
   return summary;
-}
-
-nlohmann::ordered_json network_summary(const Job& job, const NetworkFacts& facts) {
-  nlohmann::ordered_json network{{"slice", job.strategy.slice_params},
-                                 {"segment", job.strategy.segment_params},
-                                 {"credit", job.strategy.credit},
-                                 {"peer_credit", job.strategy.peer_credit}};
-  if (facts.link) {
-    network["gbps"] = facts.link->gbps();
-    network["startup_us"] = to_us(facts.link->startup);
-  }
-  if (facts.long_messages) {
-    network["fragment_bytes"] = facts.long_messages->fragment_bytes;
-    network["receiving_thread"] = facts.long_messages->receiving_thread;
-  }
-  return network;
 }
 
 }  // namespace sluice

@@ -23,12 +23,11 @@ struct FinishedRun {
   const Record& record;
   const Journal& journal;
   const std::string& stopped;  // by what and when; empty if it ran to its end
+  const NetworkFacts& network;
+  const nlohmann::ordered_json& loading;  // of collect_loading(); null in a replay
 };
 
 nlohmann::ordered_json training_summary(const FinishedRun& run);
-// The sizes that were tuned to the network, what was measured of it, and how MPI was asked to carry
-// long messages.
-nlohmann::ordered_json network_summary(const Job& job, const NetworkFacts& facts);
 
 std::string parameters_hash(std::span<const float> parameters);
 

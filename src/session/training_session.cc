@@ -192,16 +192,9 @@ TrainReport TrainingSession::run() {
       work_.loader ? collect_loading(group_, *work_.loader) : nlohmann::ordered_json();
   TrainReport report;
   if (group_.is_leader()) {
-    report.summary = training_summary(
-        {spec_, work_, kernels_, trained, evaluator.parameters(), record_, *journal, stopped});
+    report.summary = training_summary({spec_, work_, kernels_, trained, evaluator.parameters(),
+                                       record_, *journal, stopped, network, loading});
     report.folder = record_.folder().path();
-    if (work_.task) {
-      report.summary["learning_rate"] = learning_rate_of(spec_.optimizer, work_.extent);
-    }
-    report.summary["network"] = network_summary(trained.assembly.job, network);
-    if (!loading.is_null()) {
-      report.summary["loading"] = loading;
-    }
     if (const auto closed = record_.close(report.summary, hosts_); kept && !closed) {
       kept = closed;
     }
