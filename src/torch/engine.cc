@@ -101,7 +101,8 @@ Kernels with_channels_last(Kernels kernels) {
   return uses_onednn(kernels) ? Kernels::kOneDnnChannelsLast : Kernels::kNativeChannelsLast;
 }
 
-Result<EngineChoice> choose_kernels(const TorchTask& task, const std::function<double()>& seconds) {
+Result<EngineChoice> fastest_kernels(const TorchTask& task,
+                                     const std::function<double()>& seconds) {
   // Results depend on the choice, so noise should not decide it.
   constexpr double kClearly = 0.95;
   const bool images = task.train->form().shape.size() == 3;
@@ -159,7 +160,7 @@ Result<EngineChoice> configure_engine(const TorchTask& task, const std::function
   EngineChoice choice;
   if (known) {
     choice.kernels = *known;
-  } else if (auto chosen = choose_kernels(task, seconds); !chosen) {
+  } else if (auto chosen = fastest_kernels(task, seconds); !chosen) {
     return chosen;
   } else {
     choice = *std::move(chosen);
