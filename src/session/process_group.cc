@@ -102,7 +102,7 @@ Result<Roster> check_in(ProcessGroup& group, const Agreement& own, const Result<
   if (group.is_leader()) {
     answer = {{"verdict", verdict_on(processes)}, {"hosts", hosts_of(processes)}};
   }
-  answer = Json::parse(group.from_leader(answer.dump(), "the go-ahead"));
+  answer = Json::parse(group.from_leader(answer.dump(), "the result of the check-in"));
   if (const std::string verdict = answer.at("verdict"); !verdict.empty()) {
     return Error(verdict);
   }

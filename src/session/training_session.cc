@@ -259,7 +259,7 @@ Job TrainingSession::make_job(const std::vector<Layer>& layers) const {
 // Replicas that differ at the start would never agree.
 void TrainingSession::begin_together(Learner& evaluator) const {
   const std::string own = group_.size() > 1 ? parameters_hash(evaluator.parameters()) : "";
-  if (group_.from_leader(own, "the go-ahead") != own) {
+  if (group_.from_leader(own, "the hash of the initial parameters") != own) {
     throw std::runtime_error(
         "the model does not start with the parameters of rank 0; is its file the same on all "
         "hosts?");
