@@ -13,7 +13,7 @@
 
 #include "base/check.h"
 #include "base/file.h"
-#include "session/task.h"
+#include "session/task_data.h"
 
 namespace sluice::cli {
 namespace {

@@ -13,7 +13,7 @@ namespace sluice {
 Kernels choose_kernels(std::optional<Kernels> asked, const TorchTask& task, const Log& log) {
   const Clock clock;
   if (task.device == "cpu" && !asked) {
-    log.info("measuring which kernels are fastest; --kernels NAME skips this");
+    log.info("measuring which kernels are fastest; set kernels to skip this");
   }
   const auto choice = configure_engine(
       task, [&] { return to_seconds(clock.now()); }, asked);

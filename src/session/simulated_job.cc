@@ -26,19 +26,19 @@ Result<Job> simulated_job(const StrategySpec& spec, const Profile& profile,
   if (cluster.allreduce.has_value()) {
     if (job.strategy.local_aggregation) {
       return Error(
-          "--local-aggregation: the cluster's [allreduce] table stands for the sum over all "
+          "local-aggregation: the cluster's [allreduce] table stands for the sum over all "
           "workers; leave it off, or use a cluster without that table");
     }
     if (job.strategy.uses_servers() && job.strategy.partition == Partition::kKvstore) {
       return Error(
-          "--cluster: its [allreduce] table stands in for the network, and partition kvstore "
+          "cluster: its [allreduce] table stands in for the network, and partition kvstore "
           "splits layers over servers; use another partition, or a cluster without that table");
     }
     job.strategy.exchange = Exchange::kAllReduce;
     job.strategy.collective = Collective::kNative;
   } else if (job.strategy.driver_sums()) {
     return Error(fmt::format(
-        "--collective: {} is a sum that the workers do not make with messages; the [allreduce] "
+        "collective: {} is a sum that the workers do not make with messages; the [allreduce] "
         "table "
         "of a cluster can describe it, and this cluster has none; use another collective",
         name_of(kCollectiveNames, *job.strategy.collective)));

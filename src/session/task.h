@@ -10,7 +10,4 @@ namespace sluice {
 // What this number of workers computes with: the model, its device, its data. It has no loader yet.
 Result<TorchTask> make_task(const TaskSpec& spec, std::size_t workers, const Log& log);
 
-// The most floats that a sample may have, or all synthetic samples by default: 512 MiB.
-inline constexpr std::int64_t kMaxSampleFloats = std::int64_t{1} << 27U;
-
 }  // namespace sluice

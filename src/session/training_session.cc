@@ -23,15 +23,15 @@ namespace {
 // Threads can be any hosts; with several processes, each is a host.
 Result<void> check_hosts(const HostsSpec& hosts, const ProcessGroup& group) {
   if (group.own_host() && hosts.servers != 0) {
-    return Error("--servers: here every process runs a server beside its workers; leave it out");
+    return Error("servers: here every process runs a server beside its workers; leave it out");
   }
   if (hosts.workers % hosts.workers_per_host != 0) {
     return Error(
-        fmt::format("--workers-per-host: {} workers do not fill hosts of {}; use a divisor of {}",
+        fmt::format("workers-per-host: {} workers do not fill hosts of {}; use a divisor of {}",
                     hosts.workers, hosts.workers_per_host, hosts.workers));
   }
   if (group.own_host() && hosts.workers != group.size() * hosts.workers_per_host) {
-    return Error(fmt::format("--workers: {} processes have {} workers each, which are not {}",
+    return Error(fmt::format("workers: {} processes have {} workers each, which are not {}",
                              group.size(), hosts.workers_per_host, hosts.workers));
   }
   return {};
@@ -53,7 +53,7 @@ Result<void> check_collective(const Strategy& strategy, const Topology& topology
   }
   const bool by_mpi = strategy.collective == Collective::kNative;
   return Error(
-      fmt::format("--collective: {}: {}; or use another collective",
+      fmt::format("collective: {}: {}; or use another collective",
                   by_mpi ? "native is MPI_Allreduce" : "shared-memory is a sum in shared memory",
                   possible.error().message()));
 }
@@ -76,7 +76,7 @@ Result<void> make_save_folder(const std::string& folder) {
   if (!folder.empty()) {
     std::filesystem::create_directories(folder, failed);
   }
-  return failed ? Result<void>(Error(fmt::format("--save: {}: the folder cannot be created: {}",
+  return failed ? Result<void>(Error(fmt::format("save: {}: the folder cannot be created: {}",
                                                  folder, failed.message())))
                 : Result<void>();
 }

@@ -23,7 +23,7 @@ Result<Extent> extent_of(const TorchTask& task, const LengthSpec& length) {
                 .sharding = sharding};
   if (extent.per_epoch == 0) {
     return Error(fmt::format(
-        "--batch: {} workers with {} samples each need {}, and the data set has {}; use a smaller "
+        "batch: {} workers with {} samples each need {}, and the data set has {}; use a smaller "
         "batch or fewer workers",
         task.workers, task.batch, task.batch * static_cast<std::int64_t>(task.workers),
         task.train->size()));
@@ -87,7 +87,7 @@ Result<Profile> scaled_profile(const ProfileSpec& spec) {
   if (const double us = to_us(profile->forward() + profile->backward()) * spec.time_scale;
       us > kLongestPassUs) {
     return Error(fmt::format(
-        "--time-scale: brings the sum of all layers of {} to {:.3g} us, expected at most {:.3g} us",
+        "time-scale: brings the sum of all layers of {} to {:.3g} us, expected at most {:.3g} us",
         spec.path, us, kLongestPassUs));
   }
   return scaled(*std::move(profile), spec.time_scale, spec.param_scale);

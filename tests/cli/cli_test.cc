@@ -85,7 +85,7 @@ TEST(CliTest, ANativeSumNeedsSomebodyWhoMakesIt) {
   const TemporaryFolder folder;
   const Outcome alone = sluice("train --preset wfbp --collective native", folder);
   EXPECT_EQ(alone.code, 2);
-  EXPECT_THAT(alone.err, HasSubstr("--collective: native is MPI_Allreduce"));
+  EXPECT_THAT(alone.err, HasSubstr("collective: native is MPI_Allreduce"));
   EXPECT_THAT(alone.err, HasSubstr("start with mpirun"));
 
   folder.write("net.json",

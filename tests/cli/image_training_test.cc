@@ -85,7 +85,7 @@ TEST_F(CliImagesThreadsTest, AnyNetTakesImagesInItsOwnSize) {
   EXPECT_EQ(small.code, 0) << small.err;
   const Outcome wrong = train("--model sockeye");
   EXPECT_EQ(wrong.code, 2);
-  EXPECT_THAT(wrong.err, HasSubstr("sluice: --data: model sockeye does not take images"));
+  EXPECT_THAT(wrong.err, HasSubstr("sluice: data: model sockeye does not take images"));
 }
 
 // The first image is read before there is a learner, so the model is not at fault.

@@ -143,7 +143,7 @@ TEST(CliModelFileTest, WhatCannotBeIsOneLineAndCodeTwo) {
   expect_refused("--model text.pt " + made_up + "6", "text.pt: is not a TorchScript file: ");
   expect_refused("--model ./text " + made_up + "6", "./text: cannot be read: No such file");
   expect_refused("--model nonet", "choose one of lenet");
-  expect_refused("--model text.pt --data synthetic", "--input-shape: is missing; ");
+  expect_refused("--model text.pt --data synthetic", "input-shape: is missing; ");
   for (const char* shape : {"3x", "x3", "3x0", "3,4", "-1", "1000000x1000000"}) {
     expect_refused("--model text.pt " + made_up + shape, "expected whole numbers such as 3x32x32");
   }
@@ -156,7 +156,7 @@ TEST(CliModelFileTest, WhatCannotBeIsOneLineAndCodeTwo) {
   expect_refused("--model lenet --input-shape 3",
                  "--input-shape: is for --data images, text, synthetic only");
   expect_refused("--model mlp --data synthetic --samples 32 --save text.pt/x",
-                 "--save: text.pt/x: the folder cannot be created: ");
+                 "save: text.pt/x: the folder cannot be created: ");
 }
 
 }  // namespace

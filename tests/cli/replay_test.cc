@@ -95,7 +95,7 @@ TEST(CliReplayThreadsTest, HostsAndServersAreAsTheUserSays) {
     return sluice("train --model replay:net.json --iterations 4 --json " + more, folder);
   };
   expect_refused(train("--workers 4 --workers-per-host 3"),
-                 "--workers-per-host: 4 workers do not fill hosts of 3");
+                 "workers-per-host: 4 workers do not fill hosts of 3");
   const Outcome alone = train("--workers 4 --workers-per-host 4");
   ASSERT_EQ(alone.code, 0) << alone.err;
   EXPECT_EQ(json::parse(alone.out).at("mechanism").at("bytes"), 0);

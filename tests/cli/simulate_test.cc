@@ -107,7 +107,7 @@ TEST_F(CliSimulateTest, TimesBeyondCountingAreRefused) {
   const auto refused = [&](const std::string& more) {
     return sluice("simulate --profile big.json --cluster slow.toml " + more, folder_);
   };
-  expect_refused(refused("--time-scale 1e6"), "--time-scale: brings the sum of all layers");
+  expect_refused(refused("--time-scale 1e6"), "time-scale: brings the sum of all layers");
   expect_refused(refused(""), "slow.toml: 2 workers exchange 1e+09 parameters each");
 }
 

@@ -85,9 +85,10 @@ TEST_F(CliTextThreadsTest, WhatDoesNotFitIsOneLineAndCodeTwo) {
   }
   EXPECT_EQ(outcome.code, 2);
   EXPECT_THAT(outcome.err, HasSubstr("train.en: offset 3: expected as many lines as in "));
-  EXPECT_THAT(train("--model lenet").err, HasSubstr("--data: model lenet does not take text"));
+  EXPECT_THAT(train("--model lenet").err,
+              HasSubstr("sluice: data: model lenet does not take text"));
   EXPECT_THAT(run_command("'" SLUICE_BINARY "' train --data text --model sockeye", folder_).err,
-              HasSubstr("sluice: --data-dir: is missing; --data text needs"));
+              HasSubstr("sluice: data-dir: is missing; data text needs"));
   EXPECT_THAT(run_command("'" SLUICE_BINARY "' train --vocabulary 7", folder_).err,
               HasSubstr("sluice: --vocabulary: is for --data text only"));
 }

@@ -69,13 +69,13 @@ TEST(SimulatedJobTest, AChannelStandsInForTheNetwork) {
   EXPECT_THAT(complaint(spec_of("kvstore"), cluster), HasSubstr("partition kvstore"));
   StrategySpec local = spec_of("wfbp");
   local.strategy.local_aggregation = true;
-  EXPECT_THAT(complaint(local, cluster), HasSubstr("--local-aggregation: "));
+  EXPECT_THAT(complaint(local, cluster), HasSubstr("local-aggregation: "));
 }
 
 TEST(SimulatedJobTest, RefusesSumsThatNoMessageMakes) {
   StrategySpec spec = spec_of("wfbp");
   spec.strategy.collective = Collective::kNative;
-  EXPECT_THAT(complaint(spec, cluster_of(4)), HasSubstr("--collective: native"));
+  EXPECT_THAT(complaint(spec, cluster_of(4)), HasSubstr("collective: native"));
 }
 
 TEST(SimulatedJobTest, PlansTheGroupsOfAMergedJob) {

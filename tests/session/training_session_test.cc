@@ -80,7 +80,7 @@ TEST_F(SessionThreadsTest, ASpecBecomesARecord) {
 
 TEST_F(SessionThreadsTest, WhatCannotBeIsFoundBeforeAFolderIsMade) {
   spec_.hosts.workers_per_host = 4;
-  EXPECT_THAT(complaint(), StartsWith("--workers-per-host: 2 workers do not fill hosts of 4"));
+  EXPECT_THAT(complaint(), StartsWith("workers-per-host: 2 workers do not fill hosts of 4"));
   spec_.hosts.workers_per_host = 1;
   spec_.strategy.strategy = find_preset("wfbp")->strategy;
   spec_.strategy.strategy.collective = Collective::kNative;

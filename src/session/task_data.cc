@@ -1,0 +1,169 @@
+#include "session/task_data.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <functional>
+#include <numeric>
+#include <utility>
+
+#include "base/check.h"
+#include "data/cifar.h"
+#include "data/corpus.h"
+#include "data/idx.h"
+#include "data/image_folder.h"
+#include "data/synthetic.h"
+#include "torch/torch_learner.h"
+
+namespace sluice {
+namespace {
+
+template <class Split>
+TaskData data_of(Split split) {
+  return {.train = std::make_shared<const decltype(split.train)>(std::move(split.train)),
+          .test = std::make_shared<const decltype(split.test)>(std::move(split.test))};
+}
+
+template <class Split>
+Result<TaskData> data_of(Result<Split> split) {
+  if (!split) {
+    return split.error();
+  }
+  return data_of(*std::move(split));
+}
+
+// The default number of synthetic samples.
+std::int64_t synthetic_samples(const SampleForm& form) {
+  constexpr std::int64_t kMax = 10'000;
+  const std::int64_t size =
+      std::accumulate(form.shape.begin(), form.shape.end(), std::int64_t{1}, std::multiplies<>());
+  return std::clamp<std::int64_t>(kMaxSampleFloats / size, 1, kMax);
+}
+
+// The samples for a model from a file, which does not define its input.
+Result<SampleForm> asked_form(const DataSpec& data) {
+  const bool is_text = data.kind == DataKind::kText;
+  const SampleForm form{data.input_shape, data.classes,
+                        is_text ? data.vocabulary : data.input_words};
+  if (form.shape.empty()) {
+    return Error(fmt::format(
+        "input-shape: is missing; a model from a file needs the shape of a sample for data {}, "
+        "such as 3x32x32",
+        name_of(kDataNames, data.kind)));
+  }
+  const bool pairs = form.shape.size() == 2 && form.shape[0] == 2 && form.shape[1] >= 2;
+  if (form.words > 0 && !pairs) {
+    return Error(fmt::format(
+        "input-shape: is \"{}\", expected 2xLONGEST for pairs of sentences, such as 2x20",
+        fmt::join(form.shape, "x")));
+  }
+  if (data.kind == DataKind::kSynthetic && form.words > 0 &&
+      std::min(form.words, form.classes) <= kFirstWord) {
+    return Error(
+        fmt::format("input-words and classes: expected more than {} for sentences, "
+                    "found {} and {}",
+                    kFirstWord, form.words, form.classes));
+  }
+  return form;
+}
+
+// The samples that the model takes.
+Result<SampleForm> wanted_form(const TaskSpec& spec) {
+  return is_model_file(spec.model) ? asked_form(spec.data)
+                                   : model_form(spec.model, spec.data.input_size);
+}
+
+Result<TaskData> make_up_data(const TaskSpec& spec, const SampleForm& form) {
+  const std::int64_t samples = spec.data.samples > 0 ? spec.data.samples : synthetic_samples(form);
+  const std::int64_t tests = std::max<std::int64_t>(samples / 10, 1);
+  if (form.words > 0) {
+    return data_of(make_synthetic_text({.longest = form.shape.back(),
+                                        .source_words = form.words,
+                                        .target_words = form.classes,
+                                        .train_samples = samples,
+                                        .test_samples = tests,
+                                        .seed = spec.seed}));
+  }
+  return data_of(make_synthetic({.sample_shape = form.shape,
+                                 .classes = form.classes,
+                                 .train_samples = samples,
+                                 .test_samples = tests,
+                                 .seed = spec.seed}));
+}
+
+Result<TaskData> find_pictures(const TaskSpec& spec, const SampleForm& form) {
+  const std::vector<std::int64_t>& shape = form.shape;
+  if (form.words > 0 || shape.size() != 3 || (shape[0] != 1 && shape[0] != 3)) {
+    return Error(fmt::format("data: model {} does not take images; choose another", spec.model));
+  }
+  const auto side = [&](std::size_t i) { return static_cast<std::size_t>(shape[i]); };
+  return data_of(find_images({.folder = spec.data.folder,
+                              .raster = {side(0), side(1), side(2)},
+                              .varied = spec.data.augment}));
+}
+
+Result<TaskData> read_sentences(const TaskSpec& spec, const SampleForm& form, const Log& log) {
+  if (form.words == 0) {
+    return Error(fmt::format("data: model {} does not take text; choose sockeye", spec.model));
+  }
+  auto corpus = read_corpus({.folder = spec.data.folder,
+                             .source = spec.data.source,
+                             .target = spec.data.target,
+                             .vocabulary = spec.data.vocabulary,
+                             .longest = form.shape.back()});
+  if (corpus && corpus->left_out > 0) {
+    log.info(fmt::format(
+        "{} pairs of sentences are left out: one of them is empty or longer than {} words",
+        corpus->left_out, form.shape.back() - 1));
+  }
+  return data_of(std::move(corpus));
+}
+
+// Data whose samples depend on the model.
+Result<TaskData> read_for_model(const TaskSpec& spec, const Log& log) {
+  const auto form = wanted_form(spec);
+  if (!form) {
+    return form.error();
+  }
+  switch (spec.data.kind) {
+    case DataKind::kImages:
+      return find_pictures(spec, *form);
+    case DataKind::kText:
+      return read_sentences(spec, *form, log);
+    case DataKind::kSynthetic:
+      return make_up_data(spec, *form);
+    case DataKind::kFashionMnist:
+    case DataKind::kCifar10:
+    case DataKind::kCifar100:
+      break;
+  }
+  fail_check("this data set has samples of its own");
+}
+
+}  // namespace
+
+Result<TaskData> read_task_data(const TaskSpec& spec, const Log& log) {
+  const DataKind kind = spec.data.kind;
+  const std::string& folder = spec.data.folder;
+  const bool needs_folder = kind != DataKind::kSynthetic && kind != DataKind::kFashionMnist;
+  if (needs_folder && folder.empty()) {
+    return Error(fmt::format("data-dir: is missing; data {} needs the folder of its files",
+                             name_of(kDataNames, kind)));
+  }
+  switch (kind) {
+    case DataKind::kFashionMnist:
+      return data_of(read_idx_folder(folder.empty() ? kFashionMnistFolder : folder));
+    case DataKind::kCifar10:
+      return data_of(read_cifar_folder(folder, Cifar::k10));
+    case DataKind::kCifar100:
+      return data_of(read_cifar_folder(folder, Cifar::k100));
+    case DataKind::kImages:
+    case DataKind::kText:
+    case DataKind::kSynthetic:
+      return read_for_model(spec, log);
+  }
+  fail_check("there is no such kind of data");
+}
+
+}  // namespace sluice
