@@ -6,6 +6,7 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 
+#include "session/loading.h"
 #include "session/thread_group.h"
 
 namespace sluice {
@@ -111,6 +112,16 @@ TEST(ProcessGroupTest, AProcessHasTheWorkersOfItsHost) {
   const Topology topology(3, 2, 1);
   EXPECT_THAT(workers_here(LedGroup({kAlike, kAlike}), topology), ElementsAre(0, 1));
   EXPECT_THAT(workers_here(*make_thread_group(), topology), ElementsAre(0, 1, 2, 3, 4, 5));
+}
+
+TEST(ProcessGroupTest, TheLoadersOfAllProcessesAreAddedUp) {
+  const auto of_other = [](json& said) { said = {5, 4, 3'000'000'000'000, 2'000'000'000'000}; };
+  LedGroup group({of_other, of_other});
+  const auto loading = collect_loading(group, AheadLoader(0));
+  EXPECT_EQ(loading.at("batches"), 10);
+  EXPECT_EQ(loading.at("batches_ahead"), 8);
+  EXPECT_EQ(loading.at("loading_s"), 6);
+  EXPECT_EQ(loading.at("waited_s"), 4);
 }
 
 TEST(ProcessGroupTest, ThreadsHaveNoNetwork) {

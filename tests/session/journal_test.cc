@@ -1,0 +1,164 @@
+#include "session/journal.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "learners/idle_learner.h"
+#include "support/temporary_folder.h"
+
+namespace sluice {
+namespace {
+
+using nlohmann::json;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+// An evaluator whose result is set by the test.
+class Evaluator final : public Learner {
+ public:
+  const std::vector<Layer>& layers() const override { return idle_.layers(); }
+  std::span<float> parameters() override { return {}; }
+  std::span<float> gradients() override { return {}; }
+  void gradients_into(std::span<float> /*buffer*/) override {}
+  std::optional<double> step(Iteration /*iteration*/, StepHooks& /*hooks*/) override { return {}; }
+  std::optional<Evaluation> evaluate() override { return result; }
+
+  std::optional<Evaluation> result;
+
+ private:
+  IdleLearner idle_{{}};
+};
+
+class JournalTest : public testing::Test {
+ protected:
+  JournalTest() {
+    auto created = RunFolder::create(folder_.path() / "run");
+    EXPECT_TRUE(created);
+    run_.emplace(*std::move(created));
+    log_.info = [this](const std::string& text) { said_.push_back(text); };
+    log_.warn = [this](const std::string& text) { warned_.push_back(text); };
+    journal_.emplace(
+        Extent{.workers = 2, .batch = 8, .iterations = 6, .per_epoch = 3, .samples_per_epoch = 48},
+        clock_, evaluator_, *run_, log_);
+  }
+
+  void step(std::size_t rank, Iteration iteration, std::optional<double> loss, int at = 0) {
+    journal_->on_step({.rank = rank, .iteration = iteration, .loss = loss, .at = Time(at)});
+  }
+  std::vector<json> rows() const {
+    std::vector<json> rows;
+    std::istringstream lines(folder_.read("run/metrics.jsonl"));
+    for (std::string line; std::getline(lines, line);) {
+      rows.push_back(json::parse(line));
+    }
+    return rows;
+  }
+
+  TemporaryFolder folder_;
+  std::optional<RunFolder> run_;
+  Clock clock_;
+  Evaluator evaluator_;
+  Log log_;
+  std::vector<std::string> said_;
+  std::vector<std::string> warned_;
+  std::optional<Journal> journal_;
+};
+
+TEST_F(JournalTest, AnIterationIsDoneWhenAllWorkersHaveDoneIt) {
+  step(0, 0, 1.0);
+  step(0, 1, 5.0);
+  EXPECT_EQ(journal_->done(), 0);
+  EXPECT_EQ(journal_->mean_done(), 1);
+  EXPECT_FALSE(journal_->loss());
+  step(1, 0, 2.0);
+  EXPECT_EQ(journal_->done(), 1);
+  EXPECT_EQ(journal_->loss(), 1.5);
+  ASSERT_EQ(rows().size(), 1U);
+  const json row = rows().front();
+  EXPECT_EQ(row.at("step"), 1);
+  EXPECT_EQ(row.at("epoch"), 1);
+  EXPECT_EQ(row.at("loss"), 1.5);
+  EXPECT_EQ(row.at("samples"), 16);
+}
+
+TEST_F(JournalTest, EpochsAndSamplesCountOn) {
+  for (Iteration iteration = 0; iteration < 4; ++iteration) {
+    step(0, iteration, 1.0);
+    step(1, iteration, 1.0);
+  }
+  EXPECT_EQ(rows().at(2).at("epoch"), 1);
+  EXPECT_EQ(rows().at(3).at("epoch"), 2);
+  EXPECT_EQ(rows().at(3).at("samples"), 64);
+}
+
+TEST_F(JournalTest, WithoutALossThereIsNone) {
+  step(0, 0, std::nullopt);
+  step(1, 0, std::nullopt);
+  EXPECT_FALSE(journal_->loss());
+  EXPECT_FALSE(rows().at(0).contains("loss"));
+}
+
+TEST_F(JournalTest, ALossThatJsonCannotHoldIsStillARow) {
+  step(0, 0, std::numeric_limits<double>::quiet_NaN());
+  step(1, 0, 1.0);
+  EXPECT_FALSE(rows().at(0).at("loss").is_number());
+}
+
+// The slower worker ends an iteration. The first half is not steady.
+TEST_F(JournalTest, TheSteadyIterationIsThatOfTheSecondHalf) {
+  EXPECT_EQ(journal_->steady_iteration(), Duration(0));
+  const std::vector<int> ends{1000, 1100, 1140, 1200};
+  for (std::size_t i = 0; i < ends.size(); ++i) {
+    step(0, static_cast<Iteration>(i), {}, ends[i]);
+    step(1, static_cast<Iteration>(i), {}, ends[i] - 10);
+  }
+  EXPECT_EQ(journal_->steady_iteration(), Duration(50));
+}
+
+TEST_F(JournalTest, AnEvaluationIsARowAndALine) {
+  evaluator_.result = Evaluation{.loss = 0.5, .accuracy = 0.875};
+  journal_->on_boundary(3);
+  ASSERT_TRUE(journal_->evaluation());
+  EXPECT_EQ(journal_->evaluation()->accuracy, 0.875);
+  ASSERT_EQ(rows().size(), 1U);
+  EXPECT_EQ(rows()[0].at("step"), 3);
+  EXPECT_EQ(rows()[0].at("test_loss"), 0.5);
+  EXPECT_EQ(rows()[0].at("test_accuracy"), 0.875);
+  EXPECT_THAT(said_, ElementsAre("after 3 steps: test accuracy 87.50 %"));
+}
+
+TEST_F(JournalTest, WhoCannotEvaluateLeavesNoRow) {
+  journal_->on_boundary(3);
+  EXPECT_FALSE(journal_->evaluation());
+  EXPECT_EQ(folder_.read("run/metrics.jsonl"), "");
+  EXPECT_THAT(said_, IsEmpty());
+}
+
+TEST_F(JournalTest, ARunThatStoppedHasNoEvaluation) {
+  evaluator_.result = Evaluation{.loss = 0.5, .accuracy = 0.875};
+  journal_->on_boundary(3);
+  journal_->on_stop("SIGINT after 4 of 6 iterations");
+  EXPECT_FALSE(journal_->evaluation());
+  EXPECT_THAT(warned_, ElementsAre("stopped by SIGINT after 4 of 6 iterations"));
+}
+
+TEST_F(JournalTest, KeepsTheFirstFailureToWrite) {
+  step(0, 0, 1.0);
+  EXPECT_FALSE(journal_->error());
+  std::filesystem::remove_all(folder_.path() / "run");
+  step(1, 0, 1.0);
+  ASSERT_TRUE(journal_->error());
+  EXPECT_THAT(journal_->error()->message(), HasSubstr("metrics.jsonl: cannot be written"));
+  EXPECT_EQ(journal_->done(), 1) << "training goes on";
+}
+
+}  // namespace
+}  // namespace sluice
