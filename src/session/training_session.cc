@@ -309,8 +309,12 @@ OnNonFinite TrainingSession::on_nonfinite(const std::vector<Layer>& layers) cons
   if (!work_.task) {
     return {};  // a replay's gradients mean nothing
   }
-  return spec_.on_nonfinite == NonFiniteAction::kStop ? stop_on_nonfinite(layers)
-                                                      : warn_of_nonfinite(layers, log_.warn);
+  if (spec_.on_nonfinite == NonFiniteAction::kWarn) {
+    return warn_of_nonfinite(layers, log_.warn);
+  }
+  return stop_on_nonfinite(layers,
+                           "try a lower --lr or a longer --warmup-epochs, or continue anyway with "
+                           "--on-nonfinite warn");
 }
 
 }  // namespace sluice
