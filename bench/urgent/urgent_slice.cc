@@ -18,6 +18,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <deque>
+#include <exception>
 #include <functional>
 #include <random>
 #include <string>
@@ -305,6 +306,8 @@ int main(int argc, char** argv) {
   if (!sluice::find_launch()) {
     return sluice::fail("must be started by mpirun");
   }
-  const auto world = sluice::join_mpi([](const std::string& text) { sluice::fail(text); });
+  const auto world = sluice::join_mpi(
+      [](const std::string& text) { sluice::fail(text); },
+      [](std::size_t /*rank*/, const std::exception& why) { return sluice::fail(why.what()); });
   return world ? sluice::measure(**world, numbers) : sluice::fail(world.error().message());
 }

@@ -30,6 +30,11 @@ namespace {
 
 void say(const std::string& text) { fmt::print(stderr, "sluice: {}\n", text); }
 
+int fail(std::size_t rank, const std::exception& why) {
+  say(rank_on_host(rank) + ": " + why.what());
+  return 1;
+}
+
 StrategySpec strategy_spec(const LoopOptions& options) {
   const Preset* preset = find_preset(options.preset);
   if (preset == nullptr || preset->strategy.partition == Partition::kMerged) {
@@ -232,7 +237,7 @@ OnNonFinite LoopRun::on_nonfinite() const {
 }  // namespace
 
 int run_loops(const LoopOptions& options, const std::function<void(LoopWorker&)>& loop) {
-  const auto joined = join_processes(say, MpiLife::kProcess);
+  const auto joined = join_processes(say, fail, MpiLife::kProcess);
   if (!joined) {
     throw std::runtime_error(joined.error().message());
   }
@@ -241,9 +246,8 @@ int run_loops(const LoopOptions& options, const std::function<void(LoopWorker&)>
     return LoopRun(options, group).run(loop);
   } catch (const std::exception& e) {
     if (group.own_host()) {
-      say(rank_on_host(group.rank()) + ": " + e.what());
+      group.abort(fail(group.rank(), e));
     }
-    group.abort(1);
     throw;
   }
 }
