@@ -21,6 +21,7 @@
 #include <exception>
 #include <functional>
 #include <random>
+#include <span>
 #include <string>
 #include <thread>
 #include <vector>
@@ -50,6 +51,11 @@ const NodeId kReceiver = kTwoHosts.worker(1);
 class TrustingRules final : public MessageRules {
  public:
   Result<void> check(const Message& /*message*/) const override { return {}; }
+  Result<void> check_payload(const Message& /*message*/,
+                             std::span<const std::byte> /*payload*/) const override {
+    return {};
+  }
+  bool is_once_per_iteration() const override { return false; }
 };
 
 // One end of the link. Its loop is HostLoop's, without arithmetic.

@@ -6,6 +6,7 @@
 
 #include <nlohmann/json.hpp>
 #include <sstream>
+#include <tuple>
 
 #include "base/hash.h"
 #include "nodes/presets.h"
@@ -234,10 +235,18 @@ TEST_F(MpiTest, AStallIsNamed) {
 }
 
 TEST_F(MpiTest, ABadMessageEndsAllAndNamesItsSender) {
-  for (const std::string fault : {"babble", "misdeal"}) {
-    const Outcome outcome = toys("p3 1000000 2 " + fault);
-    EXPECT_NE(outcome.code, 0) << fault;
-    EXPECT_THAT(outcome.err, HasSubstr("a message of rank 2 is not right")) << fault;
+  for (const auto& [strategy, fault, why] :
+       {std::tuple{"p3", "babble", "it is about chunk 1000000"},
+        {"p3", "misdeal", "chunk"},
+        {"bsp+dgc", "garble", "position 4294967295"},
+        {"ar-sgd+dgc", "garble", "position 4294967295"},
+        {"p3", "repeat", "is not right"},
+        {"wfbp:slice:ring", "repeat", "has come before"}}) {
+    SCOPED_TRACE(fmt::format("{} {}", strategy, fault));
+    const Outcome outcome = toys(fmt::format("{} 1000000 2 {}", strategy, fault));
+    EXPECT_NE(outcome.code, 0);
+    EXPECT_THAT(outcome.err, HasSubstr("a message of rank 2 is not right"));
+    EXPECT_THAT(outcome.err, HasSubstr(why));
   }
 }
 
