@@ -14,6 +14,7 @@
 #include <array>
 #include <cstdio>
 #include <cstdlib>
+#include <exception>
 #include <memory>
 #include <optional>
 #include <span>
@@ -185,7 +186,9 @@ int main(int argc, char** argv) {
   if (!sluice::find_launch()) {
     return sluice::fail("must be started by mpirun");
   }
-  const auto group = sluice::join_processes([](const std::string& text) { sluice::fail(text); });
+  const auto group = sluice::join_processes(
+      [](const std::string& text) { sluice::fail(text); },
+      [](std::size_t /*rank*/, const std::exception& why) { return sluice::fail(why.what()); });
   if (!group) {
     return sluice::fail(group.error().message());
   }

@@ -18,8 +18,10 @@
 #include <cmath>
 #include <cstdlib>
 #include <deque>
+#include <exception>
 #include <functional>
 #include <random>
+#include <span>
 #include <string>
 #include <thread>
 #include <vector>
@@ -49,6 +51,11 @@ const NodeId kReceiver = kTwoHosts.worker(1);
 class TrustingRules final : public MessageRules {
  public:
   Result<void> check(const Message& /*message*/) const override { return {}; }
+  Result<void> check_payload(const Message& /*message*/,
+                             std::span<const std::byte> /*payload*/) const override {
+    return {};
+  }
+  bool is_once_per_iteration() const override { return false; }
 };
 
 // One end of the link. Its loop is HostLoop's, without arithmetic.
@@ -305,6 +312,8 @@ int main(int argc, char** argv) {
   if (!sluice::find_launch()) {
     return sluice::fail("must be started by mpirun");
   }
-  const auto world = sluice::join_mpi([](const std::string& text) { sluice::fail(text); });
+  const auto world = sluice::join_mpi(
+      [](const std::string& text) { sluice::fail(text); },
+      [](std::size_t /*rank*/, const std::exception& why) { return sluice::fail(why.what()); });
   return world ? sluice::measure(**world, numbers) : sluice::fail(world.error().message());
 }

@@ -64,11 +64,11 @@ int main() {
   sluice::LoopOptions options;
   options.iterations = 400;
   try {
-    sluice::run_loops(options,
-                      [&](sluice::LoopWorker& worker) { train(worker, options.iterations); });
+    const int signal = sluice::run_loops(
+        options, [&](sluice::LoopWorker& worker) { train(worker, options.iterations); });
+    return signal == 0 ? 0 : 128 + signal;
   } catch (const std::exception& error) {
     std::fprintf(stderr, "own_loop: %s\n", error.what());
     return 1;
   }
-  return 0;
 }

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -37,6 +38,22 @@ struct LoopOptions {
   float weight_decay = 0;
 
   std::uint64_t seed = 1;  // of random choices in the strategy
+
+  // A loss or gradient that is infinite or NaN ends the run before anybody learns from it; the
+  // error names the rank, the iteration and the layer. If false, standard error gets a warning, one
+  // per rank, and the run continues.
+  bool stop_on_nonfinite = true;
+  // SIGINT and SIGTERM stop all workers of all processes: see Stopped. A second signal ends the
+  // process at once. If false, Sluice leaves signals to the program.
+  bool stop_on_signal = true;
+};
+
+// A signal asked to stop. Workers finish the steps that they have begun, exchange them, and stop,
+// those that wait for each other at the same iteration. The next call of step() throws this; a loop
+// need not catch it. A loop that does may call wait(), read the final parameters and return.
+class Stopped : public std::runtime_error {
+ public:
+  Stopped() : std::runtime_error("a signal stopped the run") {}
 };
 
 // A worker, as its loop sees it. All calls come from the thread that runs the loop.
@@ -72,7 +89,8 @@ class LoopWorker {
   // a single number. It waits at each layer whose parameters have not arrived. The backward pass
   // follows, gradients leave while it runs, and the step ends with it. Returns the loss. Only
   // step() runs backward passes of the parameters: a call of backward() by the program, in `loss`
-  // or elsewhere, throws std::logic_error while the run lasts.
+  // or elsewhere, throws std::logic_error while the run lasts. Throws Stopped if there are no more
+  // steps because of a signal.
   virtual double step(const std::function<at::Tensor()>& loss) = 0;
 
   // Returns when all parameters have arrived. They do not change until the next step, and the
@@ -84,13 +102,18 @@ class LoopWorker {
 // Runs the loop once for every worker of this process, each on a thread of its own, and returns
 // when all are done. Throws the first failure, of a loop or of the exchange. With several
 // processes, the one that fails prints the reason on standard error and ends all of them. May be
-// called again after it has returned.
+// called again after it has returned, but not by two threads at once.
+//
+// Returns 0, or the signal that asked to stop. The caller decides what follows; usually the program
+// ends, with 128 + signal. Sluice handles signals from when all loops have attached until it
+// returns. A program that handles SIGINT or SIGTERM itself gets its handlers back then. Signals
+// that the process was started to ignore stay ignored.
 //
 // A program that was started by mpirun or similar may initialise MPI itself, before the first call,
 // with MPI_THREAD_FUNNELED or higher. It then calls run_loops() on the thread that did so, and
 // MPI_Finalize after the last call. Loops run on other threads: to use MPI in them, the program
 // needs MPI_THREAD_MULTIPLE and a communicator of its own. If the program does not initialise MPI,
 // the first call does, and MPI is finalised when the process exits successfully.
-void run_loops(const LoopOptions& options, const std::function<void(LoopWorker&)>& loop);
+int run_loops(const LoopOptions& options, const std::function<void(LoopWorker&)>& loop);
 
 }  // namespace sluice

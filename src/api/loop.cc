@@ -3,15 +3,23 @@
 #include <sluice/loop.h>
 
 #include <algorithm>
+#include <exception>
+#include <memory>
+#include <optional>
 #include <span>
 #include <stdexcept>
+#include <string>
+#include <string_view>
 #include <thread>
+#include <vector>
 
 #include "api/loop_learner.h"
 #include "base/check.h"
 #include "drivers/mpi/launch.h"
+#include "drivers/realtime/interrupt.h"
 #include "drivers/realtime/start_thread.h"
 #include "nodes/presets.h"
+#include "session/nonfinite.h"
 #include "session/optimizer.h"
 #include "session/process_group.h"
 #include "session/specs.h"
@@ -21,6 +29,11 @@ namespace sluice {
 namespace {
 
 void say(const std::string& text) { fmt::print(stderr, "sluice: {}\n", text); }
+
+int fail(std::size_t rank, const std::exception& why) {
+  say(rank_on_host(rank) + ": " + why.what());
+  return 1;
+}
 
 StrategySpec strategy_spec(const LoopOptions& options) {
   const Preset* preset = find_preset(options.preset);
@@ -84,7 +97,8 @@ class LoopRun {
  public:
   LoopRun(const LoopOptions& options, ProcessGroup& group);
 
-  void run(const std::function<void(LoopWorker&)>& loop);
+  // Returns the signal that asked to stop, or 0.
+  int run(const std::function<void(LoopWorker&)>& loop);
 
  private:
   LoopLearner& worker(std::size_t index) const {
@@ -95,12 +109,15 @@ class LoopRun {
   // Copies the first worker's parameters to all.
   void begin_alike();
   void train();
+  OnNonFinite on_nonfinite() const;
 
   const LoopOptions& options_;
   const StrategySpec strategy_;
   ProcessGroup& group_;
   const Topology topology_;
   std::vector<std::unique_ptr<Learner>> learners_;  // of this process's workers
+  std::optional<Interrupt> interrupt_;              // from train() on, if signals are to stop it
+  std::optional<int> stopped_;                      // by which signal
 };
 
 LoopRun::LoopRun(const LoopOptions& options, ProcessGroup& group)
@@ -114,7 +131,7 @@ LoopRun::LoopRun(const LoopOptions& options, ProcessGroup& group)
   }
 }
 
-void LoopRun::run(const std::function<void(LoopWorker&)>& loop) {
+int LoopRun::run(const std::function<void(LoopWorker&)>& loop) {
   std::exception_ptr failure;
   {
     std::vector<std::jthread> loops;
@@ -140,11 +157,15 @@ void LoopRun::run(const std::function<void(LoopWorker&)>& loop) {
   for (std::size_t w = 0; w < learners_.size(); ++w) {
     worker(w).rethrow();
   }
+  // A signal may also have come after the last step.
+  return stopped_.value_or(interrupt_ ? interrupt_->signal() : 0);
 }
 
 void LoopRun::run_loop(LoopLearner& worker, const std::function<void(LoopWorker&)>& loop) const {
   try {
     loop(worker);
+    worker.loop_ended(nullptr);
+  } catch (const Stopped&) {
     worker.loop_ended(nullptr);
   } catch (...) {
     worker.loop_ended(std::current_exception());
@@ -190,26 +211,43 @@ void LoopRun::train() {
                       .per_epoch = options_.iterations};
   const UpdateRule rule = rule_of(optimizer_spec(options_), extent);
   const Clock clock;
-  run_training(
-      job,
-      {.group = group_, .learners = learners_, .rule = rule, .extent = extent, .clock = clock});
+  if (options_.stop_on_signal) {
+    interrupt_.emplace();
+  }
+  const Trained trained =
+      run_training(job, {.group = group_,
+                         .learners = learners_,
+                         .rule = rule,
+                         .extent = extent,
+                         .clock = clock,
+                         .on_nonfinite = on_nonfinite(),
+                         .interrupted = [this] { return interrupt_ ? interrupt_->signal() : 0; }});
+  stopped_ = trained.stopped;
+}
+
+OnNonFinite LoopRun::on_nonfinite() const {
+  const std::vector<Layer>& layers = learners_[0]->layers();
+  return options_.stop_on_nonfinite
+             ? stop_on_nonfinite(layers,
+                                 "try a lower learning_rate, or continue anyway with "
+                                 "stop_on_nonfinite = false")
+             : warn_of_nonfinite(layers, say);
 }
 
 }  // namespace
 
-void run_loops(const LoopOptions& options, const std::function<void(LoopWorker&)>& loop) {
-  const auto joined = join_processes(say, MpiLife::kProcess);
+int run_loops(const LoopOptions& options, const std::function<void(LoopWorker&)>& loop) {
+  const auto joined = join_processes(say, fail, MpiLife::kProcess);
   if (!joined) {
     throw std::runtime_error(joined.error().message());
   }
   ProcessGroup& group = **joined;
   try {
-    LoopRun(options, group).run(loop);
+    return LoopRun(options, group).run(loop);
   } catch (const std::exception& e) {
     if (group.own_host()) {
-      say(rank_on_host(group.rank()) + ": " + e.what());
+      group.abort(fail(group.rank(), e));
     }
-    group.abort(1);
     throw;
   }
 }

@@ -70,7 +70,13 @@ void LoopLearner::attach(const NamedParameters& parameters, const std::function<
 }
 
 double LoopLearner::step(const std::function<at::Tensor()>& loss) {
-  open();
+  if (taken_ == iterations_) {
+    throw std::logic_error(
+        fmt::format("the loop has taken more steps than its {} iterations", iterations_));
+  }
+  if (!opens()) {
+    throw Stopped();
+  }
   const auto check_alone = [this, iteration = taken_] {
     if (taken_ != iteration) {
       throw std::logic_error("step() was called in the closure of step(): call it after that step");
@@ -100,8 +106,7 @@ double LoopLearner::step(const std::function<at::Tensor()>& loss) {
 }
 
 void LoopLearner::wait() {
-  if (taken_ < iterations_) {
-    open();
+  if (taken_ < iterations_ && opens()) {
     for (std::size_t p = 0; p < replica_->layout.order.size(); ++p) {
       calls_->before_read(p);
     }
@@ -114,23 +119,23 @@ void LoopLearner::wait() {
   }
 }
 
-void LoopLearner::open() {
+bool LoopLearner::opens() {
   if (!replica_) {
     throw std::logic_error("attach() must come before the first step");
   }
-  if (taken_ == iterations_) {
-    throw std::logic_error(
-        fmt::format("the loop has taken more steps than its {} iterations", iterations_));
-  }
   if (calls_) {
-    return;
+    return true;
   }
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [&] { return hooks_ != nullptr || run_ended_; });
-  if (hooks_ == nullptr) {
+  if (hooks_ == nullptr && broken_off_) {
     throw Cancelled();
   }
+  if (hooks_ == nullptr) {
+    return false;
+  }
   calls_.emplace(replica_->layout, *hooks_);
+  return true;
 }
 
 std::optional<double> LoopLearner::step(Iteration /*iteration*/, StepHooks& hooks) {

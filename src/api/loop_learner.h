@@ -44,7 +44,7 @@ class LoopLearner final : public LoopWorker, public Learner {
   // it ended.
   void wait_until_attached();
   void loop_ended(std::exception_ptr failure);
-  // No more steps will be opened, since all have been taken or because of a failure.
+  // No more steps will be opened, since all have been taken or because of a failure or a signal.
   void run_ended(bool broken_off);
   // After both have ended: throws what the loop threw, if it did.
   void rethrow() const;
@@ -57,8 +57,8 @@ class LoopLearner final : public LoopWorker, public Learner {
     GradientHooks gradient_hooks;
   };
 
-  // Waits until the trainer has opened the step.
-  void open();
+  // Waits until the trainer has opened the next step; false if a signal has stopped the run.
+  bool opens();
   // Throws what the loop threw, or that it ended too early.
   [[noreturn]] void fail_loop() const;
 

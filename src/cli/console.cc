@@ -45,6 +45,8 @@ int failed(const std::exception& error) {
                        : Error(error.what()));
 }
 
+int fail(std::size_t /*rank*/, const std::exception& error) { return failed(error); }
+
 void warn(const std::string& text) { complain(Error(text)); }
 
 int run_in(ProcessGroup& group, const std::function<int()>& command) {

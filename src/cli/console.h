@@ -23,6 +23,7 @@ int failed(const Error& error);
 
 // The same for an exception that ended a run, and for what only deserves attention.
 int failed(const std::exception& error);
+int fail(std::size_t rank, const std::exception& error);  // the same, for a group of processes
 void warn(const std::string& text);
 
 // The exit code of a command that the processes of a group run together. If it fails in this

@@ -117,7 +117,7 @@ int check_network(ProcessGroup& group, const Settings& settings) {
 }  // namespace
 
 Result<std::unique_ptr<ProcessGroup>> join_network(const std::string& command) {
-  auto group = join_processes(warn);
+  auto group = join_processes(warn, fail);
   if (group && (*group)->size() < 2) {
     return Error(
         fmt::format("{}: measures the network between processes, and there is only one; start two "

@@ -41,12 +41,15 @@ int train(ProcessGroup& group, Settings settings) {
   }
   TrainingSession session = *std::move(prepared);
   const TrainReport report = session.run();
-  if (group.is_leader()) {
+  const auto print_report = [&] {
     if (settings.on("json")) {
       print(report.summary);
     } else {
       print_training(report.summary, report.folder);
     }
+  };
+  if (group.is_leader()) {
+    group.attend(print_report);  // a pipe may be slow
   }
   if (report.fault) {
     return group.is_leader() ? failed(*report.fault) : kFailed;
@@ -57,7 +60,7 @@ int train(ProcessGroup& group, Settings settings) {
 }  // namespace
 
 int train(const Settings& settings) {
-  const auto group = join_processes(warn);
+  const auto group = join_processes(warn, fail);
   if (!group) {
     return failed(group.error());
   }

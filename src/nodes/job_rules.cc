@@ -41,6 +41,23 @@ Result<void> JobRules::check(const Message& message) const {
   return fault.empty() ? Result<void>() : Error(std::move(fault));
 }
 
+Result<void> JobRules::check_payload(const Message& message,
+                                     std::span<const std::byte> payload) const {
+  const bool hops = is_hop(message.kind);
+  if (!strategy_.sparse() || !(hops || message.kind == MessageKind::kPush || is_patch(message))) {
+    return {};
+  }
+  const std::int64_t length = hops ? plan_of(message)[message.round].receive->range.size()
+                                   : (*chunks_)[message.chunk].range.size();
+  const auto parsed = SparseView::parse(payload, length);
+  return parsed ? Result<void>() : parsed.error();
+}
+
+// In a pipeline, sums of several iterations overtake each other.
+bool JobRules::is_once_per_iteration() const {
+  return traits_of(strategy_.algorithm).coupling == Coupling::kLockStep;
+}
+
 std::string JobRules::fault_of(const Message& message) const {
   if (std::string fault = fault_of_fields(message); !fault.empty()) {
     return fault;
@@ -98,15 +115,11 @@ std::string JobRules::fault_of_hop(const Message& message) const {
     return fmt::format("a sum has no hop from node {} to node {}", message.from.index(),
                        message.to.index());
   }
-  const Collective collective = collectives_[message.chunk.index()];
-  const Range chunk = (*chunks_)[message.chunk].range;
-  const std::size_t segments = segments_of(strategy_, collective, groups_.size(), chunk.size());
-  if (message.segment >= segments) {
+  if (message.segment >= segments_of(message.chunk)) {
     return fmt::format("it is about segment {} of chunk {}, which has {}", message.segment,
-                       message.chunk.index(), segments);
+                       message.chunk.index(), segments_of(message.chunk));
   }
-  const Plan plan = make_plan(collective, groups_.index_of(message.to), groups_.size(),
-                              range_of_segment(chunk, segments, message.segment));
+  const Plan& plan = plan_of(message);
   const bool reduces = message.kind == MessageKind::kReduce;
   const bool awaited = message.round < plan.size() && plan[message.round].receive.has_value() &&
                        plan[message.round].reduce == reduces &&
@@ -118,6 +131,23 @@ std::string JobRules::fault_of_hop(const Message& message) const {
   }
   return fault_of_size(
       message, gradient_sizes(plan[message.round].receive->range.size(), message.iteration));
+}
+
+const Plan& JobRules::plan_of(const Message& hop) const {
+  const Collective collective = collectives_[hop.chunk.index()];
+  const std::size_t receiver = groups_.index_of(hop.to);
+  const std::int64_t length =
+      range_of_segment((*chunks_)[hop.chunk].range, segments_of(hop.chunk), hop.segment).size();
+  const auto [known, is_new] = plans_.try_emplace({collective, receiver, length});
+  if (is_new) {
+    known->second = make_plan(collective, receiver, groups_.size(), {0, length});
+  }
+  return known->second;
+}
+
+std::size_t JobRules::segments_of(ChunkId chunk) const {
+  return sluice::segments_of(strategy_, collectives_[chunk.index()], groups_.size(),
+                             (*chunks_)[chunk].range.size());
 }
 
 std::string JobRules::fault_of_size(const Message& message, const Sizes& sizes) {
@@ -194,10 +224,8 @@ JobRules::Sizes JobRules::sizes_of(const Message& message) const {
     case MessageKind::kNotify:
     case MessageKind::kPull:
       return {};
-    case MessageKind::kParameters: {
-      const bool patches = strategy_.sparse() && !topology_.is_worker(message.from);
-      return patches ? gradient_sizes(params, message.iteration) : whole;
-    }
+    case MessageKind::kParameters:
+      return is_patch(message) ? gradient_sizes(params, message.iteration) : whole;
     case MessageKind::kElastic:
     case MessageKind::kShare:
     case MessageKind::kSwap:
@@ -210,6 +238,11 @@ JobRules::Sizes JobRules::sizes_of(const Message& message) const {
       break;
   }
   fail_check("hops have rules of their own");
+}
+
+bool JobRules::is_patch(const Message& message) const {
+  return message.kind == MessageKind::kParameters && strategy_.sparse() &&
+         !topology_.is_worker(message.from);
 }
 
 JobRules::Sizes JobRules::gradient_sizes(std::int64_t params, Iteration iteration) const {

@@ -36,6 +36,8 @@ class MpiGroup final : public ProcessGroup {
     return train_on_mpi(*world_, phase, warn_);
   }
 
+  void attend(const std::function<void()>& work) override { world_->attend(work); }
+
   void abort(int code) override { world_->abort(code); }
 
  private:
@@ -62,8 +64,8 @@ NetworkFacts MpiGroup::tune(Job& job, const ChosenSizes& chosen) {
 
 bool is_mpi_job() { return find_launch() || program_runs_mpi(); }
 
-Result<std::unique_ptr<ProcessGroup>> join_mpi_group(Warn warn, MpiLife life) {
-  auto world = join_mpi(warn, life);
+Result<std::unique_ptr<ProcessGroup>> join_mpi_group(Warn warn, Fail fail, MpiLife life) {
+  auto world = join_mpi(warn, std::move(fail), life);
   if (!world) {
     return world.error();
   }

@@ -10,6 +10,6 @@ namespace sluice {
 bool is_mpi_job();
 
 // All processes of an MPI job; each is a host. See join_mpi().
-Result<std::unique_ptr<ProcessGroup>> join_mpi_group(Warn warn, MpiLife life);
+Result<std::unique_ptr<ProcessGroup>> join_mpi_group(Warn warn, Fail fail, MpiLife life);
 
 }  // namespace sluice

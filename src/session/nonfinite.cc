@@ -18,12 +18,10 @@ std::string describe(const NonFinite& found, const std::vector<Layer>& layers) {
       found.iteration + 1);
 }
 
-OnNonFinite stop_on_nonfinite(std::vector<Layer> layers) {
-  return [layers = std::move(layers)](const NonFinite& found) {
-    throw std::runtime_error(
-        describe(found, layers) +
-        ": training diverges, or the data are not finite; try a lower --lr or a longer "
-        "--warmup-epochs, or continue anyway with --on-nonfinite warn");
+OnNonFinite stop_on_nonfinite(std::vector<Layer> layers, std::string advice) {
+  return [layers = std::move(layers), advice = std::move(advice)](const NonFinite& found) {
+    throw std::runtime_error(describe(found, layers) +
+                             ": training diverges, or the data are not finite; " + advice);
   };
 }
 

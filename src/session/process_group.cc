@@ -62,8 +62,9 @@ std::vector<std::string> hosts_of(const std::vector<Json>& processes) {
 
 }  // namespace
 
-Result<std::unique_ptr<ProcessGroup>> join_processes(Warn warn, MpiLife life) {
-  return is_mpi_job() ? join_mpi_group(std::move(warn), life) : make_thread_group();
+Result<std::unique_ptr<ProcessGroup>> join_processes(Warn warn, Fail fail, MpiLife life) {
+  return is_mpi_job() ? join_mpi_group(std::move(warn), std::move(fail), life)
+                      : make_thread_group();
 }
 
 TrainingState state_of(const ProcessGroup& group, const Assembly& assembly,

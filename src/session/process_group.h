@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -53,16 +54,24 @@ class ProcessGroup {
   virtual std::optional<Survey> survey(const SurveySpec& spec) = 0;
 
   // Runs a phase of training; the state is that of state_of(). Returns the signal that stopped it
-  // early, if one did. An exception ends the run: print the reason, then call abort().
+  // early, if one did. An exception ends the run: print the reason, then call abort(). With several
+  // processes a failure does not throw: it is reported, and ends all of them.
   virtual std::optional<int> train(const Phase& phase) = 0;
+
+  // After training, others take a process that they wait for, and that is silent for some seconds,
+  // for lost. So let this run what takes long, such as writing files: on another thread, while this
+  // one sends heartbeats. Throws what the work throws.
+  virtual void attend(const std::function<void()>& work) = 0;
 
   // Ends all processes of the group, if there are others. Print the reason first.
   virtual void abort(int code) = 0;
 };
 
 // Joins the other processes, if there are any. `warn` gets warnings of what takes suspiciously
-// long; `life` sets how long MPI runs, if Sluice starts it.
-Result<std::unique_ptr<ProcessGroup>> join_processes(Warn warn, MpiLife life = MpiLife::kWorld);
+// long, `fail` gets failures that end all processes at once; `life` sets how long MPI runs, if
+// Sluice starts it.
+Result<std::unique_ptr<ProcessGroup>> join_processes(Warn warn, Fail fail,
+                                                     MpiLife life = MpiLife::kWorld);
 
 // The state of this process's workers and of the servers beside them.
 TrainingState state_of(const ProcessGroup& group, const Assembly& assembly,

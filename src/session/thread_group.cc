@@ -26,6 +26,8 @@ class ThreadGroup final : public ProcessGroup {
 
   std::optional<int> train(const Phase& phase) override { return train_on_threads(phase); }
 
+  void attend(const std::function<void()>& work) override { work(); }
+
   void abort(int /*code*/) override {}
 };
 

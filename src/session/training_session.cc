@@ -185,13 +185,13 @@ TrainReport TrainingSession::run() {
       log_.warn("the run was too short to measure the layers, and nothing was merged");
     }
     stopped = why_stopped(trained, *journal, work_.extent);
-    kept = end_training(stopped, evaluator, *journal);
+    group_.attend([&] { kept = end_training(stopped, evaluator, *journal); });
   }
   trained.counters = collect(trained.counters);
   const nlohmann::ordered_json loading =
       work_.loader ? collect_loading(group_, *work_.loader) : nlohmann::ordered_json();
   TrainReport report;
-  if (group_.is_leader()) {
+  const auto write_record = [&] {
     report.summary = training_summary({spec_, work_, kernels_, trained, evaluator.parameters(),
                                        record_, *journal, stopped, network, loading});
     report.folder = record_.folder().path();
@@ -201,6 +201,9 @@ TrainReport TrainingSession::run() {
     if (kept && journal->error()) {
       kept = *journal->error();
     }
+  };
+  if (group_.is_leader()) {
+    group_.attend(write_record);
   }
   agree_on_end(kept, stopped.empty() ? std::nullopt : trained.stopped, report);
   return report;
@@ -271,19 +274,25 @@ Counters TrainingSession::collect(const Counters& own) {
   for (const auto counter : kCounters) {
     counters.push_back(own.*counter);
   }
-  const nlohmann::ordered_json self{{"counters", counters},
-                                    {"seen", record_.report(HostId(group_.rank()))}};
-  const std::vector<std::string> reports = group_.to_leader(self.dump(), "the record");
+  std::string self;
+  group_.attend([&] {
+    const std::string seen = record_.report(HostId(group_.rank()));
+    self = nlohmann::ordered_json{{"counters", counters}, {"seen", seen}}.dump();
+  });
+  const std::vector<std::string> reports = group_.to_leader(self, "the record");
   Counters sum;
-  for (std::size_t r = 0; r < reports.size(); ++r) {
-    const auto report = nlohmann::ordered_json::parse(reports[r]);
-    for (std::size_t c = 0; c < kCounters.size(); ++c) {
-      sum.*kCounters[c] += report.at("counters").at(c).get<std::int64_t>();
+  const auto adopt_reports = [&] {
+    for (std::size_t r = 0; r < reports.size(); ++r) {
+      const auto report = nlohmann::ordered_json::parse(reports[r]);
+      for (std::size_t c = 0; c < kCounters.size(); ++c) {
+        sum.*kCounters[c] += report.at("counters").at(c).get<std::int64_t>();
+      }
+      if (r != group_.rank()) {
+        record_.adopt(HostId(r), report.at("seen"));
+      }
     }
-    if (r != group_.rank()) {
-      record_.adopt(HostId(r), report.at("seen"));
-    }
-  }
+  };
+  group_.attend(adopt_reports);
   return sum;
 }
 
@@ -302,8 +311,12 @@ OnNonFinite TrainingSession::on_nonfinite(const std::vector<Layer>& layers) cons
   if (!work_.task) {
     return {};  // a replay's gradients mean nothing
   }
-  return spec_.on_nonfinite == NonFiniteAction::kStop ? stop_on_nonfinite(layers)
-                                                      : warn_of_nonfinite(layers, log_.warn);
+  if (spec_.on_nonfinite == NonFiniteAction::kWarn) {
+    return warn_of_nonfinite(layers, log_.warn);
+  }
+  return stop_on_nonfinite(layers,
+                           "try a lower --lr or a longer --warmup-epochs, or continue anyway with "
+                           "--on-nonfinite warn");
 }
 
 }  // namespace sluice

@@ -8,7 +8,7 @@
 namespace sluice {
 namespace {
 
-class LoopMpiTest : public testing::TestWithParam<std::string> {
+class LoopMpiTest : public testing::Test {
  protected:
   void SetUp() override {
     if (const std::string why = why_no_mpi(); !why.empty()) {
@@ -17,7 +17,18 @@ class LoopMpiTest : public testing::TestWithParam<std::string> {
   }
 };
 
-TEST_P(LoopMpiTest, RunsOneAfterAnother) {
+// All ranks return from run_loops(), also those that got no signal.
+TEST_F(LoopMpiTest, ASignalToOneRankStopsAll) {
+  const TemporaryFolder folder;
+  const Outcome outcome = mpirun(3, "'" SLUICE_LOOP_PROGRAM "' stop", folder);
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  const std::string once = "stopped by 15\n";
+  EXPECT_EQ(outcome.out, once + once + once);
+}
+
+class LoopAgainMpiTest : public LoopMpiTest, public testing::WithParamInterface<std::string> {};
+
+TEST_P(LoopAgainMpiTest, RunsOneAfterAnother) {
   const TemporaryFolder folder;
   const Outcome outcome = mpirun(2, "'" SLUICE_LOOP_PROGRAM "' 2 " + GetParam(), folder);
   EXPECT_EQ(outcome.code, 0) << outcome.err;
@@ -26,9 +37,10 @@ TEST_P(LoopMpiTest, RunsOneAfterAnother) {
   EXPECT_EQ(outcome.out, once + once);
 }
 
-INSTANTIATE_TEST_SUITE_P(Initialised, LoopMpiTest, testing::Values("", "own"), [](const auto& of) {
-  return of.param.empty() ? "bySluice" : "byProgram";
-});
+INSTANTIATE_TEST_SUITE_P(Initialised, LoopAgainMpiTest, testing::Values("", "own"),
+                         [](const auto& of) {
+                           return of.param.empty() ? "bySluice" : "byProgram";
+                         });
 
 }  // namespace
 }  // namespace sluice

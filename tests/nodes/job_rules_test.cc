@@ -7,6 +7,9 @@
 #include <functional>
 #include <limits>
 
+#include "codecs/sparse.h"
+#include "collectives/plan.h"
+#include "collectives/segments.h"
 #include "model/layer.h"
 #include "nodes/assembly.h"
 #include "nodes/presets.h"
@@ -14,6 +17,7 @@
 #include "support/forwarding_effects.h"
 #include "support/shuffled.h"
 #include "wire/bad_message.h"
+#include "wire/repeats.h"
 
 namespace sluice {
 namespace {
@@ -161,6 +165,19 @@ RC_GTEST_PROP(JobRulesProperty, WhatNodesSayIsLegal, ()) {
   }
 }
 
+// In lock step, whoever repeats a message is found, and nobody else.
+RC_GTEST_PROP(JobRulesProperty, WhatComesTwiceIsFound, ()) {
+  const Job job = any_job();
+  RC_PRE(assemble(job).rules->is_once_per_iteration());
+  const std::vector<Message> said = messages_of(job);
+  RC_PRE(!said.empty());
+  Repeats repeats;
+  for (const Message& message : said) {
+    RC_ASSERT(!repeats.has(message));
+  }
+  RC_ASSERT(repeats.has(said[*rc::gen::inRange<std::size_t>(0, said.size())]));
+}
+
 // Nothing that passes the rules reaches beyond a node's buffers or breaks an invariant, whatever
 // the state of the node: it may only find that the message is not due.
 RC_GTEST_PROP(JobRulesProperty, WhatIsNotRefusedDoesNoHarm, ()) {
@@ -272,6 +289,68 @@ TEST_F(JobRulesTest, AHopIsWhatThePlanAwaits) {
   EXPECT_THAT(fault([](Message& m) { m.from = NodeId(1); }), HasSubstr("nothing from node 1"));
   EXPECT_THAT(fault([](Message& m) { m.from = NodeId(4); }), HasSubstr("no hop from node 4"));
   EXPECT_THAT(fault([](Message& m) { m.payload_bytes = 12; }), HasSubstr("12 bytes"));
+}
+
+// Segments of 5, 5 and 6 parameters share two plans, which must not depend on where they begin.
+TEST_F(JobRulesTest, AHopIsCheckedInEverySegment) {
+  Job job = toy_job_of("p3-allreduce", 3);
+  job.strategy.segment_params = 2;
+  for (const Collective collective : {Collective::kRing, Collective::kRecursiveDoubling,
+                                      Collective::kHalvingDoubling, Collective::kBinaryTree}) {
+    job.strategy.collective = collective;
+    const Assembly assembly = assemble(job);
+    const Range chunk = (*assembly.chunks)[ChunkId(1)].range;
+    const std::size_t segments = segments_of(job.strategy, collective, 3, chunk.size());
+    std::size_t hops = 0;
+    for (std::uint32_t segment = 0; segment < segments; ++segment) {
+      const Plan plan = make_plan(collective, 0, 3, range_of_segment(chunk, segments, segment));
+      for (std::uint16_t round = 0; round < plan.size(); ++round) {
+        if (!plan[round].receive) {
+          continue;
+        }
+        Message hop;
+        hop.kind = plan[round].reduce ? MessageKind::kReduce : MessageKind::kGather;
+        hop.priority = 1;
+        hop.from = NodeId(plan[round].receive->peer);
+        hop.to = NodeId(0);
+        hop.chunk = ChunkId(1);
+        hop.segment = segment;
+        hop.round = round;
+        hop.iteration = 1;
+        hop.payload_bytes = plan[round].receive->range.size() * kFloatBytes;
+        const auto legal = assembly.rules->check(hop);
+        EXPECT_TRUE(legal) << legal.error().message();
+        hop.payload_bytes += kFloatBytes;
+        EXPECT_FALSE(assembly.rules->check(hop));
+        ++hops;
+      }
+    }
+    EXPECT_GT(hops, segments);
+  }
+}
+
+TEST_F(JobRulesTest, SparsePayloadsPointIntoTheirChunk) {
+  for (const auto& [preset, kind] : {std::pair{"bsp+dgc", MessageKind::kPush},
+                                     {"bsp+dgc", MessageKind::kParameters},
+                                     {"ar-sgd+dgc", MessageKind::kReduce},
+                                     {"p3", MessageKind::kPush}}) {
+    SCOPED_TRACE(preset);
+    const Job job = toy_job_of(preset, 2);
+    const Assembly assembly = assemble(job);
+    Message message;
+    message.kind = kind;
+    message.chunk = ChunkId(0);
+    message.from = kind == MessageKind::kParameters ? job.topology.server(0) : NodeId(1);
+    const auto length = static_cast<std::size_t>((*assembly.chunks)[ChunkId(0)].range.size());
+    const std::vector<float> values(length + 1, 1.0F);
+    const auto last = static_cast<std::uint32_t>(length - 1);
+    EXPECT_TRUE(assembly.rules->check_payload(message, encode_sparse(values, {{0, last}})));
+    const auto beyond = assembly.rules->check_payload(message, encode_sparse(values, {{last + 1}}));
+    EXPECT_EQ(static_cast<bool>(beyond), !job.strategy.sparse());
+    if (!beyond) {
+      EXPECT_THAT(beyond.error().message(), HasSubstr("sparse vector, entry 0: position "));
+    }
+  }
 }
 
 // In a synchronous job the state of a server tells which gradient is due.

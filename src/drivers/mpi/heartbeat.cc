@@ -118,6 +118,12 @@ class Diagnosis {
 
 }  // namespace
 
+std::string describe_silence(std::size_t rank, const std::string& host, Duration silence) {
+  return fmt::format(
+      "rank {}{} has not been heard of for {:.0f} s: it has died, or the network to it is cut",
+      rank, host.empty() ? "" : " on " + host, to_seconds(silence));
+}
+
 std::string encode(const Heartbeat& heartbeat) {
   return Json{{"host", heartbeat.host},
               {"layer", heartbeat.worker.layer.index()},

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <chrono>
+#include <cstddef>
 #include <optional>
 #include <span>
 #include <string>
@@ -12,6 +14,14 @@
 #include "wire/message.h"
 
 namespace sluice {
+
+// Every process sends a heartbeat this often. One that has been silent for kSilence counts as lost:
+// a job with a dead process ends within ten seconds.
+inline constexpr Duration kBeat = std::chrono::seconds(1);
+inline constexpr Duration kSilence = 7 * kBeat;
+
+// Why a run fails without this rank; the host may be unknown, that is, empty.
+std::string describe_silence(std::size_t rank, const std::string& host, Duration silence);
 
 // A payload in flight, as seen from one end.
 struct InFlight {

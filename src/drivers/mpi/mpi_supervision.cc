@@ -3,16 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
 #include <charconv>
 #include <iterator>
 #include <memory>
-#include <sstream>
 #include <stdexcept>
 #include <string_view>
 #include <tuple>
 
 #include "drivers/mpi/launch.h"
+#include "drivers/mpi/step_reports.h"
 #include "wire/bad_message.h"
 
 namespace sluice {
@@ -22,38 +21,8 @@ constexpr int kTopicTag = 1;
 // Every poll and every message takes time from messages that training waits for.
 const Duration kBetweenLooks = from_us(1e3);
 const Duration kBetweenReports = from_us(1e4);
-const Duration kBeat = from_us(1e6);
-// A job with a dead process ends within ten seconds.
-const Duration kSilence = 7 * kBeat;
-const Duration kStall = 10 * kBeat;
-const Duration kBetweenWarnings = 30 * kBeat;
-
-// A loss is sent as its bits, since it may be NaN, or as a dash if there is none; a time as its
-// age, since every process has its own clock.
-constexpr const char* kNoLoss = "-";
-
-std::string encode(const std::vector<StepReport>& steps, Time now) {
-  std::string text;
-  for (const StepReport& step : steps) {
-    const std::string loss =
-        step.loss ? std::to_string(std::bit_cast<std::uint64_t>(*step.loss)) : kNoLoss;
-    text += fmt::format("{} {} {} {} ", step.rank, step.iteration, loss, (now - step.at).count());
-  }
-  return text;
-}
-
-// Decodes what encode() writes; nothing if the text is not a loss.
-std::optional<std::optional<double>> loss_of(std::string_view word) {
-  if (word == kNoLoss) {
-    return std::optional<double>();
-  }
-  std::uint64_t bits = 0;
-  const auto [end, fault] = std::from_chars(word.data(), word.data() + word.size(), bits);
-  if (fault != std::errc{} || end != word.data() + word.size()) {
-    return std::nullopt;
-  }
-  return std::bit_cast<double>(bits);
-}
+constexpr Duration kStall = 10 * kBeat;
+constexpr Duration kBetweenWarnings = 30 * kBeat;
 
 // A number in a message from this rank.
 std::int64_t number_of(std::size_t rank, std::string_view word) {
@@ -63,32 +32,6 @@ std::int64_t number_of(std::size_t rank, std::string_view word) {
     throw BadMessage(rank, fmt::format("\"{}\" where a number belongs", word));
   }
   return number;
-}
-
-Result<std::vector<StepReport>> decode_steps(const std::string& text, std::size_t workers,
-                                             Time now) {
-  std::vector<StepReport> steps;
-  std::istringstream words(text);
-  StepReport step;
-  while (words >> step.rank) {
-    std::string loss;
-    Duration::rep ago = 0;
-    words >> step.iteration >> loss >> ago;
-    if (!words || step.rank >= workers || step.iteration < 0 || ago < 0 || ago > kForever.count()) {
-      break;
-    }
-    const auto value = loss_of(loss);
-    if (!value) {
-      break;
-    }
-    step.loss = *value;
-    step.at = now - Duration(ago);
-    steps.push_back(step);
-  }
-  if (!words.eof()) {
-    return Error("a step report must be four numbers of this run");
-  }
-  return steps;
 }
 
 }  // namespace
@@ -369,11 +312,8 @@ void MpiSupervision::beat() {
 }
 
 void MpiSupervision::expect_life(std::size_t rank) const {
-  if (now() - heard_[rank] > kSilence) {
-    const std::string& host = heartbeats_[rank].host;
-    throw std::runtime_error(fmt::format(
-        "rank {}{} has not been heard of for {:.0f} s: it has died, or the network to it is cut",
-        rank, host.empty() ? "" : " on " + host, to_seconds(now() - heard_[rank])));
+  if (const Duration silence = now() - heard_[rank]; silence > kSilence) {
+    throw std::runtime_error(describe_silence(rank, heartbeats_[rank].host, silence));
   }
 }
 

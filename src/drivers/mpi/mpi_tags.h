@@ -6,6 +6,7 @@ namespace sluice {
 enum MpiTag : int {
   kTextTag = 1,  // MpiWorld
   kMeetTag,
+  kHeartbeatTag,
   kHelloTag,  // surveys
   kHeardTag,
   kReachTag,

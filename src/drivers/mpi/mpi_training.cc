@@ -3,6 +3,9 @@
 #include <malloc.h>
 #include <sys/prctl.h>
 
+#include <exception>
+#include <mutex>
+#include <optional>
 #include <thread>
 #include <vector>
 
@@ -18,7 +21,7 @@ namespace {
 
 class Session {
  public:
-  Session(HostId self, const Phase& phase, const Warn& warn);
+  Session(MpiWorld& world, const Phase& phase, const Warn& warn);
 
   std::optional<int> run();
 
@@ -26,6 +29,7 @@ class Session {
   void train(NodeId worker);
   void pass_on_reports();
 
+  MpiWorld& world_;
   const Phase& phase_;
   std::shared_ptr<Mailbox> mailbox_ = std::make_shared<Mailbox>();
   Gates gates_;
@@ -40,8 +44,11 @@ std::size_t processes_here(const Topology& topology) {
   return topology.workers_per_machine() / topology.workers_per_host();
 }
 
-Session::Session(HostId self, const Phase& phase, const Warn& warn)
-    : phase_(phase),
+HostId host_of(const MpiWorld& world) { return HostId(world.rank()); }
+
+Session::Session(MpiWorld& world, const Phase& phase, const Warn& warn)
+    : world_(world),
+      phase_(phase),
       line_(phase.first, phase.last, pace_of(phase.strategy.algorithm)),
       transport_({.topology = phase.topology,
                   .chunks = phase.chunks,
@@ -54,17 +61,18 @@ Session::Session(HostId self, const Phase& phase, const Warn& warn)
                   .awaits_receivers = phase.strategy.exchange != Exchange::kAllReduce ||
                                       phase.strategy.order == Order::kPriority,
                   .spins = has_idle_cores(processes_here(phase.topology))}),
-      supervision_({.transport = transport_,
-                    .gates = gates_,
-                    .line = line_,
-                    .interrupted = phase.interrupted,
-                    .chunks = phase.chunks,
-                    .layers = phase.state.learner(phase.topology.nodes_on(self)[0]).layers(),
-                    .workers = phase.topology.workers(),
-                    .clock = phase.clock,
-                    .mailbox = *mailbox_,
-                    .warn = warn}),
-      loop_(phase, self, {*mailbox_, supervision_, gates_, Offloading{}}) {}
+      supervision_(
+          {.transport = transport_,
+           .gates = gates_,
+           .line = line_,
+           .interrupted = phase.interrupted,
+           .chunks = phase.chunks,
+           .layers = phase.state.learner(phase.topology.nodes_on(host_of(world))[0]).layers(),
+           .workers = phase.topology.workers(),
+           .clock = phase.clock,
+           .mailbox = *mailbox_,
+           .warn = warn}),
+      loop_(phase, host_of(world), {*mailbox_, supervision_, gates_, Offloading{}}) {}
 
 std::optional<int> Session::run() {
   {
@@ -75,11 +83,7 @@ std::optional<int> Session::run() {
       }
       loop_.run();
     } catch (...) {
-      for (auto& [worker, gate] : gates_) {
-        gate.cancel();
-      }
-      line_.cancel();
-      throw;
+      world_.fail(std::current_exception());
     }
   }
   pass_on_reports();
@@ -100,8 +104,6 @@ void Session::train(NodeId worker) {
   try {
     trainer.run();
     supervision_.finished();
-  } catch (const Cancelled&) {
-    // The loop failed first; its error is the one to report.
   } catch (...) {
     supervision_.failed(std::current_exception());
   }
@@ -131,7 +133,9 @@ void tune_process() {
 
 std::optional<int> train_on_mpi(MpiWorld& world, const Phase& phase, const Warn& warn) {
   tune_process();
-  return Session(HostId(world.rank()), phase, warn).run();
+  const std::optional<int> stopped = Session(world, phase, warn).run();
+  world.expect_heartbeats();
+  return stopped;
 }
 
 }  // namespace sluice

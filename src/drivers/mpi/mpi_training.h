@@ -12,8 +12,8 @@ namespace sluice {
 // what takes suspiciously long.
 //
 // Returns when every worker of the job has the parameters after its last iteration and nothing is
-// in flight. The result is the signal that stopped them early, if one did. Throws if this process
-// fails or a peer is lost; the caller then aborts the job.
+// in flight. The result is the signal that stopped them early, if one did. If this process fails or
+// a peer is lost, the world fails. After this, processes expect heartbeats of each other.
 std::optional<int> train_on_mpi(MpiWorld& world, const Phase& phase, const Warn& warn);
 
 }  // namespace sluice

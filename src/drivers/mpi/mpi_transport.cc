@@ -226,8 +226,14 @@ void MpiTransport::on_frame(const MPI_Status& status, Landing& landing) {
   if (message.payload_bytes > inline_bytes_) {
     return receive_payload(message, status.MPI_SOURCE, landing);
   }
-  world_.mailbox->post(
-      Received{message, take_payload(message, frame.subspan(kHeaderBytes), landing)});
+  deliver(message, take_payload(message, frame.subspan(kHeaderBytes), landing));
+}
+
+void MpiTransport::deliver(const Message& message, const Payload& payload) {
+  if (const auto legal = world_.rules.check_payload(message, payload.bytes()); !legal) {
+    throw BadMessage(rank_of(message.from), legal.error().message());
+  }
+  world_.mailbox->post(Received{message, payload});
 }
 
 // Into the place that the protocol names, or into a copy.
@@ -271,12 +277,12 @@ void MpiTransport::receive_payload(const Message& message, int source, Landing& 
   requests_.add(request, [this, transfer, payload](const MPI_Status&) {
     const Message message = transfer->message;
     transfers_.erase(transfer);
-    world_.mailbox->post(Received{message, payload});
+    deliver(message, payload);
   });
 }
 
 // Nothing of the frame is used before it has been checked.
-Message MpiTransport::decode(std::span<const std::byte> frame, int source) const {
+Message MpiTransport::decode(std::span<const std::byte> frame, int source) {
   const auto rank = static_cast<std::size_t>(source);
   const auto decoded = decode_header(frame.first(std::min(frame.size(), kHeaderBytes)));
   if (!decoded) {
@@ -298,6 +304,12 @@ Message MpiTransport::decode(std::span<const std::byte> frame, int source) const
       message.payload_bytes > std::numeric_limits<int>::max()) {
     throw BadMessage(
         rank, fmt::format("it announces {} bytes and brings {}", message.payload_bytes, inlined));
+  }
+  if (world_.rules.is_once_per_iteration() && repeats_.has(message)) {
+    throw BadMessage(rank, fmt::format("a message of kind {} about chunk {} for iteration {} "
+                                       "has come before",
+                                       static_cast<int>(message.kind), message.chunk.index(),
+                                       message.iteration));
   }
   return message;
 }

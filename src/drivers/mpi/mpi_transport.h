@@ -22,6 +22,7 @@
 #include "partition/chunk_map.h"
 #include "protocol/message_rules.h"
 #include "wire/header.h"
+#include "wire/repeats.h"
 
 namespace sluice {
 
@@ -99,7 +100,9 @@ class MpiTransport final : public Transport {
                        Landing& landing) const;
   std::span<float> place_for(const Message& message, Landing& landing) const;
   void receive_payload(const Message& message, int source, Landing& landing);
-  Message decode(std::span<const std::byte> frame, int source) const;
+  Message decode(std::span<const std::byte> frame, int source);
+  // Posts a message that has come whole.
+  void deliver(const Message& message, const Payload& payload);
   void await_frame();
   void say_farewell();
   bool is_here(NodeId node) const { return rank_of(node) == static_cast<std::size_t>(rank_); }
@@ -114,6 +117,7 @@ class MpiTransport final : public Transport {
   std::array<std::byte, kHeaderBytes + kInlineBytes> incoming_{};
   std::optional<MPI_Status> arrived_;  // in incoming_
   MpiRequests requests_;               // always includes one for the next frame
+  Repeats repeats_;
   SumSequence sums_;
   std::optional<MpiWindow> window_;
   std::optional<SharedSums> shared_sums_;

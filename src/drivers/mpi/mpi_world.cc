@@ -6,20 +6,26 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstdint>
 #include <cstdlib>
+#include <future>
+#include <optional>
+#include <stdexcept>
 #include <string_view>
+#include <thread>
 #include <utility>
 
-#include "base/median.h"
 #include "drivers/mpi/interfaces.h"
 #include "drivers/mpi/launch.h"
+#include "drivers/mpi/mpi_heartbeats.h"
+#include "drivers/mpi/mpi_link.h"
 #include "drivers/mpi/mpi_requests.h"
 #include "drivers/mpi/mpi_start.h"
 #include "drivers/mpi/mpi_tags.h"
 #include "drivers/mpi/mpi_window.h"
 #include "drivers/mpi/overdue.h"
-#include "drivers/realtime/clock.h"
+#include "drivers/realtime/start_thread.h"
 #include "wire/bad_message.h"
 
 namespace sluice {
@@ -29,10 +35,14 @@ namespace {
 constexpr const char* kFragmentBytes = "OMPI_MCA_btl_tcp_rdma_pipeline_frag_size";
 constexpr const char* kReceivingThread = "OMPI_MCA_btl_tcp_progress_thread";
 
+// The pause between two looks for heartbeats.
+constexpr std::chrono::milliseconds kBetweenBeats{10};
+
 class JoinedWorld final : public MpiWorld {
  public:
-  JoinedWorld(Warn warn, MpiStart start, MpiLife life, std::size_t block_bytes)
+  JoinedWorld(Warn warn, Fail fail, MpiStart start, MpiLife life, std::size_t block_bytes)
       : warn_(std::move(warn)),
+        fail_(std::move(fail)),
         shared_(start == MpiStart::kBefore),
         finalises_(start == MpiStart::kHere && life == MpiLife::kWorld),
         block_bytes_(block_bytes) {
@@ -50,7 +60,7 @@ class JoinedWorld final : public MpiWorld {
       MPI_Comm_free(&comm_);
     }
     if (finalises_) {
-      MPI_Finalize();
+      finalise();
     }
   }
   JoinedWorld(const JoinedWorld&) = delete;
@@ -114,7 +124,7 @@ class JoinedWorld final : public MpiWorld {
       requests.test();
       return requests.empty();
     };
-    poll_until(done, [&] {
+    wait_until(done, [&] {
       warn_(
           fmt::format("{} has not heard of rank {} yet: sluice doctor --net tells which links are "
                       "at fault",
@@ -123,28 +133,11 @@ class JoinedWorld final : public MpiWorld {
   }
 
   LinkCost measure_link() override {
-    constexpr std::size_t kShort = 256 << 10;  // long enough to wait for its receiver
-    constexpr std::size_t kLong = 4 << 20;
-    constexpr double kEnoughNs = 1e7;
-    constexpr int kTurns = 8;
-    constexpr int kShortTurns = 40;  // in one of them all processors are ready
     const Overdue watch([&] {
       warn_(fmt::format("{} still measures its links with ranks {} and {}", rank_on_host(rank()),
                         previous(), next()));
     });
-    const double startup = slowest(median_of(times_of_turns(0, 20)));
-    std::size_t bytes = kShort;
-    double passage = slowest(std::ranges::min(times_of_turns(bytes, kTurns)));
-    while (passage < kEnoughNs && bytes < kLong) {
-      bytes *= 4;
-      passage = slowest(std::ranges::min(times_of_turns(bytes, kTurns)));
-    }
-    if (passage < kEnoughNs) {
-      passage = slowest(std::ranges::min(times_of_turns(bytes, kShortTurns)));
-    }
-    return {.startup = from_ns(startup),
-            .ns_per_byte = std::max(passage - startup, 1.0) / static_cast<double>(bytes),
-            .reduce_ns_per_byte = kSharedMemoryLink.reduce_ns_per_byte};
+    return measure_ring(comm_);
   }
 
   std::vector<std::size_t> machines() override {
@@ -162,12 +155,76 @@ class JoinedWorld final : public MpiWorld {
             .receiving_thread = thread != nullptr && std::string_view(thread) == "1"};
   }
 
-  void abort(int code) override {
+  void expect_heartbeats() override {
+    if (!heartbeats_) {
+      heartbeats_.emplace(comm_);
+    }
+  }
+
+  void attend(const std::function<void()>& work) override {
+    std::packaged_task<void()> task(work);
+    std::future<void> end = task.get_future();
+    const std::jthread thread = start_thread([&] { task(); });
+    while (end.wait_for(kBetweenBeats) != std::future_status::ready) {
+      beat();
+    }
+    end.get();
+  }
+
+  [[noreturn]] void fail(const std::exception_ptr& why) override { abort(report(why)); }
+
+  [[noreturn]] void abort(int code) override {
     MPI_Abort(MPI_COMM_WORLD, code);
     std::_Exit(code);
   }
 
  private:
+  int report(const std::exception_ptr& why) const {
+    try {
+      std::rethrow_exception(why);
+    } catch (const std::exception& error) {
+      return fail_(rank(), error);
+    } catch (...) {
+      return fail_(rank(), std::runtime_error("an exception that is no std::exception"));
+    }
+  }
+
+  void beat() {
+    try {
+      if (heartbeats_) {
+        heartbeats_->beat();
+      }
+    } catch (...) {
+      fail(std::current_exception());
+    }
+  }
+
+  void wait_until(const std::function<bool()>& done, const std::function<void()>& overdue) {
+    const auto beating = [&] {
+      beat();
+      return done();
+    };
+    poll_until(beating, overdue);
+  }
+
+  // Finalising blocks until all processes do it. With heartbeats they are all about to, so that one
+  // that does not come has died.
+  void finalise() {
+    if (heartbeats_) {
+      wait_until([&] { return heartbeats_->leave(); }, [] {});
+    }
+    const Overdue watch([this, warned = false]() mutable {
+      if (heartbeats_ && warned) {
+        std::_Exit(fail_(rank(), std::runtime_error("MPI_Finalize does not return: another process "
+                                                    "has died, or the network to it is cut")));
+      }
+      warn_(fmt::format("{} still waits in MPI_Finalize for the other processes",
+                        rank_on_host(rank())));
+      warned = true;
+    });
+    MPI_Finalize();
+  }
+
   static std::vector<std::size_t> ranks_without(const std::vector<bool>& here) {
     std::vector<std::size_t> missing;
     for (std::size_t r = 0; r < here.size(); ++r) {
@@ -178,32 +235,8 @@ class JoinedWorld final : public MpiWorld {
     return missing;
   }
 
-  // Nanoseconds of each turn in which a rank sends to the next one and receives from the previous
-  // one. The first turn is left out: it may find a token bucket full or a connection slow to start.
-  std::vector<double> times_of_turns(std::size_t bytes, int count) {
-    std::vector<std::byte> out(bytes);
-    std::vector<std::byte> in(bytes);
-    const auto length = static_cast<int>(bytes);
-    const Clock clock;
-    std::vector<double> times;
-    for (int turn = 0; turn <= count; ++turn) {
-      const Time begin = clock.now();
-      MPI_Sendrecv(out.data(), length, MPI_BYTE, next(), kMeetTag, in.data(), length, MPI_BYTE,
-                   previous(), kMeetTag, comm_, MPI_STATUS_IGNORE);
-      if (turn > 0) {
-        times.push_back(to_us(clock.now() - begin) * 1e3);
-      }
-    }
-    return times;
-  }
-
   int next() const { return (rank_ + 1) % size_; }
   int previous() const { return (rank_ + size_ - 1) % size_; }
-
-  double slowest(double own) const {
-    MPI_Allreduce(MPI_IN_PLACE, &own, 1, MPI_DOUBLE, MPI_MAX, comm_);
-    return own;
-  }
 
   // A text is sent as its length and then in blocks, since MPI counts in 32 bits. Returns when all
   // have begun to receive the last block.
@@ -221,7 +254,7 @@ class JoinedWorld final : public MpiWorld {
     const auto done = [&] {
       return std::ranges::all_of(requests, [](auto& of) { return all_complete(of); });
     };
-    poll_until(done, [&] {
+    wait_until(done, [&] {
       std::vector<int> silent;
       for (std::size_t i = 0; i < to.size(); ++i) {
         if (!all_complete(requests[i])) {
@@ -245,7 +278,7 @@ class JoinedWorld final : public MpiWorld {
         return flag != 0;
       });
     };
-    poll_until(here, overdue);
+    wait_until(here, overdue);
     const auto source = static_cast<std::size_t>(status.MPI_SOURCE);
     std::uint64_t length = 0;
     int bytes = 0;
@@ -269,7 +302,7 @@ class JoinedWorld final : public MpiWorld {
       MPI_Irecv(text.data() + at, length_of_block(length, at), MPI_CHAR, source, kTextTag, comm_,
                 &requests.emplace_back(MPI_REQUEST_NULL));
     }
-    poll_until([&] { return all_complete(requests); }, overdue);
+    wait_until([&] { return all_complete(requests); }, overdue);
     return text;
   }
 
@@ -283,7 +316,8 @@ class JoinedWorld final : public MpiWorld {
     return all != 0;
   }
 
-  Warn warn_;
+  const Warn warn_;
+  const Fail fail_;
   const bool shared_;  // the program uses MPI too
   const bool finalises_;
   const std::size_t block_bytes_;
@@ -292,6 +326,7 @@ class JoinedWorld final : public MpiWorld {
   MPI_Comm comm_ = MPI_COMM_WORLD;
   int rank_ = 0;
   int size_ = 1;
+  std::optional<MpiHeartbeats> heartbeats_;
 };
 
 std::optional<double> fastest_interface_gbps() {
@@ -321,7 +356,8 @@ void tune_large_messages(const Launch& launch) {
 
 }  // namespace
 
-Result<std::unique_ptr<MpiWorld>> join_mpi(Warn warn, MpiLife life, std::size_t block_bytes) {
+Result<std::unique_ptr<MpiWorld>> join_mpi(Warn warn, Fail fail, MpiLife life,
+                                           std::size_t block_bytes) {
   const auto launch = find_launch();
   const auto tune = [&] {
     if (launch) {
@@ -340,7 +376,8 @@ Result<std::unique_ptr<MpiWorld>> join_mpi(Warn warn, MpiLife life, std::size_t 
   if (!start) {
     return start.error();
   }
-  auto world = std::make_unique<JoinedWorld>(std::move(warn), *start, life, block_bytes);
+  auto world =
+      std::make_unique<JoinedWorld>(std::move(warn), std::move(fail), *start, life, block_bytes);
   if (launch && launch->size.value_or(world->size()) != world->size()) {
     return Error(strangers(*launch, world->size(), mpi_info().library));
   }

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstddef>
+#include <exception>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -13,7 +15,8 @@
 namespace sluice {
 
 // The processes of this job, as MPI knows them. All calls come from the thread that joined. A call
-// that waits for other processes reports their ranks through `warn` every ten seconds.
+// that waits for other processes reports their ranks through `warn` every ten seconds. A failure of
+// the network ends the job.
 class MpiWorld {
  public:
   // Leaves the job, and waits for the others to leave too, if MPI was started for this world alone.
@@ -43,8 +46,19 @@ class MpiWorld {
 
   virtual LongMessages long_messages() const = 0;
 
-  // Ends all processes of the job, including this one. Print the reason first.
-  virtual void abort(int code) = 0;
+  // Call this after training, in all processes. From then on a process that others wait for, and
+  // that is neither in a call nor at work for attend(), fails the job after a few seconds, and so
+  // does one that died.
+  virtual void expect_heartbeats() = 0;
+  // Runs work that takes long, such as writing files, on a thread of its own. Meanwhile this
+  // process sends heartbeats. Throws what the work throws.
+  virtual void attend(const std::function<void()>& work) = 0;
+
+  // Reports the failure and ends all processes of the job, including this one. Until then the
+  // others may read what this process has in flight: call this before its memory is freed.
+  [[noreturn]] virtual void fail(const std::exception_ptr& why) = 0;
+  // The same, after the reason has been printed.
+  [[noreturn]] virtual void abort(int code) = 0;
 };
 
 // The largest block of a text, since MPI counts in 32 bits.
@@ -54,7 +68,7 @@ inline constexpr std::size_t kTextBlockBytes = std::size_t{1} << 30U;
 // time. Fails in a build without MPI, if MPI sees other processes than the launcher started, and if
 // the program's own use of MPI is incompatible. Texts are sent in blocks of `block_bytes`, the same
 // for all processes.
-Result<std::unique_ptr<MpiWorld>> join_mpi(Warn warn, MpiLife life = MpiLife::kWorld,
+Result<std::unique_ptr<MpiWorld>> join_mpi(Warn warn, Fail fail, MpiLife life = MpiLife::kWorld,
                                            std::size_t block_bytes = kTextBlockBytes);
 
 // Whether MPI has already been initialised in this process, for several processes.

@@ -12,7 +12,7 @@ constexpr const char* kHowToGet =
 
 }  // namespace
 
-Result<std::unique_ptr<MpiWorld>> join_mpi(Warn /*warn*/, MpiLife /*life*/,
+Result<std::unique_ptr<MpiWorld>> join_mpi(Warn /*warn*/, Fail /*fail*/, MpiLife /*life*/,
                                            std::size_t /*block_bytes*/) {
   return Error(kHowToGet);
 }

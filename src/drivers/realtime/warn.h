@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstddef>
+#include <exception>
 #include <functional>
 #include <string>
 
@@ -7,5 +9,8 @@ namespace sluice {
 
 // Gets messages that deserve attention but are not failures.
 using Warn = std::function<void(const std::string&)>;
+
+// Prints why the process of this rank fails; returns its exit code.
+using Fail = std::function<int(std::size_t rank, const std::exception& why)>;
 
 }  // namespace sluice

@@ -12,6 +12,7 @@
 #include <fmt/ranges.h>
 #include <mpi.h>
 
+#include <exception>
 #include <iostream>
 #include <map>
 #include <string>
@@ -24,9 +25,14 @@ namespace {
 
 void say(const std::string& text) { std::cerr << text << std::endl; }
 
+int fail(std::size_t rank, const std::exception& why) {
+  say(fmt::format("rank {}: {}", rank, why.what()));
+  return 1;
+}
+
 // Prints the reason and returns false if nobody can join.
 bool join_and_meet() {
-  const auto world = join_mpi(say, MpiLife::kProcess);
+  const auto world = join_mpi(say, fail, MpiLife::kProcess);
   if (!world) {
     say(world.error().message());
     return false;
@@ -74,7 +80,7 @@ bool join_after_end() {
 }
 
 bool leave_with_failure() {
-  const auto world = join_mpi(say, MpiLife::kProcess);
+  const auto world = join_mpi(say, fail, MpiLife::kProcess);
   if ((*world)->rank() == 1) {
     return false;
   }

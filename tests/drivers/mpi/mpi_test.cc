@@ -6,6 +6,7 @@
 
 #include <nlohmann/json.hpp>
 #include <sstream>
+#include <tuple>
 
 #include "base/hash.h"
 #include "nodes/presets.h"
@@ -20,6 +21,7 @@ namespace sluice {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::SizeIs;
 
 constexpr int kProcesses = 4;
@@ -165,6 +167,7 @@ TEST_F(MpiTest, AFailureEndsAllAndNamesTheRank) {
   const Outcome outcome = toys("p3 1000000 2 throw");
   EXPECT_NE(outcome.code, 0);
   EXPECT_THAT(outcome.err, HasSubstr("rank 2: the learner has had enough"));
+  EXPECT_THAT(outcome.err, Not(HasSubstr("memory was freed")));
 }
 
 TEST_F(MpiTest, ADeathEndsAll) {
@@ -191,6 +194,32 @@ TEST_F(MpiTest, ASilentProcessIsNoticedAfterTheLastStepToo) {
   EXPECT_THAT(outcome.err, HasSubstr("has not been heard of"));
 }
 
+// After training, rank 0 waits for the others and they wait for rank 0.
+TEST_F(MpiTest, ASilentProcessIsNoticedAfterTraining) {
+  for (const std::string fault : {"2 stop-trained", "0 stop-trained", "1 stop-leaving"}) {
+    SCOPED_TRACE(fault);
+    const Outcome outcome = toys("p3 5 " + fault);
+    EXPECT_NE(outcome.code, 0);
+    EXPECT_NE(outcome.code, 124) << "the job was still there after two minutes";
+    EXPECT_THAT(outcome.err, HasSubstr(fmt::format("rank {} has not been heard of", fault[0])));
+  }
+}
+
+TEST_F(MpiTest, MpiDoesNotFinaliseForEver) {
+  const Outcome outcome = toys("p3 5 2 stop-finalising");
+  EXPECT_NE(outcome.code, 0);
+  EXPECT_NE(outcome.code, 124) << "the job was still there after two minutes";
+  EXPECT_THAT(outcome.err, HasSubstr("MPI_Finalize does not return: another process has died"));
+}
+
+TEST_F(MpiTest, WhoIsBusyAfterTrainingIsNotLost) {
+  for (const std::string rank : {"0", "3"}) {
+    const Outcome outcome = toys("p3 5 " + rank + " busy");
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_THAT(lines_of(outcome.out), SizeIs(kProcesses));
+  }
+}
+
 TEST_F(MpiTest, AStallIsNamed) {
   const Outcome outcome = toys("p3 5 2 sleep");
   EXPECT_EQ(outcome.code, 0);
@@ -198,10 +227,18 @@ TEST_F(MpiTest, AStallIsNamed) {
 }
 
 TEST_F(MpiTest, ABadMessageEndsAllAndNamesItsSender) {
-  for (const std::string fault : {"babble", "misdeal"}) {
-    const Outcome outcome = toys("p3 1000000 2 " + fault);
-    EXPECT_NE(outcome.code, 0) << fault;
-    EXPECT_THAT(outcome.err, HasSubstr("a message of rank 2 is not right")) << fault;
+  for (const auto& [strategy, fault, why] :
+       {std::tuple{"p3", "babble", "it is about chunk 1000000"},
+        {"p3", "misdeal", "chunk"},
+        {"bsp+dgc", "garble", "position 4294967295"},
+        {"ar-sgd+dgc", "garble", "position 4294967295"},
+        {"p3", "repeat", "is not right"},
+        {"wfbp:slice:ring", "repeat", "has come before"}}) {
+    SCOPED_TRACE(fmt::format("{} {}", strategy, fault));
+    const Outcome outcome = toys(fmt::format("{} 1000000 2 {}", strategy, fault));
+    EXPECT_NE(outcome.code, 0);
+    EXPECT_THAT(outcome.err, HasSubstr("a message of rank 2 is not right"));
+    EXPECT_THAT(outcome.err, HasSubstr(why));
   }
 }
 

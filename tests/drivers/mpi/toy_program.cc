@@ -1,8 +1,12 @@
 // Trains toy learners as one process of an MPI job, for mpi_test.cc:
 //
 //   toy_program STRATEGY ITERATIONS [RANK FAULT]     STRATEGY as for toy_strategy(); FAULT of that
-//                                                    rank: throw, kill, stop, sleep, babble,
-//                                                    misdeal, late (stops when it is done)
+//                                                    rank: see below
+//
+// throw, kill, stop, sleep: in the third iteration. babble, misdeal, garble, repeat: a message that
+// is wrong, has wrong contents, or comes twice. late: stops when it is done. Then: stop-trained
+// after training, busy for long after training, stop-leaving when there is nothing more to say,
+// stop-finalising in MPI_Finalize.
 //
 // With native sums, which have an order of their own, gradients are whole numbers. Rank 0 prints
 // the hash of every rank's parameters, one line each.
@@ -10,15 +14,22 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <csignal>
+#include <exception>
 #include <iostream>
+#include <optional>
+#include <string>
 #include <thread>
+#include <variant>
+#include <vector>
 
 #include "base/check.h"
 #include "base/hash.h"
 #include "drivers/mpi/launch.h"
 #include "drivers/mpi/mpi_training.h"
+#include "drivers/mpi/toy_watch.h"
 #include "nodes/assembly.h"
 #include "support/forwarding_effects.h"
 #include "support/toy_job.h"
@@ -29,6 +40,14 @@ namespace sluice::testing {
 constexpr std::size_t kBlockBytes = 1000;
 
 namespace {
+
+void say(const std::string& text) { std::cerr << text << std::endl; }
+
+// In one write: the others may complain at the same moment.
+int fail(std::size_t rank, const std::exception& why) {
+  std::cerr << "rank " + std::to_string(rank) + ": " + why.what() + "\n" << std::flush;
+  return 1;
+}
 
 // Stops the process soon, but not at once.
 void stop_soon() {
@@ -42,7 +61,12 @@ void stop_soon() {
 class Faulty final : public Learner {
  public:
   Faulty(std::unique_ptr<Learner> learner, std::string fault, Iteration last)
-      : learner_(std::move(learner)), fault_(std::move(fault)), last_(last) {}
+      : learner_(std::move(learner)), fault_(std::move(fault)), last_(last) {
+    ++toy_watch.learners;
+  }
+  ~Faulty() override { --toy_watch.learners; }
+  Faulty(const Faulty&) = delete;
+  Faulty& operator=(const Faulty&) = delete;
 
   const std::vector<Layer>& layers() const override { return learner_->layers(); }
   std::span<float> parameters() override { return learner_->parameters(); }
@@ -78,14 +102,19 @@ class Faulty final : public Learner {
   Iteration last_;
 };
 
-// Sends a wrong third push: about a chunk that does not exist, or to a server that does not keep
-// it.
+// Sends a wrong third message with a payload: about a chunk that does not exist, to a server that
+// does not keep it, with sparse contents that point nowhere, or twice.
 class Babbling final : public Protocol {
  public:
-  Babbling(Protocol& host, const Topology& topology, const std::string& fault)
-      : host_(host), topology_(topology), misdeals_(fault == "misdeal") {}
+  Babbling(Protocol& host, const Topology& topology, std::string fault)
+      : host_(host), topology_(topology), fault_(std::move(fault)) {}
 
   void handle(const Event& event, Effects& effects) override {
+    const auto* sent = std::get_if<Sent>(&event);
+    if (sent != nullptr && repeated_ == sent->message) {
+      repeated_.reset();  // the host knows of one only
+      return;
+    }
     Babble babble(*this, effects);
     host_.handle(event, babble);
   }
@@ -94,27 +123,42 @@ class Babbling final : public Protocol {
  private:
   class Babble final : public ForwardingEffects {
    public:
-    Babble(Babbling& owner, Effects& driver) : ForwardingEffects(driver), owner_(owner) {}
+    Babble(Babbling& owner, Effects& driver)
+        : ForwardingEffects(driver), owner_(owner), driver_(driver) {}
     void send(const Message& message, Payload payload) override {
-      ForwardingEffects::send(owner_.garbled(message), std::move(payload));
+      owner_.send(message, std::move(payload), driver_);
     }
 
    private:
     Babbling& owner_;
+    Effects& driver_;
   };
 
-  Message garbled(Message message) {
+  void send(const Message& message, Payload payload, Effects& driver) {
+    Message babble = message;
     const bool leaves = topology_.host_of(message.from) != topology_.host_of(message.to);
-    if (message.kind == MessageKind::kPush && leaves && ++pushes_ == 3) {
-      message.chunk = ChunkId(misdeals_ ? message.chunk.index() + 1 : 1'000'000);
+    constexpr Bytes kOneEntry = 12;  // of a sparse vector
+    if (payload.size() >= kOneEntry && leaves && ++sent_ == 3) {
+      if (fault_ == "garble") {
+        std::vector<std::byte> bytes(payload.bytes().begin(), payload.bytes().end());
+        std::fill_n(bytes.begin() + 4, 4, std::byte{0xff});  // the first position
+        payload = Payload::owning(std::move(bytes));
+      } else if (fault_ == "repeat") {
+        repeated_ = message;
+        repeated_->wants_return = false;
+        driver.send(*repeated_, payload);
+      } else {
+        babble.chunk = ChunkId(fault_ == "misdeal" ? message.chunk.index() + 1 : 1'000'000);
+      }
     }
-    return message;
+    driver.send(babble, std::move(payload));
   }
 
   Protocol& host_;
   Topology topology_;
-  bool misdeals_;
-  int pushes_ = 0;
+  std::string fault_;
+  int sent_ = 0;
+  std::optional<Message> repeated_;
 };
 
 std::unique_ptr<Learner> toy(std::size_t rank, bool exact) {
@@ -175,7 +219,9 @@ void run(MpiWorld& world, const Strategy& strategy, Iteration iterations,
     Assembly assembly = assemble(part);
     Protocol*& host = assembly.protocols[world.rank()];
     Babbling babbling(*host, part.topology, fault);
-    host = fault == "babble" || fault == "misdeal" ? &babbling : host;
+    const bool babbles =
+        fault == "babble" || fault == "misdeal" || fault == "garble" || fault == "repeat";
+    host = babbles ? &babbling : host;
     if (!state) {
       state.emplace(part.topology, learners, *assembly.chunks, part.strategy, kToyRule,
                     HostId(world.rank()));
@@ -192,7 +238,13 @@ void run(MpiWorld& world, const Strategy& strategy, Iteration iterations,
                   .clock = clock,
                   .on_step = [&](const StepReport&) { ++steps; },
                   .on_boundary = {}},
-                 [](const std::string& text) { std::cerr << text << std::endl; });
+                 say);
+  }
+  if (fault == "stop-trained") {
+    std::raise(SIGSTOP);
+  }
+  if (fault == "busy") {
+    world.attend([] { std::this_thread::sleep_for(std::chrono::seconds(9)); });
   }
   if (world.rank() == 0) {
     check(steps == static_cast<std::size_t>(iterations) * world.size(), "every step is reported");
@@ -210,7 +262,7 @@ void run(MpiWorld& world, const Strategy& strategy, Iteration iterations,
 }  // namespace sluice::testing
 
 int main(int argc, char** argv) {
-  auto world = sluice::join_mpi([](const std::string& text) { std::cerr << text << std::endl; },
+  auto world = sluice::join_mpi(sluice::testing::say, sluice::testing::fail,
                                 sluice::MpiLife::kWorld, sluice::testing::kBlockBytes);
   if (!world) {
     std::cerr << world.error().message() << "\n";
@@ -224,9 +276,11 @@ int main(int argc, char** argv) {
     sluice::testing::run(*joined, sluice::testing::toy_strategy(argv[1]), std::stol(argv[2]),
                          faulty ? fault : of_others);
   } catch (const std::exception& e) {
-    // In one write: the others may complain at the same moment.
-    std::cerr << "rank " + std::to_string(joined->rank()) + ": " + e.what() + "\n" << std::flush;
-    joined->abort(1);
+    joined->abort(sluice::testing::fail(joined->rank(), e));
   }
+  if (faulty && fault == "stop-leaving") {
+    std::raise(SIGSTOP);
+  }
+  sluice::testing::toy_watch.stops_finalising = faulty && fault == "stop-finalising";
   return 0;
 }

@@ -1,0 +1,12 @@
+#pragma once
+
+#include <mpi.h>
+
+#include "model/job.h"
+
+namespace sluice {
+
+// See MpiWorld::measure_link(). All processes of the communicator call this.
+LinkCost measure_ring(MPI_Comm comm);
+
+}  // namespace sluice
