@@ -98,7 +98,10 @@ void append_launcher(Words& words, Launcher launcher) {
               {"plm_ssh_agent", agent},
               {"plm_ssh_no_tree_spawn", "1"},
               {"prte_if_include", kSubnet},
-              {"prte_tmpdir_base", kShelf}});
+              {"prte_tmpdir_base", kShelf},
+              // A daemon that starts processes on threads of its own misses the end of a process
+              // that ends at once, and mpirun then waits for ever (PRRTE 3.0).
+              {"odls_base_max_threads", "0"}});
       return;
   }
 }

@@ -150,6 +150,8 @@ TEST(LabPlanTest, EveryLauncherIsToldByItsOwnNames) {
   const Words prrte = launch_words(spec, Launcher::kPrrte);
   EXPECT_EQ(value_behind(prrte, "plm_ssh_agent"), "sh " + agent_path());
   EXPECT_EQ(value_behind(prrte, "prte_tmpdir_base"), kShelf);
+  EXPECT_EQ(value_behind(prrte, "odls_base_max_threads"), "0")
+      << "it would not see the end of a short command";
   for (auto word = std::ranges::find(prrte, "--mca"); word != prrte.end();
        word = std::find(word + 1, prrte.end(), "--mca")) {
     EXPECT_THAT(*(word + 1), testing::ContainsRegex("^(pml|btl|btl_tcp_.*|mpi_.*)$"))
