@@ -1,6 +1,8 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -15,26 +17,25 @@ class OnDemand {
       : initial_(std::move(initial)), pages_((size + kPage - 1) / kPage) {}
 
   T& operator[](std::size_t index) {
-    std::vector<T>& page = pages_[index / kPage];
-    if (page.empty()) [[unlikely]] {
-      page.assign(kPage, initial_);
+    std::unique_ptr<T[]>& page = pages_[index / kPage];
+    if (page == nullptr) [[unlikely]] {
+      page = std::make_unique<T[]>(kPage);
+      std::fill_n(page.get(), kPage, initial_);
     }
     return page[index % kPage];
   }
 
   std::size_t allocated() const {
-    std::size_t elements = 0;
-    for (const std::vector<T>& page : pages_) {
-      elements += page.size();
-    }
-    return elements;
+    return kPage *
+           static_cast<std::size_t>(std::count_if(
+               pages_.begin(), pages_.end(), [](const auto& page) { return page != nullptr; }));
   }
 
  private:
   static constexpr std::size_t kPage = 16;
 
   T initial_;
-  std::vector<std::vector<T>> pages_;
+  std::vector<std::unique_ptr<T[]>> pages_;
 };
 
 }  // namespace sluice

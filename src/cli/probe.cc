@@ -3,7 +3,6 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cstdlib>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -11,62 +10,21 @@
 #include <thread>
 
 #include "base/file.h"
-#include "base/median.h"
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/network.h"
 #include "cli/specs.h"
-#include "collectives/cost.h"
 #include "drivers/mpi/launch.h"
-#include "nodes/presets.h"
 #include "planner/allreduce_cost.h"
-#include "planner/arithmetic_cost.h"
 #include "planner/measurement_doubts.h"
-#include "planner/network_fit.h"
 #include "report/table.h"
-#include "session/training.h"
+#include "session/probing.h"
 
 namespace sluice::cli {
 namespace {
 
 constexpr SurveySpec kCloseLook{.enough = std::chrono::milliseconds(100), .repetitions = 5};
-
-struct CollectiveFit {
-  Collective collective;
-  std::vector<Timing> points;
-  AllReduceCost line = {};
-  std::optional<AllReduceCost> theory = {};  // the closed form of alpha, beta and gamma
-  std::vector<std::string> doubts = {};
-
-  std::string name() const { return std::string(name_of(kCollectiveNames, collective)); }
-  double mean_error() const;
-  double worst_error() const;
-};
-
-struct Measured {
-  std::vector<std::string> hosts;
-  NetworkFit network;
-  std::vector<CollectiveFit> collectives;
-  Cluster cluster;
-  std::vector<std::string> doubts;  // why the measurements may be wrong
-};
-
-double CollectiveFit::mean_error() const {
-  double sum = 0;
-  for (const Timing& point : points) {
-    sum += std::abs(relative_error(line, point));
-  }
-  return sum / static_cast<double>(points.size());
-}
-
-double CollectiveFit::worst_error() const {
-  double worst = 0;
-  for (const Timing& point : points) {
-    worst = std::max(worst, std::abs(relative_error(line, point)));
-  }
-  return worst;
-}
 
 // The load average of the last minute; 0 if the system does not report it.
 double load_of_machine() {
@@ -91,116 +49,6 @@ std::vector<MachineLoad> loads_of(ProcessGroup& group, double own_load) {
     loads.push_back(machine);
   }
   return loads;
-}
-
-// Every process measures its own; the leader gets the median of all.
-ArithmeticCost arithmetic_of(ProcessGroup& group, const Clock& clock) {
-  const ArithmeticCost own = measured_arithmetic([&] { return clock.now(); });
-  const OrderedJson self{own.reduce_ns_per_byte, own.update_ns_per_byte, own.code_ns_per_byte};
-  std::vector<double> reduce;
-  std::vector<double> update;
-  std::vector<double> code;
-  for (const std::string& text : group.to_leader(self.dump(), "the time of its arithmetic")) {
-    const OrderedJson costs = OrderedJson::parse(text);
-    reduce.push_back(costs.at(0));
-    update.push_back(costs.at(1));
-    code.push_back(costs.at(2));
-  }
-  return group.is_leader() ? ArithmeticCost{median_of(reduce), median_of(update), median_of(code)}
-                           : own;
-}
-
-// Sums from 1 KB, each four times the one before, as long as the network moves one in 50 ms.
-std::vector<std::int64_t> sizes_for(double gbps) {
-  constexpr std::int64_t kMin = 64 << 10;
-  constexpr std::int64_t kMax = 4 << 20;
-  const auto max = std::clamp(static_cast<std::int64_t>(gbps * 50e6 / 8 / kFloatBytes), kMin, kMax);
-  std::vector<std::int64_t> sizes;
-  for (std::int64_t params = 256; params <= max; params *= 4) {
-    sizes.push_back(params);
-  }
-  return sizes;
-}
-
-// All-reduces of whole models; as in train, every process is a host.
-Job summing_job(ProcessGroup& group, std::size_t per_machine) {
-  Job job;
-  job.topology = Topology(group.size(), 1, 0, per_machine);
-  job.strategy = find_preset("single")->strategy;
-  group.tune(job, {});
-  return job;
-}
-
-std::vector<Timing> timings_of(ProcessGroup& group, const Clock& clock, const Job& job,
-                               std::span<const std::int64_t> sizes) {
-  return allreduce_timings(job, sizes,
-                           [&](const Assembly& assembly, Iteration last, Observer& observer) {
-                             train_idle(group, clock, assembly, last, observer);
-                           });
-}
-
-// Processes that share a machine are its workers, unless there is only one machine.
-Topology topology_of(std::size_t processes, std::size_t per_machine) {
-  return per_machine == processes ? Topology(processes, 1, 0)
-                                  : Topology(processes / per_machine, per_machine, 0);
-}
-
-// The times of the sums, fitted by a line that the wire allows, and the doubts about it.
-CollectiveFit fit_of(Collective collective, std::vector<Timing> points, double wire) {
-  CollectiveFit fit{.collective = collective, .points = std::move(points)};
-  fit.line = fit_allreduce(fit.points, wire);
-  fit.doubts = doubts_of(MeasuredSums{.collective = fit.name(),
-                                      .points = fit.points,
-                                      .ns_per_byte = fit_allreduce(fit.points).ns_per_byte,
-                                      .wire_ns_per_byte = wire});
-  return fit;
-}
-
-// Some results are known only to the leader; the others do without.
-Measured measure(ProcessGroup& group, const std::optional<Survey>& survey,
-                 std::size_t per_machine) {
-  const Clock clock;
-  Measured measured;
-  Cluster& cluster = measured.cluster;
-  cluster.topology = topology_of(group.size(), per_machine);
-  if (survey) {
-    measured.network = fit_network(*survey);
-    cluster.latency = measured.network.latency;
-    cluster.bandwidth_gbps = measured.network.gbps;
-    // On faster links the cost of an announcement is too small to measure.
-    const bool is_slow = per_machine < group.size() && cluster.bandwidth_gbps < kSlowGbps;
-    cluster.fragment_bytes = is_slow ? fragment_bytes(cluster.bandwidth_gbps) : 0;
-    for (const auto& info : survey->ranks) {
-      measured.hosts.push_back(info->host);
-    }
-    measured.doubts = doubts_of(measured.network);
-  }
-  // Processes of one machine have no wire between them.
-  const std::size_t machines = group.size() / per_machine;
-  const double wire =
-      survey && machines > 1 ? wire_ns_per_byte(machines, cluster.bandwidth_gbps) : 0;
-  const ArithmeticCost arithmetic = arithmetic_of(group, clock);
-  cluster.reduce_ns_per_byte = arithmetic.reduce_ns_per_byte;
-  cluster.update_ns_per_byte = arithmetic.update_ns_per_byte;
-  cluster.code_ns_per_byte = arithmetic.code_ns_per_byte;
-  const OrderedJson sizes = OrderedJson::parse(group.from_leader(
-      OrderedJson(sizes_for(cluster.bandwidth_gbps)).dump(), "the sizes of the sums"));
-  Job job = summing_job(group, per_machine);
-  for (const auto& [collective, name] : kCollectiveNames) {
-    job.strategy.collective = collective;
-    if (!check_driver_sums(job.strategy, job.topology)) {
-      continue;
-    }
-    spdlog::info("measuring all-reduces: {}", name);
-    CollectiveFit fit = fit_of(
-        collective, timings_of(group, clock, job, sizes.get<std::vector<std::int64_t>>()), wire);
-    measured.doubts.insert(measured.doubts.end(), fit.doubts.begin(), fit.doubts.end());
-    if (survey && !job.strategy.driver_sums()) {
-      fit.theory = collective_cost(collective, group.size(), cluster.link());
-    }
-    measured.collectives.push_back(std::move(fit));
-  }
-  return measured;
 }
 
 OrderedJson points_beside(const AllReduceCost& line, const std::vector<Timing>& points) {
@@ -242,6 +90,9 @@ OrderedJson summarise(const Measured& measured, const std::string& out) {
           {"reduce_ns_per_byte", cluster.reduce_ns_per_byte},
           {"update_ns_per_byte", cluster.update_ns_per_byte},
           {"code_ns_per_byte", cluster.code_ns_per_byte},
+          {"message_us", to_us(cluster.sending.startup)},
+          {"message_ns_per_byte", cluster.sending.ns_per_byte},
+          {"cores", cluster.cores},
           {"links", links},
           {"points", points_beside(measured.network.line(), measured.network.points)},
           {"collectives", collectives},
@@ -293,7 +144,8 @@ void print_tables(const OrderedJson& summary) {
   for (const auto& [key, unit] :
        {std::pair{"latency_us", "us"}, std::pair{"bandwidth_gbps", "Gb/s"},
         std::pair{"reduce_ns_per_byte", "ns/B"}, std::pair{"update_ns_per_byte", "ns/B"},
-        std::pair{"code_ns_per_byte", "ns/B"}}) {
+        std::pair{"code_ns_per_byte", "ns/B"}, std::pair{"message_us", "us"},
+        std::pair{"message_ns_per_byte", "ns/B"}, std::pair{"cores", ""}}) {
     machine.add_row({key, fmt::format("{:.4g} {}", summary[key].get<double>(), unit)});
   }
   print(points.render() + "\n" + lines.render() + "\n" + machine.render());
@@ -348,7 +200,7 @@ int probe(ProcessGroup& group, const Settings& settings) {
         "--allreduce: the processes are on several machines, which cannot share memory");
     return group.is_leader() ? bad_input(error) : kBadInput;
   }
-  Measured measured = measure(group, survey, roster->per_machine);
+  Measured measured = measure_cluster(group, survey, roster->per_machine, session_log());
   const std::vector<std::string> busy = doubts_of(loads_of(group, load));
   int code = kOk;
   if (group.is_leader()) {

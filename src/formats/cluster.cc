@@ -15,6 +15,7 @@ constexpr double kLongestUs = 3600e6;
 constexpr double kMaxNsPerByte = 1e9;
 constexpr double kMinGbps = 1e-9;
 constexpr double kMaxGbps = 1e9;
+constexpr double kMaxCores = 1e6;
 
 Topology read_topology(Fields& fields) {
   const Form count = Form::integer(1, kMaxNodes);
@@ -32,6 +33,19 @@ Topology read_topology(Fields& fields) {
                   static_cast<std::size_t>(server_hosts));
 }
 
+// What moving messages costs the processors.
+void read_processors(Fields& fields, Cluster& cluster) {
+  const Form time = Form::number(0, kLongestUs);
+  const Form cost = Form::number(0, kMaxNsPerByte);
+  const Form cores = Form::number(0, kMaxCores);
+  cluster.cores = fields.get("cores", cores, cluster.cores);
+  cluster.compute_cores = fields.get("compute_cores", cores, cluster.compute_cores);
+  cluster.sending.startup = from_us(fields.get<double>("send_message_us", time, 0));
+  cluster.sending.ns_per_byte = fields.get<double>("send_ns_per_byte", cost, 0);
+  cluster.receiving.startup = from_us(fields.get<double>("receive_message_us", time, 0));
+  cluster.receiving.ns_per_byte = fields.get<double>("receive_ns_per_byte", cost, 0);
+}
+
 AllReduceCost read_allreduce(const Json& table, Fields& parent) {
   Fields fields(table, parent.where() + ": allreduce");
   AllReduceCost cost;
@@ -45,6 +59,11 @@ AllReduceCost read_allreduce(const Json& table, Fields& parent) {
 
 Duration Cluster::wire_time(Bytes bytes) const {
   return from_ns(static_cast<double>(bytes) * 8 / bandwidth_gbps);
+}
+
+Duration Cluster::ingress_time(Bytes bytes) const {
+  return ingress_gbps == 0 ? wire_time(bytes)
+                           : from_ns(static_cast<double>(bytes) * 8 / ingress_gbps);
 }
 
 Result<Cluster> parse_cluster(const std::string& text, const std::string& source) {
@@ -74,6 +93,8 @@ Result<Cluster> parse_cluster(const std::string& text, const std::string& source
       fields.get("header_bytes", Form::integer(0, kMaxFragmentBytes), cluster.header_bytes);
   cluster.fragment_bytes =
       fields.get("fragment_bytes", Form::integer(0, kMaxFragmentBytes), cluster.fragment_bytes);
+  cluster.ingress_gbps = fields.get("ingress_gbps", rate, cluster.ingress_gbps);
+  read_processors(fields, cluster);
   cluster.sync = from_us(fields.get<double>("sync_us", time, to_us(cluster.sync)));
   if (const auto done = fields.done(); !done) {
     return done.error();
@@ -100,12 +121,20 @@ std::string to_toml(const Cluster& cluster) {
   if (cluster.bandwidth_gbps > 0) {
     toml += fmt::format("bandwidth_gbps = {}\n", cluster.bandwidth_gbps);
   }
+  if (cluster.ingress_gbps > 0) {
+    toml += fmt::format("ingress_gbps = {}\n", cluster.ingress_gbps);
+  }
   toml += fmt::format(
       "latency_us = {}\nreduce_ns_per_byte = {}\nupdate_ns_per_byte = {}\ncode_ns_per_byte = {}\n"
       "server_threads = {}\nheader_bytes = {}\nfragment_bytes = {}\nsync_us = {}\n",
       to_us(cluster.latency), cluster.reduce_ns_per_byte, cluster.update_ns_per_byte,
       cluster.code_ns_per_byte, cluster.server_threads, cluster.header_bytes,
       cluster.fragment_bytes, to_us(cluster.sync));
+  toml += fmt::format(
+      "cores = {}\ncompute_cores = {}\nsend_message_us = {}\nsend_ns_per_byte = {}\n"
+      "receive_message_us = {}\nreceive_ns_per_byte = {}\n",
+      cluster.cores, cluster.compute_cores, to_us(cluster.sending.startup),
+      cluster.sending.ns_per_byte, to_us(cluster.receiving.startup), cluster.receiving.ns_per_byte);
   return toml + (cluster.allreduce ? to_toml(*cluster.allreduce) : "");
 }
 

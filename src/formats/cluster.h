@@ -20,10 +20,23 @@ struct AllReduceCost {
   }
 };
 
+// What a message costs the thread that sends or receives it.
+struct MessageCost {
+  Duration startup{0};
+  double ns_per_byte = 0;
+
+  bool operator==(const MessageCost&) const = default;
+  bool free() const { return startup == Duration{0} && ns_per_byte == 0; }
+  Duration time(Bytes bytes) const {
+    return startup + from_ns(static_cast<double>(bytes) * ns_per_byte);
+  }
+};
+
 // The hosts and the network between them, as the simulator sees them.
 struct Cluster {
   Topology topology;
   double bandwidth_gbps = 0;  // per interface and direction; 0: unknown
+  double ingress_gbps = 0;    // of what a host receives, if it differs; 0: the bandwidth
   Duration latency = from_us(50);
   double reduce_ns_per_byte = 0.1;
   double update_ns_per_byte = 0.1;
@@ -32,10 +45,17 @@ struct Cluster {
   Bytes header_bytes = 64;
   // Longer messages use rendezvous and travel in fragments of this size; 0: all are eager.
   Bytes fragment_bytes = 0;
+  // What a host's processors can do and must: see Cores. By default they are free of charge.
+  double cores = 0;          // 0: as many as are needed
+  double compute_cores = 0;  // that a worker keeps busy while it computes
+  MessageCost sending;
+  MessageCost receiving;
   Duration sync{0};                        // fixed cost of synchronising a chunk once
   std::optional<AllReduceCost> allreduce;  // replaces the network model if present
 
   Duration wire_time(Bytes bytes) const;
+  Duration ingress_time(Bytes bytes) const;
+  bool charges_messages() const { return !sending.free() || !receiving.free(); }
   bool uses_rendezvous(Bytes payload) const {
     return fragment_bytes > 0 && payload > fragment_bytes;
   }

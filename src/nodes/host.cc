@@ -113,7 +113,9 @@ void Host::handle(const Event& event, Effects& effects) {
     if (!bypasses_egress(sent->message)) {
       egress_.on_sent(sent->message, effects);
     }
-  } else if (const auto* finished = std::get_if<Finished>(&event)) {
+    return;
+  }
+  if (const auto* finished = std::get_if<Finished>(&event)) {
     if (finished->work.kind == WorkKind::kEncode) {
       counters_.before_packing += finished->work.range.size() * kFloatBytes;
       counters_.after_packing += finished->output.size();

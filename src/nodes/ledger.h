@@ -1,6 +1,6 @@
 #pragma once
 
-#include <memory>
+#include <cstdint>
 #include <vector>
 
 #include "partition/chunk_map.h"
@@ -11,7 +11,7 @@ namespace sluice {
 // whose parameters complete a layer. A count that reaches zero starts over for the next iteration.
 class Countdown {
  public:
-  explicit Countdown(std::vector<std::size_t> needed)
+  explicit Countdown(std::vector<std::uint32_t> needed)
       : needed_(std::move(needed)), left_(needed_) {}
 
   // True when this was the last one missing.
@@ -24,22 +24,22 @@ class Countdown {
   }
 
  private:
-  std::vector<std::size_t> needed_;
-  std::vector<std::size_t> left_;
+  std::vector<std::uint32_t> needed_;
+  std::vector<std::uint32_t> left_;
 };
 
 inline Countdown layers_per_chunk(const ChunkMap& chunks) {
-  std::vector<std::size_t> needed(chunks.size());
+  std::vector<std::uint32_t> needed(chunks.size());
   for (std::size_t c = 0; c < needed.size(); ++c) {
-    needed[c] = chunks.layers_of(ChunkId(c)).size();
+    needed[c] = static_cast<std::uint32_t>(chunks.layers_of(ChunkId(c)).size());
   }
   return Countdown(std::move(needed));
 }
 
 inline Countdown chunks_per_layer(const ChunkMap& chunks) {
-  std::vector<std::size_t> needed(chunks.layers());
+  std::vector<std::uint32_t> needed(chunks.layers());
   for (std::size_t l = 0; l < needed.size(); ++l) {
-    needed[l] = chunks.chunks_of(LayerId(l)).size();
+    needed[l] = static_cast<std::uint32_t>(chunks.chunks_of(LayerId(l)).size());
   }
   return Countdown(std::move(needed));
 }

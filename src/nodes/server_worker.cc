@@ -9,7 +9,7 @@ namespace {
 LayerId head_of(const ChunkMap& chunks, ChunkId chunk) { return chunks.layers_of(chunk).front(); }
 
 Countdown notices_per_layer(const ChunkMap& chunks) {
-  std::vector<std::size_t> needed(chunks.layers(), 0);
+  std::vector<std::uint32_t> needed(chunks.layers(), 0);
   for (std::size_t c = 0; c < chunks.size(); ++c) {
     ++needed[head_of(chunks, ChunkId(c)).index()];
   }

@@ -19,64 +19,65 @@ Shard::Shard(const Job& job, std::shared_ptr<const ChunkMap> chunks, NodeId self
       groups_(job),
       chunks_(std::move(chunks)),
       self_(self),
-      slots_(chunks_->size()) {
-  for (std::size_t c = 0; c < slots_.size(); ++c) {
-    if (topology_.server((*chunks_)[ChunkId(c)].server) == self_) {
-      slots_[c].clocks.assign(groups_.size(), job.first);
+      slots_(chunks_->size_at_server(job.topology.server_index(self))) {
+  for (Slot& slot : slots_) {
+    slot.slowest = job.first;
+    if (staleness_ > 0) {
+      slot.clocks.assign(groups_.size(), job.first);
     }
   }
 }
 
 void Shard::handle(const Event& event, Effects& effects) {
   if (const auto* received = std::get_if<Received>(&event)) {
+    const ChunkId chunk = received->message.chunk;
+    Slot& slot = slot_of(chunk);
     switch (received->message.kind) {
       case MessageKind::kPush:
-        on_push(*received);
-        break;
+        return on_push(*received, slot, effects);
       case MessageKind::kPull:
-        slot(received->message.chunk).pulls.push_back(received->message);
-        break;
+        slot.pulls.push_back(received->message);
+        return go_on(chunk, slot, effects);
       default:
         fail_check("a server understands push and pull");
     }
-    return go_on(received->message.chunk, effects);
   }
   if (const auto* finished = std::get_if<Finished>(&event)) {
     const Work& work = finished->work;
-    --slot(work.chunk).working;
+    Slot& slot = slot_of(work.chunk);
+    --slot.working;
     if (work.kind == WorkKind::kUpdate) {
-      on_updated(*finished, effects);
+      on_updated(*finished, slot, effects);
     } else {
       tell(MessageKind::kParameters, work.chunk, work.origin, work.iteration, finished->output,
-           effects);
+           slot, effects);
     }
-    go_on(work.chunk, effects);
+    go_on(work.chunk, slot, effects);
   }
 }
 
 BufferRange Shard::landing(const Message& /*message*/) const { return {}; }
 
-void Shard::on_push(const Received& event) {
+void Shard::on_push(const Received& event, Slot& slot, Effects& effects) {
   const Message& push = event.message;
-  Slot& waiting = slot(push.chunk);
   if (staleness_ > 0) {
-    waiting.updates.push_back(update_with(push, {event.payload}));
-    return;
+    slot.updates.push_back(update_with(push, {event.payload}));
+    return go_on(push.chunk, slot, effects);
   }
-  waiting.gradients.resize(groups_.size());
-  check_turn(push, waiting);
-  waiting.gradients[groups_.index_of(push.from)] = event.payload;
-  if (++waiting.arrived == groups_.size()) {
-    waiting.arrived = 0;
-    waiting.updates.push_back(update_with(push, std::exchange(waiting.gradients, {})));
+  slot.gradients.resize(groups_.size());
+  check_turn(push, slot);
+  slot.gradients[groups_.index_of(push.from)] = event.payload;
+  if (++slot.arrived == groups_.size()) {
+    slot.arrived = 0;
+    slot.updates.push_back(update_with(push, std::exchange(slot.gradients, {})));
+    go_on(push.chunk, slot, effects);
   }
 }
 
 // A gradient goes into the next update of its chunk, once.
-void Shard::check_turn(const Message& push, const Slot& waiting) const {
-  const std::size_t from = groups_.index_of(push.from);
-  const Iteration next = waiting.clocks[from] + 1;
-  const bool again = waiting.gradients[from].size() > 0;
+void Shard::check_turn(const Message& push, const Slot& slot) const {
+  const Iteration next = slot.slowest + 1;
+  const bool again = slot.gradients[groups_.index_of(push.from)].size() > 0;
   if (push.iteration != next || again) {
     throw BadMessage(topology_.host_of(push.from).index(),
                      fmt::format("the gradient of chunk {} for iteration {}, expected that for {}",
@@ -99,21 +100,16 @@ Work Shard::update_with(const Message& push, std::vector<Payload> gradients) con
   return update;
 }
 
-void Shard::start(Work work, Effects& effects) {
-  ++slot(work.chunk).working;
-  effects.start(std::move(work));
-}
-
 // Answers come first: they are about updates that are made.
-void Shard::go_on(ChunkId chunk, Effects& effects) {
-  Slot& now = slot(chunk);
-  if (now.working == 0) {
-    answer_pulls(chunk, effects);
+void Shard::go_on(ChunkId chunk, Slot& slot, Effects& effects) {
+  if (slot.working == 0 && !slot.pulls.empty()) {
+    answer_pulls(chunk, slot, effects);
   }
-  if (now.working == 0 && !now.updates.empty()) {
-    Work next = std::move(now.updates.front());
-    now.updates.pop_front();
-    start(std::move(next), effects);
+  if (slot.working == 0 && !slot.updates.empty()) {
+    Work next = std::move(slot.updates.front());
+    slot.updates.pop_front();
+    ++slot.working;
+    effects.start(std::move(next));
   }
 }
 
@@ -124,69 +120,72 @@ Work Shard::work_on(ChunkId chunk, WorkKind kind, NodeId origin, Iteration itera
   return work;
 }
 
-void Shard::on_updated(const Finished& event, Effects& effects) {
+void Shard::on_updated(const Finished& event, Slot& slot, Effects& effects) {
   const Work& work = event.work;
-  auto& clocks = slot(work.chunk).clocks;
-  slot(work.chunk).patch = event.output;
-  if (staleness_ == 0) {
-    std::fill(clocks.begin(), clocks.end(), work.iteration);
-  } else {
-    ++clocks[groups_.index_of(work.origin)];  // a later gradient may have overtaken this one
-  }
+  slot.patch = event.output;
+  advance(slot, work);
   if (strategy_.exchange == Exchange::kPullAfterNotify) {
-    tell_all(MessageKind::kNotify, work.chunk, work.iteration, effects);
+    tell_all(MessageKind::kNotify, work.chunk, work.iteration, slot, effects);
   } else if (strategy_.exchange == Exchange::kBroadcast && staleness_ == 0) {
-    tell_all(MessageKind::kParameters, work.chunk, work.iteration, effects);
+    tell_all(MessageKind::kParameters, work.chunk, work.iteration, slot, effects);
   } else if (strategy_.exchange == Exchange::kBroadcast) {
-    answer(work.chunk, work.origin, work.iteration, effects);
+    answer(work.chunk, work.origin, work.iteration, slot, effects);
   }
 }
 
-void Shard::answer_pulls(ChunkId chunk, Effects& effects) {
-  auto& pulls = slot(chunk).pulls;
+void Shard::advance(Slot& slot, const Work& update) const {
+  if (staleness_ == 0) {
+    slot.slowest = update.iteration;
+    return;
+  }
+  // By one, since a later gradient may have overtaken this one.
+  const Iteration before = slot.clocks[groups_.index_of(update.origin)]++;
+  if (before == slot.slowest) {
+    slot.slowest = *std::min_element(slot.clocks.begin(), slot.clocks.end());
+  }
+}
+
+void Shard::answer_pulls(ChunkId chunk, Slot& slot, Effects& effects) {
+  auto& pulls = slot.pulls;
   const auto answered = std::stable_partition(
-      pulls.begin(), pulls.end(), [this](const Message& pull) { return !may_have(pull); });
+      pulls.begin(), pulls.end(), [&](const Message& pull) { return !may_have(pull, slot); });
   for (auto pull = answered; pull != pulls.end(); ++pull) {
-    answer(chunk, pull->from, pull->iteration, effects);
+    answer(chunk, pull->from, pull->iteration, slot, effects);
   }
   pulls.erase(answered, pulls.end());
 }
 
 // Its own gradients are in, and nobody is so far behind that it would get too far ahead.
-bool Shard::may_have(const Message& pull) const {
-  const Slot& of = slots_[pull.chunk.index()];
-  return of.clocks[groups_.index_of(pull.from)] >= pull.iteration &&
-         slowest(pull.chunk) >= pull.iteration - staleness_;
+bool Shard::may_have(const Message& pull, const Slot& slot) const {
+  const Iteration own = staleness_ == 0 ? slot.slowest : slot.clocks[groups_.index_of(pull.from)];
+  return own >= pull.iteration && slot.slowest >= pull.iteration - staleness_;
 }
 
-Shard::Slot& Shard::slot(ChunkId chunk) {
-  Slot& of = slots_.at(chunk.index());
-  check(!of.clocks.empty(), "a server is asked for its own chunks");
-  return of;
-}
-
-Iteration Shard::slowest(ChunkId chunk) const {
-  const auto& clocks = slots_[chunk.index()].clocks;
-  return *std::min_element(clocks.begin(), clocks.end());
+Shard::Slot& Shard::slot_of(ChunkId chunk) {
+  check(chunk.index() < chunks_->size() && topology_.server((*chunks_)[chunk].server) == self_,
+        "a server is asked for its own chunks");
+  return slots_[chunks_->place_at_server(chunk)];
 }
 
 // Every server begins with another worker, so that not all of them flood the first one.
-void Shard::tell_all(MessageKind kind, ChunkId chunk, Iteration iteration, Effects& effects) {
+void Shard::tell_all(MessageKind kind, ChunkId chunk, Iteration iteration, Slot& slot,
+                     Effects& effects) {
   const std::size_t first =
       groups_.index_of(NodeId(topology_.server_index(self_) * topology_.workers_per_host()));
   for (std::size_t i = 0; i < groups_.size(); ++i) {
     const NodeId worker = groups_.leader((first + i) % groups_.size());
     if (kind == MessageKind::kParameters) {
-      answer(chunk, worker, iteration, effects);
+      answer(chunk, worker, iteration, slot, effects);
     } else {
-      tell(kind, chunk, worker, iteration, {}, effects);
+      tell(kind, chunk, worker, iteration, {}, slot, effects);
     }
   }
 }
 
 // Where workers do not wait for each other, the next update may come while this one's result is
 // being read, and each worker lacks something else.
-void Shard::answer(ChunkId chunk, NodeId worker, Iteration iteration, Effects& effects) {
+void Shard::answer(ChunkId chunk, NodeId worker, Iteration iteration, Slot& slot,
+                   Effects& effects) {
   const bool together = staleness_ == 0;
   const BufferRange parameters{Buffer::kParameters, (*chunks_)[chunk].range};
   Payload payload;
@@ -195,20 +194,21 @@ void Shard::answer(ChunkId chunk, NodeId worker, Iteration iteration, Effects& e
     changes.output_bytes = merged_size(
         static_cast<Bytes>(groups_.size()) * coded_size(strategy_, changes.range.size(), iteration),
         changes.range.size());
-    return start(std::move(changes), effects);
+    ++slot.working;
+    return effects.start(std::move(changes));
   }
   if (strategy_.sparse()) {
-    payload = slot(chunk).patch;
+    payload = slot.patch;
   } else {
     payload = together ? effects.borrow(self_, parameters) : effects.copy(self_, parameters);
   }
-  tell(MessageKind::kParameters, chunk, worker, iteration, std::move(payload), effects);
+  tell(MessageKind::kParameters, chunk, worker, iteration, std::move(payload), slot, effects);
 }
 
 void Shard::tell(MessageKind kind, ChunkId chunk, NodeId worker, Iteration iteration,
-                 Payload payload, Effects& effects) const {
+                 Payload payload, const Slot& slot, Effects& effects) const {
   Message message = message_about(*chunks_, chunk, kind, self_, worker, iteration);
-  message.slowest = slowest(chunk);
+  message.slowest = slot.slowest;
   message.payload_bytes = payload.size();
   effects.send(message, std::move(payload));
 }

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <deque>
+#include <list>
 #include <memory>
 #include <vector>
 
@@ -30,32 +30,32 @@ class Shard final : public Protocol {
 
  private:
   struct Slot {
-    std::vector<Iteration> clocks;   // updates made with the gradients of each leader
+    Iteration slowest = 0;           // updates made with the gradients of every leader
+    std::vector<Iteration> clocks;   // by leader, where each has its own
     std::vector<Payload> gradients;  // by rank, waiting for those of the others
     std::size_t arrived = 0;
-    std::deque<Work> updates;    // whose gradients are in
+    std::list<Work> updates;     // whose gradients are in
     std::vector<Message> pulls;  // not answered yet
     std::size_t working = 0;     // work in progress: one update, or answers
     Payload patch;               // what the last update changed, if it was sparse
   };
 
-  void on_push(const Received& event);
-  void check_turn(const Message& push, const Slot& waiting) const;
-  void on_updated(const Finished& event, Effects& effects);
+  void on_push(const Received& event, Slot& slot, Effects& effects);
+  void check_turn(const Message& push, const Slot& slot) const;
+  void on_updated(const Finished& event, Slot& slot, Effects& effects);
+  void advance(Slot& slot, const Work& update) const;
   Work update_with(const Message& push, std::vector<Payload> gradients) const;
-  void start(Work work, Effects& effects);
   // Begins what waits for the end of the work on this chunk.
-  void go_on(ChunkId chunk, Effects& effects);
-  void answer_pulls(ChunkId chunk, Effects& effects);
-  bool may_have(const Message& pull) const;
-  void tell_all(MessageKind kind, ChunkId chunk, Iteration iteration, Effects& effects);
+  void go_on(ChunkId chunk, Slot& slot, Effects& effects);
+  void answer_pulls(ChunkId chunk, Slot& slot, Effects& effects);
+  bool may_have(const Message& pull, const Slot& slot) const;
+  void tell_all(MessageKind kind, ChunkId chunk, Iteration iteration, Slot& slot, Effects& effects);
   // Sends a worker the parameters of a chunk, or what has changed of them if that is sparse.
-  void answer(ChunkId chunk, NodeId worker, Iteration iteration, Effects& effects);
+  void answer(ChunkId chunk, NodeId worker, Iteration iteration, Slot& slot, Effects& effects);
   void tell(MessageKind kind, ChunkId chunk, NodeId worker, Iteration iteration, Payload payload,
-            Effects& effects) const;
+            const Slot& slot, Effects& effects) const;
   Work work_on(ChunkId chunk, WorkKind kind, NodeId origin, Iteration iteration) const;
-  Slot& slot(ChunkId chunk);
-  Iteration slowest(ChunkId chunk) const;
+  Slot& slot_of(ChunkId chunk);
 
   Strategy strategy_;
   Iteration staleness_;
@@ -63,7 +63,7 @@ class Shard final : public Protocol {
   AggregationGroups groups_;
   std::shared_ptr<const ChunkMap> chunks_;
   NodeId self_;
-  std::vector<Slot> slots_;  // by chunk; those of other servers stay empty
+  std::vector<Slot> slots_;  // by place at this server
 };
 
 }  // namespace sluice

@@ -106,20 +106,29 @@ std::vector<Chunk> cut_merged(std::span<const Layer> layers, std::size_t servers
 }  // namespace
 
 ChunkMap::ChunkMap(std::span<const Layer> layers, std::vector<Chunk> chunks)
-    : chunks_(std::move(chunks)), chunks_of_(layers.size()), layers_of_(chunks_.size()) {
+    : chunks_(std::move(chunks)), chunks_of_(layers.size()) {
   std::size_t layer = 0;
   for (std::size_t c = 0; c < chunks_.size(); ++c) {
     const Range range = chunks_[c].range;
+    const std::size_t before = layers_of_.size();
+    first_layer_.push_back(static_cast<std::uint32_t>(before));
     while (layer < layers.size() && layers[layer].range.end <= range.begin) {
       ++layer;
     }
     for (std::size_t l = layer; l < layers.size() && layers[l].range.begin < range.end; ++l) {
       if (!layers[l].range.empty()) {
         chunks_of_[l].push_back(ChunkId(c));
-        layers_of_[c].push_back(LayerId(l));
+        layers_of_.push_back(LayerId(l));
       }
     }
-    check(!layers_of_[c].empty(), "a chunk lies inside the layers");
+    check(layers_of_.size() > before, "a chunk lies inside the layers");
+  }
+  first_layer_.push_back(static_cast<std::uint32_t>(layers_of_.size()));
+  for (const Chunk& chunk : chunks_) {
+    if (chunk.server >= per_server_.size()) {
+      per_server_.resize(chunk.server + 1);
+    }
+    places_.push_back(per_server_[chunk.server]++);
   }
 }
 

@@ -28,14 +28,26 @@ class ChunkMap {
   std::size_t layers() const { return chunks_of_.size(); }
   const Chunk& operator[](ChunkId id) const { return chunks_[id.index()]; }
   std::span<const Chunk> all() const { return chunks_; }
+  // Its place among the chunks of its server, from 0.
+  std::size_t place_at_server(ChunkId id) const { return places_[id.index()]; }
+  std::size_t size_at_server(std::size_t server) const {
+    return server < per_server_.size() ? per_server_[server] : 0;
+  }
 
   std::span<const ChunkId> chunks_of(LayerId layer) const { return chunks_of_[layer.index()]; }
-  std::span<const LayerId> layers_of(ChunkId chunk) const { return layers_of_[chunk.index()]; }
+  std::span<const LayerId> layers_of(ChunkId chunk) const {
+    return std::span(layers_of_)
+        .subspan(first_layer_[chunk.index()],
+                 first_layer_[chunk.index() + 1] - first_layer_[chunk.index()]);
+  }
 
  private:
   std::vector<Chunk> chunks_;
+  std::vector<std::uint32_t> places_;
+  std::vector<std::uint32_t> per_server_;
   std::vector<std::vector<ChunkId>> chunks_of_;
-  std::vector<std::vector<LayerId>> layers_of_;
+  std::vector<LayerId> layers_of_;          // of all chunks, one after the other
+  std::vector<std::uint32_t> first_layer_;  // by chunk: where its layers begin there; and the end
 };
 
 // Cuts the layers as the strategy says and deals the chunks over the servers. Only partition merged

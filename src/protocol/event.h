@@ -31,7 +31,7 @@ struct Received {
   Message message;
   Payload payload;
 };
-// The network has taken the message, which frees its credit.
+// The network has taken the message, which frees its credit. Only hosts hear of it, not nodes.
 struct Sent {
   Message message;
 };

@@ -21,8 +21,12 @@ class Egress {
                topology.hosts(), strategy.peer_credit) {}
 
   void send(const Message& message, Payload payload, Effects& network) {
+    const std::size_t lane = lane_of(message);
+    if (queue_.admit_at_once(message.payload_bytes, lane)) {
+      return network.send(message, std::move(payload));
+    }
     queue_.push(urgency(message.iteration, message.priority), message.payload_bytes,
-                {message, std::move(payload)}, lane_of(message));
+                {message, std::move(payload)}, lane);
     pump(network);
   }
 

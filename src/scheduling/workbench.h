@@ -13,6 +13,9 @@ class Workbench {
   Workbench(Order order, int threads) : queue_(order, threads) {}
 
   void start(Work work, Effects& driver) {
+    if (queue_.admit_at_once(1)) {
+      return driver.start(std::move(work));
+    }
     const std::uint64_t when = urgency(work.iteration, work.priority);
     queue_.push(when, 1, std::move(work));
     pump(driver);

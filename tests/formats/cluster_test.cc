@@ -150,6 +150,11 @@ RC_GTEST_PROP(ClusterTest, ComesBackFromItsToml, ()) {
   cluster.header_bytes = *rc::gen::inRange(0, 1000);
   cluster.fragment_bytes = *rc::gen::inRange(0, 1000);
   cluster.sync = from_us(number(5000));
+  cluster.ingress_gbps = number(100'000);
+  cluster.cores = number(100'000);
+  cluster.compute_cores = number(100'000);
+  cluster.sending = {from_us(number(5000)), number(5000)};
+  cluster.receiving = {from_us(number(5000)), number(5000)};
   if (*rc::gen::arbitrary<bool>()) {
     cluster.allreduce = AllReduceCost{from_us(number(50'000)), number(5000)};
     cluster.bandwidth_gbps *= *rc::gen::inRange(0, 2);
@@ -168,6 +173,11 @@ RC_GTEST_PROP(ClusterTest, ComesBackFromItsToml, ()) {
   RC_ASSERT(read->header_bytes == cluster.header_bytes);
   RC_ASSERT(read->fragment_bytes == cluster.fragment_bytes);
   RC_ASSERT(read->sync == cluster.sync);
+  RC_ASSERT(read->ingress_gbps == cluster.ingress_gbps);
+  RC_ASSERT(read->cores == cluster.cores);
+  RC_ASSERT(read->compute_cores == cluster.compute_cores);
+  RC_ASSERT(read->sending == cluster.sending);
+  RC_ASSERT(read->receiving == cluster.receiving);
   RC_ASSERT(read->allreduce.has_value() == cluster.allreduce.has_value());
   if (read->allreduce) {
     RC_ASSERT(read->allreduce->startup == cluster.allreduce->startup);

@@ -136,9 +136,13 @@ RC_GTEST_PROP(AdmissionQueueProperties, AgreesWithASearchedList, ()) {
       const SearchedList::Item item{
           *rc::gen::inRange<std::uint64_t>(0, 4), *rc::gen::inRange<std::int64_t>(0, 12),
           *rc::gen::inRange<std::size_t>(0, lanes), static_cast<int>(list.arrived.size())};
-      queue.push(item.urgency, item.cost, item.number, item.lane);
       list.arrived.push_back(item);
       list.waiting.push_back(item);
+      if (*rc::gen::arbitrary<bool>() && queue.admit_at_once(item.cost, item.lane)) {
+        RC_ASSERT(list.take() == item.number);
+      } else {
+        queue.push(item.urgency, item.cost, item.number, item.lane);
+      }
     } else if (operation < 4) {
       RC_ASSERT(queue.take() == list.take());
     } else if (!list.inside.empty()) {

@@ -33,6 +33,14 @@ inline rc::Gen<std::int64_t> between(std::int64_t low, std::int64_t high) {
   return rc::gen::inRange<std::int64_t>(low, high + 1);
 }
 
+inline void charge_processors(Cluster& cluster) {
+  const auto number = [](std::int64_t max) { return static_cast<double>(*between(0, max)) / 8; };
+  cluster.cores = number(24);
+  cluster.compute_cores = number(16);
+  cluster.sending = {from_us(number(40)), number(8)};
+  cluster.receiving = {from_us(number(40)), number(8)};
+}
+
 inline World any_world() {
   World world;
   world.profile.name = "generated";
@@ -50,6 +58,10 @@ inline World any_world() {
   world.cluster.latency = from_us(static_cast<double>(*between(0, 60)));
   world.cluster.server_threads = static_cast<int>(*between(1, 3));
   world.cluster.fragment_bytes = *rc::gen::element(0, 0, 100, 1000);
+  world.cluster.ingress_gbps = *rc::gen::element(0.0, 0.0, 0.1, 2.0);
+  if (*rc::gen::arbitrary<bool>()) {
+    charge_processors(world.cluster);
+  }
   return world;
 }
 

@@ -41,14 +41,25 @@ Packing packing_of(const Strategy& strategy) {
   return {ratio, both ? ratio : 1.0, strategy.coded() ? 0.0 : 1.0};
 }
 
-Duration wire_time(const Cluster& cluster, double bytes) {
+Duration egress_time(const Cluster& cluster, double bytes) {
   return from_ns(bytes * 8.0 / cluster.bandwidth_gbps);
 }
 
+Duration ingress_time(const Cluster& cluster, double bytes) {
+  return from_ns(bytes * 8.0 /
+                 (cluster.ingress_gbps > 0 ? cluster.ingress_gbps : cluster.bandwidth_gbps));
+}
+
+// Where as much must leave a host as must come in.
+Duration wire_time(const Cluster& cluster, double bytes) {
+  return std::max(egress_time(cluster, bytes), ingress_time(cluster, bytes));
+}
+
 // The busiest interface and the arithmetic of a host, by what they do for each byte.
-auto resource_limit(const Cluster& cluster, double on_wire, double work_ns) {
-  return [&cluster, on_wire, work_ns](double bytes) {
-    return std::max(wire_time(cluster, on_wire * bytes), from_ns(work_ns * bytes));
+auto resource_limit(const Cluster& cluster, double out, double in, double work_ns) {
+  return [&cluster, out, in, work_ns](double bytes) {
+    return std::max({egress_time(cluster, out * bytes), ingress_time(cluster, in * bytes),
+                     from_ns(work_ns * bytes)});
   };
 }
 
@@ -69,7 +80,8 @@ Limits allreduce_limits(const Cluster& cluster, const Packing& packing) {
       packing.arithmetic * static_cast<double>(topology.workers_per_host()) *
       ((workers - 1) / workers * cluster.reduce_ns_per_byte + cluster.update_ns_per_byte) /
       cluster.server_threads;
-  return {resource_limit(cluster, 2 * share, work), [&cluster, share](const Prefix& prefix) {
+  return {resource_limit(cluster, 2 * share, 2 * share, work),
+          [&cluster, share](const Prefix& prefix) {
             return wire_time(cluster, share * prefix.bytes) + cluster.sync;
           }};
 }
@@ -96,16 +108,17 @@ double server_work(const Cluster& cluster, const Pushers& pushers, const Packing
 
 // Servers on hosts of their own.
 Limits apart_limits(const Cluster& cluster, const Pushers& pushers, const Packing& packing) {
-  const double busiest =
-      std::max(pushers.of_host, pushers.all / static_cast<double>(cluster.topology.servers())) *
-      std::max(packing.there, packing.back);
-  return {resource_limit(cluster, busiest, server_work(cluster, pushers, packing)),
+  const double per_server = pushers.all / static_cast<double>(cluster.topology.servers());
+  const double out = std::max(pushers.of_host * packing.there, per_server * packing.back);
+  const double in = std::max(pushers.of_host * packing.back, per_server * packing.there);
+  return {resource_limit(cluster, out, in, server_work(cluster, pushers, packing)),
           [&cluster, pushers, packing](const Prefix& prefix) {
             const double pushed = pushers.of_host * packing.there * prefix.bytes;
             const double gathered =
                 pushers.all * packing.there * *std::ranges::max_element(prefix.by_server);
             const double received = packing.back * prefix.bytes;
-            return wire_time(cluster, std::max({pushed, gathered, received})) +
+            return std::max(egress_time(cluster, pushed),
+                            ingress_time(cluster, std::max(gathered, received))) +
                    2 * cluster.latency + cluster.sync;
           }};
 }
@@ -115,7 +128,7 @@ Limits apart_limits(const Cluster& cluster, const Pushers& pushers, const Packin
 Limits beside_limits(const Cluster& cluster, const Pushers& pushers, const Packing& packing) {
   const double busiest = pushers.elsewhere / static_cast<double>(cluster.topology.servers()) *
                          (packing.there + packing.back);
-  return {resource_limit(cluster, busiest, server_work(cluster, pushers, packing)),
+  return {resource_limit(cluster, busiest, busiest, server_work(cluster, pushers, packing)),
           [&cluster, pushers, packing](const Prefix& prefix) {
             const double push = pushers.elsewhere * packing.there;
             double max = 0;
@@ -124,7 +137,7 @@ Limits beside_limits(const Cluster& cluster, const Pushers& pushers, const Packi
               max = std::max(max, push * share);
               min = std::min(min, push * share + packing.back * (prefix.bytes - share));
             }
-            return wire_time(cluster, std::max(max, min)) + cluster.sync;
+            return ingress_time(cluster, std::max(max, min)) + cluster.sync;
           }};
 }
 

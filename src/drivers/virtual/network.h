@@ -1,6 +1,6 @@
 #pragma once
 
-#include <deque>
+#include <algorithm>
 #include <vector>
 
 #include "base/id.h"
@@ -29,15 +29,17 @@ class Network {
   // Calls must come in the order of time, and not before the sender's last egress_end.
   Flight begin(HostId from, HostId to, Bytes payload, Time now) {
     const Duration wire = cluster_.wire_time(payload + cluster_.header_bytes);
+    const Duration reception = cluster_.ingress_time(payload + cluster_.header_bytes);
     Host& sender = hosts_[from.index()];
     Host& receiver = hosts_[to.index()];
     Flight flight{};
     flight.egress_end = now + wire;
     flight.ingress_begin = std::max(now + cluster_.latency, receiver.ingress_free);
-    flight.ingress_end = flight.ingress_begin + wire;
+    flight.ingress_end =
+        std::max(flight.ingress_begin + reception, flight.egress_end + cluster_.latency);
     receiver.ingress_free = flight.ingress_end;
     sender.egress_busy += wire;
-    receiver.ingress_busy += wire;
+    receiver.ingress_busy += reception;
     return flight;
   }
 

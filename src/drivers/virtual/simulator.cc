@@ -3,17 +3,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <deque>
-#include <optional>
 #include <stdexcept>
 #include <utility>
 
 #include "base/check.h"
 #include "base/slots.h"
 #include "drivers/virtual/allreduce_channel.h"
-#include "drivers/virtual/event_queue.h"
-#include "drivers/virtual/network.h"
+#include "drivers/virtual/cores.h"
+#include "drivers/virtual/due.h"
 #include "drivers/virtual/numbers.h"
+#include "drivers/virtual/traffic.h"
 #include "drivers/virtual/virtual_worker.h"
 #include "drivers/virtual/work_time.h"
 
@@ -44,35 +43,9 @@ class Simulator final : public Effects {
   }
 
  private:
-  // An event; `index` is a worker, a host, or a slot of what is in flight.
-  struct Due {
-    enum class Kind : std::uint8_t { kCompute, kEgressFree, kDeliver, kWorkDone, kChannelFree };
-    Kind kind;
-    std::uint32_t index;
-  };
-  // A message in flight. In a rendezvous it goes out as an announcement, comes back as a request,
-  // and goes out again with its data.
-  struct Transit {
-    enum class Leg : std::uint8_t { kAnnouncement, kRequest, kData };
-    Message message;
-    Payload payload;
-    Leg leg = Leg::kData;
-    Bytes left{0};  // data that has not begun to leave
-    Time egress_begin{0};
-    Time ingress_begin{0};
-  };
   struct Doing {
     Work work;
     Time begin;
-  };
-  struct Interface {
-    std::deque<std::uint32_t> queue;  // slots of what waits behind the current fragment
-    bool busy = false;
-    struct Ending {
-      Message message;
-      Time begin;
-    };
-    std::optional<Ending> ending;  // the message whose last fragment leaves
   };
   struct Pace {
     Time since{0};  // when the current step, or the wait for it, began
@@ -83,10 +56,9 @@ class Simulator final : public Effects {
   void deliver_event(HostId host, const Event& event);
   void try_compute(NodeId worker);
   void on_computed(NodeId worker);
-  void pump_egress(HostId host);
+  void on_cores_free(HostId host);
   void on_egress_free(HostId host);
-  void on_delivered(std::uint32_t slot);
-  void on_negotiated(std::uint32_t slot);
+  void deliver(Traffic::Transit transit);
   void on_work_done(std::uint32_t slot);
   void on_channel_free();
   void pump_channel();
@@ -94,12 +66,11 @@ class Simulator final : public Effects {
 
   const Simulation& setup_;
   Time now_{0};
-  EventQueue<Due> due_;
-  Network network_;
-  std::vector<Interface> interfaces_;  // by host
+  DueQueue due_;
+  Cores cores_;
+  Traffic traffic_;
   std::vector<VirtualWorker> workers_;
   std::vector<Pace> paces_;  // by worker
-  Slots<Transit> transits_;
   Slots<Doing> doings_;
   AllReduceChannel channel_;
   Time channel_since_{0};  // when the reduction in flight began
@@ -109,13 +80,13 @@ class Simulator final : public Effects {
 
 Simulator::Simulator(const Simulation& setup)
     : setup_(setup),
-      network_(setup.cluster),
-      interfaces_(setup.cluster.topology.hosts()),
+      cores_(setup.cluster.cores, setup.cluster.topology.hosts(), due_),
+      traffic_(setup.cluster, due_, cores_),
       workers_(setup.cluster.topology.workers(), VirtualWorker(setup.profile, setup.iterations)),
       paces_(workers_.size()),
       channel_(setup.channel_order, workers_.size()),
       numbers_(setup.numbers, setup.cluster.topology) {
-  check(setup.hosts.size() == interfaces_.size(), "every host has its protocol");
+  check(setup.hosts.size() == setup.cluster.topology.hosts(), "every host has its protocol");
   result_.starts.assign(static_cast<std::size_t>(setup.iterations) + 1, Time{0});
 }
 
@@ -133,11 +104,13 @@ SimulationResult Simulator::run() {
     check(worker.finished(), "every worker reaches the end");
   }
   result_.end = now_;
-  const auto hosts = static_cast<std::int64_t>(interfaces_.size());
-  for (std::size_t h = 0; h < interfaces_.size(); ++h) {
-    result_.egress_busy += network_.egress_busy(HostId(h)) / hosts;
-    result_.ingress_busy += network_.ingress_busy(HostId(h)) / hosts;
+  const auto hosts = static_cast<std::int64_t>(setup_.hosts.size());
+  for (std::size_t h = 0; h < setup_.hosts.size(); ++h) {
+    result_.egress_busy += traffic_.network().egress_busy(HostId(h)) / hosts;
+    result_.ingress_busy += traffic_.network().ingress_busy(HostId(h)) / hosts;
   }
+  result_.messages += traffic_.messages();
+  result_.bytes += traffic_.bytes();
   result_.channel_overtakings = channel_.overtakings();
   return std::move(result_);
 }
@@ -146,14 +119,30 @@ void Simulator::dispatch(const Due& due) {
   switch (due.kind) {
     case Due::Kind::kCompute:
       return on_computed(NodeId(due.index));
-    case Due::Kind::kEgressFree:
-      return on_egress_free(HostId(due.index));
-    case Due::Kind::kDeliver:
-      return on_delivered(due.index);
     case Due::Kind::kWorkDone:
       return on_work_done(due.index);
+    case Due::Kind::kThreadFree:
+      if (auto transit = traffic_.on_thread_free(HostId(due.index), now_)) {
+        deliver(*std::move(transit));
+      }
+      return;
+    case Due::Kind::kCoresFree:
+      return on_cores_free(HostId(due.index));
+    case Due::Kind::kEgressFree:
+      return on_egress_free(HostId(due.index));
+    case Due::Kind::kArrived:
+      if (auto transit = traffic_.on_arrived(due.index, now_)) {
+        deliver(*std::move(transit));
+      }
+      return;
     case Due::Kind::kChannelFree:
       return on_channel_free();
+  }
+}
+
+void Simulator::on_cores_free(HostId host) {
+  while (const auto over = cores_.take_finished(host, now_)) {
+    dispatch(*over);
   }
 }
 
@@ -194,7 +183,8 @@ void Simulator::try_compute(NodeId id) {
       return;
     }
   }
-  due_.ready_at(now_ + length, {Due::Kind::kCompute, static_cast<std::uint32_t>(id.index())});
+  cores_.run(host_of(id), {Due::Kind::kCompute, static_cast<std::uint32_t>(id.index())}, length,
+             setup_.cluster.compute_cores, now_);
 }
 
 void Simulator::on_computed(NodeId id) {
@@ -229,77 +219,23 @@ void Simulator::send(const Message& message, Payload payload) {
     return pump_channel();
   }
   // What is in flight must not change when the sender continues.
-  const auto slot = transits_.put(
-      {.message = message, .payload = Numbers::snapshot(payload), .left = message.payload_bytes});
-  const HostId from = host_of(message.from);
-  if (from == host_of(message.to)) {
-    due_.ready_at(now_, {Due::Kind::kDeliver, slot});
-    return;
-  }
-  ++result_.messages;
-  result_.bytes += message.payload_bytes + setup_.cluster.header_bytes;
-  if (setup_.cluster.uses_rendezvous(message.payload_bytes)) {
-    transits_[slot].leg = Transit::Leg::kAnnouncement;
-  }
-  interfaces_[from.index()].queue.push_back(slot);
-  pump_egress(from);
-}
-
-void Simulator::pump_egress(HostId host) {
-  Interface& interface = interfaces_[host.index()];
-  if (interface.busy || interface.queue.empty()) {
-    return;
-  }
-  const std::uint32_t slot = interface.queue.front();
-  interface.queue.pop_front();
-  Transit& transit = transits_[slot];
-  const bool is_data = transit.leg == Transit::Leg::kData;
-  const bool is_first = transit.left == transit.message.payload_bytes;
-  const Bytes fragment = !is_data ? 0
-                         : setup_.cluster.uses_rendezvous(transit.left)
-                             ? setup_.cluster.fragment_bytes
-                             : transit.left;
-  const NodeId to =
-      transit.leg == Transit::Leg::kRequest ? transit.message.from : transit.message.to;
-  const auto flight = network_.begin(host, host_of(to), fragment, now_);
-  if (is_first) {
-    transit.egress_begin = now_;
-    transit.ingress_begin = flight.ingress_begin;
-  }
-  transit.left -= fragment;
-  interface.busy = true;
-  due_.free_at(flight.egress_end,
-               {Due::Kind::kEgressFree, static_cast<std::uint32_t>(host.index())});
-  if (is_data && transit.left > 0) {
-    interface.queue.push_back(slot);
-    return;
-  }
-  due_.ready_at(flight.ingress_end, {Due::Kind::kDeliver, slot});
-  if (is_data) {
-    interface.ending = {transit.message, transit.egress_begin};
-  }
+  traffic_.send(message, Numbers::snapshot(payload), now_);
 }
 
 void Simulator::on_egress_free(HostId host) {
-  Interface& interface = interfaces_[host.index()];
-  interface.busy = false;
-  if (const auto ended = std::exchange(interface.ending, std::nullopt)) {
+  if (const auto departure = traffic_.on_egress_free(host)) {
     if (setup_.observer != nullptr) {
-      setup_.observer->sent(ended->message, ended->begin, now_);
+      setup_.observer->sent(departure->message, departure->begin, now_);
     }
-    deliver_event(host, Sent{ended->message});
-    if (ended->message.wants_return) {
-      deliver_event(host, Returned{ended->message});
+    deliver_event(host, Sent{departure->message});
+    if (departure->message.wants_return) {
+      deliver_event(host, Returned{departure->message});
     }
   }
-  pump_egress(host);
+  traffic_.pump_egress(host, now_);
 }
 
-void Simulator::on_delivered(std::uint32_t slot) {
-  if (transits_[slot].leg != Transit::Leg::kData) {
-    return on_negotiated(slot);
-  }
-  Transit transit = transits_.take(slot);
+void Simulator::deliver(Traffic::Transit transit) {
   const Message& message = transit.message;
   const HostId host = host_of(message.to);
   const bool local = host_of(message.from) == host;
@@ -313,28 +249,13 @@ void Simulator::on_delivered(std::uint32_t slot) {
   }
 }
 
-// The request does not wait behind data, since little of what the receiver sends to that host is
-// ever in front of it. The data joins the queue.
-void Simulator::on_negotiated(std::uint32_t slot) {
-  Transit& transit = transits_[slot];
-  if (transit.leg == Transit::Leg::kAnnouncement) {
-    transit.leg = Transit::Leg::kRequest;
-    const HostId receiver = host_of(transit.message.to);
-    interfaces_[receiver.index()].queue.push_front(slot);
-    return pump_egress(receiver);
-  }
-  transit.leg = Transit::Leg::kData;
-  const HostId sender = host_of(transit.message.from);
-  interfaces_[sender.index()].queue.push_back(slot);
-  pump_egress(sender);
-}
-
 // ---- arithmetic ---------------------------------------------------------------------------------
 
 void Simulator::start(Work work) {
   const Duration length = work_time(work, setup_.cluster);
+  const HostId host = host_of(work.node);
   const auto slot = doings_.put({std::move(work), now_});
-  due_.ready_at(now_ + length, {Due::Kind::kWorkDone, slot});
+  cores_.run(host, {Due::Kind::kWorkDone, slot}, length, 1, now_);
 }
 
 void Simulator::on_work_done(std::uint32_t slot) {

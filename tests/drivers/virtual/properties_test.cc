@@ -117,6 +117,9 @@ RC_GTEST_PROP(SimulationProperties, AlikeInputGivesAlikeOutput, ()) {
 RC_GTEST_PROP(SimulationProperties, MoreBandwidthNeverCostsMoreThanTheTripOfASlice, ()) {
   World world = any_world();
   world.cluster.fragment_bytes = 0;
+  world.cluster.ingress_gbps = 0;
+  world.cluster.cores = world.cluster.compute_cores = 0;
+  world.cluster.sending = world.cluster.receiving = {};
   Strategy strategy = testing::point(Exchange::kBroadcast, Partition::kSlice, Order::kPriority);
   strategy.slice_params = *testing::between(50, 500);
   strategy.credit = 1;

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <cstdint>
+
+#include "drivers/virtual/event_queue.h"
+
+namespace sluice {
+
+// An event of the simulator; `index` is a worker, a host, or a slot of what is in flight.
+struct Due {
+  enum class Kind : std::uint8_t {
+    kCompute,      // a worker's step is over
+    kWorkDone,     // some arithmetic is done
+    kThreadFree,   // a host's message thread is done with a message
+    kCoresFree,    // something that runs on a host's cores is over
+    kEgressFree,   // a host's interface has sent a fragment
+    kArrived,      // a message is at its host
+    kChannelFree,  // the all-reduce channel is done with a chunk
+  };
+  Kind kind;
+  std::uint32_t index;
+};
+
+using DueQueue = EventQueue<Due>;
+
+}  // namespace sluice

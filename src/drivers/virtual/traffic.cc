@@ -1,0 +1,140 @@
+#include "drivers/virtual/traffic.h"
+
+#include <utility>
+
+namespace sluice {
+namespace {
+
+std::uint32_t index_of(HostId host) { return static_cast<std::uint32_t>(host.index()); }
+
+}  // namespace
+
+void Traffic::send(const Message& message, Payload payload, Time now) {
+  const auto slot = transits_.put(
+      {.message = message, .payload = std::move(payload), .left = message.payload_bytes});
+  const HostId from = host_of(message.from);
+  if (from == host_of(message.to)) {
+    return due_.ready_at(now, {Due::Kind::kArrived, slot});
+  }
+  ++messages_;
+  bytes_ += message.payload_bytes + cluster_.header_bytes;
+  if (cluster_.uses_rendezvous(message.payload_bytes)) {
+    transits_[slot].leg = Transit::Leg::kAnnouncement;
+  }
+  if (cluster_.charges_messages()) {
+    return enter_thread(from, {slot, true}, now);
+  }
+  hosts_[from.index()].queue.push_back(slot);
+  pump_egress(from, now);
+}
+
+void Traffic::pump_egress(HostId host, Time now) {
+  Host& of = hosts_[host.index()];
+  if (of.busy || of.queue.empty()) {
+    return;
+  }
+  const std::uint32_t slot = of.queue.front();
+  of.queue.pop_front();
+  Transit& transit = transits_[slot];
+  const bool is_data = transit.leg == Transit::Leg::kData;
+  const Bytes fragment = !is_data                                 ? 0
+                         : cluster_.uses_rendezvous(transit.left) ? cluster_.fragment_bytes
+                                                                  : transit.left;
+  const bool is_request = transit.leg == Transit::Leg::kRequest;
+  const NodeId to = is_request ? transit.message.from : transit.message.to;
+  const auto flight = network_.begin(host, host_of(to), fragment, now);
+  if (transit.left == transit.message.payload_bytes) {
+    transit.egress_begin = now;
+    transit.ingress_begin = flight.ingress_begin;
+  }
+  transit.left -= fragment;
+  of.busy = true;
+  due_.free_at(flight.egress_end, {Due::Kind::kEgressFree, index_of(host)});
+  if (is_data && transit.left > 0) {
+    of.queue.push_back(slot);
+    return;
+  }
+  due_.ready_at(flight.ingress_end, {Due::Kind::kArrived, slot});
+  if (is_data) {
+    of.departing = {transit.message, transit.egress_begin};
+  }
+}
+
+std::optional<Traffic::Departure> Traffic::on_egress_free(HostId host) {
+  Host& of = hosts_[host.index()];
+  of.busy = false;
+  return std::exchange(of.departing, std::nullopt);
+}
+
+std::optional<Traffic::Transit> Traffic::on_arrived(std::uint32_t slot, Time now) {
+  const Transit& transit = transits_[slot];
+  const bool is_request = transit.leg == Transit::Leg::kRequest;
+  const HostId to = host_of(is_request ? transit.message.from : transit.message.to);
+  const bool local = host_of(transit.message.from) == host_of(transit.message.to);
+  if (!local && cluster_.charges_messages()) {
+    enter_thread(to, {slot, false}, now);
+    return std::nullopt;
+  }
+  return arrive(slot, now);
+}
+
+// The request does not wait behind data, since little of what the receiver sends to that host is
+// ever in front of it. The data joins the queue.
+std::optional<Traffic::Transit> Traffic::arrive(std::uint32_t slot, Time now) {
+  Transit& transit = transits_[slot];
+  switch (transit.leg) {
+    case Transit::Leg::kData:
+      return transits_.take(slot);
+    case Transit::Leg::kAnnouncement: {
+      transit.leg = Transit::Leg::kRequest;
+      const HostId receiver = host_of(transit.message.to);
+      hosts_[receiver.index()].queue.push_front(slot);
+      pump_egress(receiver, now);
+      return std::nullopt;
+    }
+    case Transit::Leg::kRequest: {
+      transit.leg = Transit::Leg::kData;
+      const HostId sender = host_of(transit.message.from);
+      hosts_[sender.index()].queue.push_back(slot);
+      pump_egress(sender, now);
+      return std::nullopt;
+    }
+  }
+  return std::nullopt;
+}
+
+void Traffic::enter_thread(HostId host, Chore chore, Time now) {
+  auto& chores = hosts_[host.index()].chores;
+  chores.push_back(chore);
+  if (chores.size() == 1) {
+    begin_chore(host, now);
+  }
+}
+
+// All bytes of a message are charged at once, with its announcement if it has one: the thread
+// copies them while they leave, and what is urgent does not wait for that here.
+void Traffic::begin_chore(HostId host, Time now) {
+  const Chore& chore = hosts_[host.index()].chores.front();
+  const Transit& transit = transits_[chore.slot];
+  const bool data = transit.leg == Transit::Leg::kData;
+  const MessageCost& cost = chore.outgoing ? cluster_.sending : cluster_.receiving;
+  const Bytes bytes = chore.outgoing || data ? transit.message.payload_bytes : 0;
+  cores_.run(host, {Due::Kind::kThreadFree, index_of(host)}, cost.time(bytes), 1, now);
+}
+
+std::optional<Traffic::Transit> Traffic::on_thread_free(HostId host, Time now) {
+  auto& chores = hosts_[host.index()].chores;
+  const Chore done = chores.front();
+  chores.pop_front();
+  if (!chores.empty()) {
+    begin_chore(host, now);
+  }
+  if (!done.outgoing) {
+    return arrive(done.slot, now);
+  }
+  hosts_[host.index()].queue.push_back(done.slot);
+  pump_egress(host, now);
+  return std::nullopt;
+}
+
+}  // namespace sluice

@@ -1,0 +1,86 @@
+#pragma once
+
+#include <deque>
+#include <optional>
+#include <vector>
+
+#include "base/slots.h"
+#include "drivers/virtual/cores.h"
+#include "drivers/virtual/due.h"
+#include "drivers/virtual/network.h"
+#include "formats/cluster.h"
+#include "protocol/payload.h"
+#include "wire/message.h"
+
+namespace sluice {
+
+// Messages on their way: from the sender's message thread through the two interfaces to the
+// receiver's message thread. The thread takes time only if the cluster says what a message and a
+// byte cost a processor; it handles one message at a time, in the order in which they come.
+class Traffic {
+ public:
+  // A message in flight. In a rendezvous it goes out as an announcement, comes back as a request,
+  // and goes out again with its data.
+  struct Transit {
+    enum class Leg : std::uint8_t { kAnnouncement, kRequest, kData };
+    Message message;
+    Payload payload;
+    Leg leg = Leg::kData;
+    Bytes left{0};  // data that has not begun to leave
+    Time egress_begin{0};
+    Time ingress_begin{0};
+  };
+  // A message whose last fragment has left its host.
+  struct Departure {
+    Message message;
+    Time begin;
+  };
+
+  Traffic(const Cluster& cluster, DueQueue& due, Cores& cores)
+      : cluster_(cluster),
+        due_(due),
+        cores_(cores),
+        network_(cluster),
+        hosts_(cluster.topology.hosts()) {}
+
+  void send(const Message& message, Payload payload, Time now);
+  // These handle the events of the same names.
+  std::optional<Departure> on_egress_free(HostId host);
+  std::optional<Transit> on_arrived(std::uint32_t slot, Time now);
+  std::optional<Transit> on_thread_free(HostId host, Time now);
+  // Lets the next message out; after on_egress_free, when the departure has been told.
+  void pump_egress(HostId host, Time now);
+
+  const Network& network() const { return network_; }
+  std::int64_t messages() const { return messages_; }
+  Bytes bytes() const { return bytes_; }
+
+ private:
+  // A message, or a leg of it, before it leaves or after it came.
+  struct Chore {
+    std::uint32_t slot;
+    bool outgoing;
+  };
+  struct Host {
+    std::deque<std::uint32_t> queue;  // slots of what waits behind the current fragment
+    bool busy = false;
+    std::optional<Departure> departing;  // the message whose last fragment leaves
+    std::deque<Chore> chores;            // of the message thread; the first is in progress
+  };
+
+  void enter_thread(HostId host, Chore chore, Time now);
+  void begin_chore(HostId host, Time now);
+  std::optional<Transit> arrive(std::uint32_t slot, Time now);
+  HostId host_of(NodeId node) const { return cluster_.topology.host_of(node); }
+
+  const Cluster& cluster_;
+  DueQueue& due_;
+  Cores& cores_;
+  Network network_;
+  std::vector<Host> hosts_;
+  Slots<Transit> transits_;
+  std::int64_t messages_ = 0;
+  Bytes bytes_ = 0;
+};
+
+}  // namespace sluice

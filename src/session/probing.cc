@@ -1,0 +1,177 @@
+#include "session/probing.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "base/median.h"
+#include "collectives/cost.h"
+#include "drivers/realtime/processor.h"
+#include "nodes/presets.h"
+#include "planner/allreduce_cost.h"
+#include "planner/arithmetic_cost.h"
+#include "planner/measurement_doubts.h"
+#include "planner/processor_cost.h"
+#include "session/training.h"
+
+namespace sluice {
+
+double CollectiveFit::mean_error() const {
+  double sum = 0;
+  for (const Timing& point : points) {
+    sum += std::abs(relative_error(line, point));
+  }
+  return sum / static_cast<double>(points.size());
+}
+
+double CollectiveFit::worst_error() const {
+  double worst = 0;
+  for (const Timing& point : points) {
+    worst = std::max(worst, std::abs(relative_error(line, point)));
+  }
+  return worst;
+}
+
+namespace {
+
+constexpr Duration kCoresTime = std::chrono::milliseconds(50);
+
+// Every process measures its own; the leader gets the median of all.
+ArithmeticCost arithmetic_of(ProcessGroup& group, const Clock& clock) {
+  const ArithmeticCost own = measured_arithmetic([&] { return clock.now(); });
+  const nlohmann::json self{own.reduce_ns_per_byte, own.update_ns_per_byte, own.code_ns_per_byte};
+  std::vector<double> reduce;
+  std::vector<double> update;
+  std::vector<double> code;
+  for (const std::string& text : group.to_leader(self.dump(), "the time of its arithmetic")) {
+    const nlohmann::json costs = nlohmann::json::parse(text);
+    reduce.push_back(costs.at(0));
+    update.push_back(costs.at(1));
+    code.push_back(costs.at(2));
+  }
+  return group.is_leader() ? ArithmeticCost{median_of(reduce), median_of(update), median_of(code)}
+                           : own;
+}
+
+// Sums from 1 KB, each four times the one before, as long as the network moves one in 50 ms.
+std::vector<std::int64_t> sizes_for(double gbps) {
+  constexpr std::int64_t kMin = 64 << 10;
+  constexpr std::int64_t kMax = 4 << 20;
+  const auto max = std::clamp(static_cast<std::int64_t>(gbps * 50e6 / 8 / kFloatBytes), kMin, kMax);
+  std::vector<std::int64_t> sizes;
+  for (std::int64_t params = 256; params <= max; params *= 4) {
+    sizes.push_back(params);
+  }
+  return sizes;
+}
+
+// All-reduces of whole models; as in train, every process is a host.
+Job summing_job(ProcessGroup& group, std::size_t per_machine) {
+  Job job;
+  job.topology = Topology(group.size(), 1, 0, per_machine);
+  job.strategy = find_preset("single")->strategy;
+  group.tune(job, {});
+  return job;
+}
+
+TrainAside aside(ProcessGroup& group, const Clock& clock) {
+  return [&](const Assembly& assembly, Iteration last, Observer& observer) {
+    train_idle(group, clock, assembly, last, observer);
+  };
+}
+
+// Every process measures its own, all at the same time; the leader gets the medians.
+void measure_processors(ProcessGroup& group, const Clock& clock, const Job& job,
+                        const ArithmeticCost& arithmetic, Cluster& cluster) {
+  const MessageCost own =
+      measured_message_cost(job, arithmetic, aside(group, clock), processor_time);
+  group.from_leader("", "the start of measuring the cores");
+  const nlohmann::json self{to_us(own.startup), own.ns_per_byte, measured_cores(kCoresTime)};
+  std::vector<double> startup;
+  std::vector<double> ns_per_byte;
+  std::vector<double> cores;
+  for (const std::string& text : group.to_leader(self.dump(), "the costs of its processor")) {
+    const nlohmann::json costs = nlohmann::json::parse(text);
+    startup.push_back(costs.at(0));
+    ns_per_byte.push_back(costs.at(1));
+    cores.push_back(costs.at(2));
+  }
+  if (group.is_leader()) {
+    cluster.sending = cluster.receiving = {from_us(median_of(startup)), median_of(ns_per_byte)};
+    cluster.cores = median_of(cores) * static_cast<double>(cluster.topology.workers_per_host());
+  }
+}
+
+// Processes that share a machine are its workers, unless there is only one machine.
+Topology topology_of(std::size_t processes, std::size_t per_machine) {
+  return per_machine == processes ? Topology(processes, 1, 0)
+                                  : Topology(processes / per_machine, per_machine, 0);
+}
+
+// The times of the sums, fitted by a line that the wire allows, and the doubts about it.
+CollectiveFit fit_of(Collective collective, std::vector<Timing> points, double wire) {
+  CollectiveFit fit{.collective = collective, .points = std::move(points)};
+  fit.line = fit_allreduce(fit.points, wire);
+  fit.doubts = doubts_of(MeasuredSums{.collective = fit.name(),
+                                      .points = fit.points,
+                                      .ns_per_byte = fit_allreduce(fit.points).ns_per_byte,
+                                      .wire_ns_per_byte = wire});
+  return fit;
+}
+
+}  // namespace
+
+Measured measure_cluster(ProcessGroup& group, const std::optional<Survey>& survey,
+                         std::size_t per_machine, const Log& log) {
+  const Clock clock;
+  Measured measured;
+  Cluster& cluster = measured.cluster;
+  cluster.topology = topology_of(group.size(), per_machine);
+  if (survey) {
+    measured.network = fit_network(*survey);
+    cluster.latency = measured.network.latency;
+    cluster.bandwidth_gbps = measured.network.gbps;
+    // On faster links the cost of an announcement is too small to measure.
+    const bool is_slow = per_machine < group.size() && cluster.bandwidth_gbps < kSlowGbps;
+    cluster.fragment_bytes = is_slow ? fragment_bytes(cluster.bandwidth_gbps) : 0;
+    for (const auto& info : survey->ranks) {
+      measured.hosts.push_back(info->host);
+    }
+    measured.doubts = doubts_of(measured.network);
+  }
+  // Processes of one machine have no wire between them.
+  const std::size_t machines = group.size() / per_machine;
+  const double wire =
+      survey && machines > 1 ? wire_ns_per_byte(machines, cluster.bandwidth_gbps) : 0;
+  const ArithmeticCost arithmetic = arithmetic_of(group, clock);
+  cluster.reduce_ns_per_byte = arithmetic.reduce_ns_per_byte;
+  cluster.update_ns_per_byte = arithmetic.update_ns_per_byte;
+  cluster.code_ns_per_byte = arithmetic.code_ns_per_byte;
+  const nlohmann::json sizes = nlohmann::json::parse(group.from_leader(
+      nlohmann::json(sizes_for(cluster.bandwidth_gbps)).dump(), "the sizes of the sums"));
+  Job job = summing_job(group, per_machine);
+  if (machines > 1) {
+    log.info("measuring processor time");
+    measure_processors(group, clock, job, arithmetic, cluster);
+  }
+  for (const auto& [collective, name] : kCollectiveNames) {
+    job.strategy.collective = collective;
+    if (!check_driver_sums(job.strategy, job.topology)) {
+      continue;
+    }
+    log.info(fmt::format("measuring all-reduces: {}", name));
+    CollectiveFit fit = fit_of(
+        collective,
+        allreduce_timings(job, sizes.get<std::vector<std::int64_t>>(), aside(group, clock)), wire);
+    measured.doubts.insert(measured.doubts.end(), fit.doubts.begin(), fit.doubts.end());
+    if (survey && !job.strategy.driver_sums()) {
+      fit.theory = collective_cost(collective, group.size(), cluster.link());
+    }
+    measured.collectives.push_back(std::move(fit));
+  }
+  return measured;
+}
+
+}  // namespace sluice
