@@ -196,7 +196,7 @@ Measured measure(ProcessGroup& group, const std::optional<Survey>& survey,
         collective, timings_of(group, clock, job, sizes.get<std::vector<std::int64_t>>()), wire);
     measured.doubts.insert(measured.doubts.end(), fit.doubts.begin(), fit.doubts.end());
     if (survey && !job.strategy.driver_sums()) {
-      fit.theory = collective_cost(collective, group.size(), cluster.link());
+      fit.theory = collective_cost(load_of(collective, {.size = group.size()}), cluster.link());
     }
     measured.collectives.push_back(std::move(fit));
   }

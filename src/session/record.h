@@ -9,6 +9,7 @@
 
 #include "formats/cluster.h"
 #include "nodes/assembly.h"
+#include "partition/merge.h"
 #include "report/breakdown.h"
 #include "report/run_folder.h"
 #include "report/table.h"
@@ -87,7 +88,8 @@ nlohmann::ordered_json device_copies_of(const Record& record, const Topology& to
 // The plan of a run with partition merged, and how it worked out.
 struct Merging {
   std::vector<std::string> groups;  // in the order of sending
-  AllReduceCost cost;
+  StreamCost cost;
+  MergedAs as = MergedAs::kMerged;
   Duration predicted{0};
   Duration iteration{0};  // as measured
   int replans = 0;

@@ -199,6 +199,7 @@ TEST(CliTest, SimulateMergesWhatFallsBehind) {
   EXPECT_DOUBLE_EQ(merged.at("iteration_us"), 59);
   const json& merging = merged.at("merging");
   EXPECT_EQ(merging.at("groups"), (json{"c..d", "b", "a"}));
+  EXPECT_EQ(merging.at("as"), "merged");
   EXPECT_DOUBLE_EQ(merging.at("startup_us"), 6);
   EXPECT_DOUBLE_EQ(merging.at("ns_per_byte"), 250);
   EXPECT_DOUBLE_EQ(merging.at("predicted_us"), 59);
@@ -208,7 +209,12 @@ TEST(CliTest, SimulateMergesWhatFallsBehind) {
   folder.write("network.toml", "hosts = 4\nbandwidth_gbps = 1\n");
   const Outcome network =
       sluice("simulate --preset mg-wfbp --json --profile net.json --cluster network.toml", folder);
-  EXPECT_EQ(json::parse(network.out).at("merging").at("groups"), (json{"a..d"}));
+  const json separate = json::parse(network.out).at("merging");
+  EXPECT_EQ(separate.at("groups"), (json{"d", "c", "b", "a"}));
+  EXPECT_EQ(separate.at("as"), "wfbp");
+  EXPECT_THAT(
+      sluice("simulate --preset mg-wfbp --profile net.json --cluster network.toml", folder).out,
+      HasSubstr("no gain predicted: as wfbp"));
 }
 
 TEST(CliTest, ANativeSumNeedsSomebodyWhoMakesIt) {
