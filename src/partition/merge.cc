@@ -35,7 +35,8 @@ std::vector<Gradient> gradients_of(const Profile& profile) {
 MergePlan plan_of(const Profile& profile, const StreamCost& cost,
                   std::span<const Gradient> gradients, std::span<const std::size_t> ends,
                   MergedAs as = MergedAs::kMerged) {
-  MergePlan plan{.as = as};
+  MergePlan plan;
+  plan.as = as;
   std::size_t last = profile.layers.size();
   for (const std::size_t end : ends) {
     const std::size_t first = end == gradients.size() ? 0 : gradients[end - 1].layer;
