@@ -10,6 +10,9 @@
 namespace sluice {
 namespace {
 
+// Of collectives whose prices differ by no more than this, the one with fewer start-ups is taken.
+constexpr double kTie = 0.001;
+
 bool can_sum(const Strategy& strategy, Collective collective) {
   if (strategy.collective) {
     return collective == *strategy.collective;
@@ -27,6 +30,8 @@ CollectiveChoice::CollectiveChoice(const Job& job)
     }
   }
   check(!candidates_.empty(), "a driver's own sum needs no choice");
+  std::ranges::stable_sort(candidates_, {},
+                           [](const auto& candidate) { return candidate.second.total.startups; });
 }
 
 CollectiveChoice::Choice CollectiveChoice::choose(std::int64_t params, double tail) const {
@@ -37,7 +42,7 @@ CollectiveChoice::Choice CollectiveChoice::choose(std::int64_t params, double ta
     const std::size_t segments = segments_of(strategy_, collective, ranks_.size, params);
     const SumCost cost = sum_cost(load, link_, bytes, segments);
     const double price = (1 - tail) * to_us(cost.busy) + tail * to_us(cost.alone);
-    if (!best || price < lowest) {
+    if (!best || price < (1 - kTie) * lowest) {
       best = {collective, cost};
       lowest = price;
     }
