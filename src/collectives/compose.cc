@@ -17,9 +17,12 @@ std::optional<Transfer> transfer(std::size_t peer, Range range) {
 }
 
 Plan there_and_back(Plan reduction) {
-  reduction.reserve(2 * reduction.size());
-  for (std::size_t i = reduction.size(); i-- > 0;) {
-    reduction.push_back(backwards(reduction[i]));
+  const std::size_t there = reduction.size();
+  reduction.reserve(2 * there);
+  for (std::size_t i = there; i-- > 0;) {
+    Round back = backwards(reduction[i]);
+    back.together = i + 1 < there && reduction[i + 1].together;
+    reduction.push_back(back);
   }
   return reduction;
 }

@@ -1,58 +1,163 @@
 #include "collectives/cost.h"
 
+#include <algorithm>
 #include <bit>
-#include <cmath>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
 
 #include "base/check.h"
+#include "model/aggregation_groups.h"
 
 namespace sluice {
 namespace {
 
-// Messages and bytes that follow one another on the critical path; bytes in units of M.
-struct Path {
-  double messages;
-  double moved;
-  double added;
+// Messages of one machine in one direction.
+struct Flow {
+  double messages = 0;
+  double moved = 0;
+
+  void add(const Load& load) {
+    messages += load.messages;
+    moved += load.moved;
+  }
 };
 
-Path critical_path(Collective collective, std::size_t size) {
-  const auto n = static_cast<double>(size);
-  const double levels = std::log2(n);
-  const double all_but_one = (n - 1) / n;
-  switch (collective) {
-    case Collective::kRing:
-      return {2 * (n - 1), 2 * all_but_one, all_but_one};
-    case Collective::kRecursiveDoubling:
-      return {levels, levels, levels};
-    case Collective::kHalvingDoubling:
-      return {2 * levels, 2 * all_but_one, all_but_one};
-    case Collective::kBinaryTree:
-      return {2 * levels, 2 * levels, levels};
-    case Collective::kNative:
-    case Collective::kSharedMemory:
-      break;
+// Of a full-duplex link only the busier direction counts.
+Load busier(const Flow& out, const Flow& in) {
+  return {.messages = std::max(out.messages, in.messages), .moved = std::max(out.moved, in.moved)};
+}
+
+// The load of what the ranks of one machine do in a step.
+class StepCount {
+ public:
+  StepCount(std::size_t per_machine, std::int64_t whole)
+      : per_machine_(per_machine), whole_(static_cast<double>(whole)) {}
+
+  void add(std::span<const Round> rounds) {
+    bool receives = false;
+    bool waits = false;  // for another machine
+    for (const Round& round : rounds) {
+      out_.add(load_of(round.send));
+      const Load in = load_of(round.receive);
+      in_.add(in);
+      added_ += round.reduce && round.receive ? share_of(*round.receive) : 0;
+      receives = receives || round.receive;
+      waits = waits || in.messages > 0;
+    }
+    receivers_ += receives ? 1 : 0;
+    waiters_ += waits ? 1 : 0;
   }
-  fail_check("a collective of the driver has no known cost");
+
+  // Ranks that receive within the machine wait for no start-up, so that of the chain of messages
+  // from rank to rank only a part has one.
+  Load load() const {
+    Load load = busier(out_, in_);
+    load.startups = receivers_ > 0 ? waiters_ / receivers_ : load.messages > 0 ? 1 : 0;
+    load.added = added_;
+    return load;
+  }
+  const Flow& out() const { return out_; }
+  const Flow& in() const { return in_; }
+
+ private:
+  double share_of(const Transfer& transfer) const {
+    return static_cast<double>(transfer.range.size()) / whole_;
+  }
+  Load load_of(const std::optional<Transfer>& transfer) const {
+    const bool leaves = transfer && transfer->peer >= per_machine_;
+    return leaves ? Load{.messages = 1, .moved = share_of(*transfer)} : Load{};
+  }
+
+  std::size_t per_machine_;
+  double whole_;
+  Flow out_;
+  Flow in_;
+  double added_ = 0;
+  double receivers_ = 0;
+  double waiters_ = 0;
+};
+
+double us_of(const Load& load, const LinkCost& link, double bytes) {
+  return load.messages * to_us(link.message) + load.moved * bytes * link.ns_per_byte / 1e3;
+}
+
+double adding_us_of(const Load& load, const LinkCost& link, double bytes) {
+  return load.added * bytes * link.reduce_ns_per_byte / 1e3;
 }
 
 }  // namespace
 
-AllReduceCost collective_cost(Collective collective, std::size_t size, const LinkCost& link) {
-  check(size > 0, "a collective needs at least one rank");
-  const Path path = critical_path(collective, size);
-  return {from_us(path.messages * to_us(link.startup)),
-          path.moved * link.ns_per_byte + path.added * link.reduce_ns_per_byte};
+Ranks ranks_of(const Job& job) {
+  const AggregationGroups groups(job);
+  const std::size_t per_machine =
+      job.topology.on_one_machine() ? 1 : job.topology.workers_per_machine() / groups.group();
+  return {groups.size(), std::min(per_machine, groups.size())};
 }
 
-Collective cheapest_collective(std::size_t size, Bytes bytes, const LinkCost& link) {
-  Collective best = Collective::kRing;
-  for (const Collective collective : kPlannedCollectives) {
-    if (collective_cost(collective, size, link).time(bytes) <
-        collective_cost(best, size, link).time(bytes)) {
-      best = collective;
-    }
+// The first machine is as busy as any: it has the longest parts and the root of the tree, and ranks
+// beyond a power of two fold into it first.
+PlanLoad load_of(Collective collective, const Ranks& ranks) {
+  check(ranks.size > 0 && ranks.per_machine > 0, "a collective needs at least one rank");
+  // So long that all parts of the plans are equal.
+  const auto whole = static_cast<std::int64_t>(ranks.size * std::bit_ceil(ranks.size));
+  std::vector<Plan> plans;
+  for (std::size_t rank = 0; rank < ranks.per_machine; ++rank) {
+    plans.push_back(make_plan(collective, rank, ranks.size, {0, whole}));
   }
-  return best;
+  PlanLoad load;
+  Flow out;
+  Flow in;
+  for (std::size_t first = 0; first < plans.front().size();) {
+    const std::size_t end = end_of_step(plans.front(), first);
+    StepCount step(ranks.per_machine, whole);
+    for (const Plan& plan : plans) {
+      step.add(std::span(plan).subspan(first, end - first));
+    }
+    const Load each = step.load();
+    if (!load.steps.empty() && load.steps.back().each == each) {
+      ++load.steps.back().count;
+    } else {
+      load.steps.push_back({each});
+    }
+    load.total.startups += each.startups;
+    load.total.added += each.added;
+    out.add({.messages = step.out().messages, .moved = step.out().moved});
+    in.add({.messages = step.in().messages, .moved = step.in().moved});
+    first = end;
+  }
+  const Load link = busier(out, in);
+  load.total.messages = link.messages;
+  load.total.moved = link.moved;
+  return load;
+}
+
+AllReduceCost collective_cost(const PlanLoad& load, const LinkCost& link) {
+  double startup_us = 0;
+  double ns_per_byte = 0;
+  for (const auto& [each, count] : load.steps) {
+    startup_us += count * (each.startups * to_us(link.startup) + us_of(each, link, 0));
+    ns_per_byte += count * (each.moved * link.ns_per_byte + each.added * link.reduce_ns_per_byte);
+  }
+  return {from_us(startup_us), ns_per_byte};
+}
+
+// Segments go through the same steps one behind the other. So a step takes until its messages of
+// all segments have left, or until that of the first segment has arrived and been added, whichever
+// is longer.
+SumCost sum_cost(const PlanLoad& load, const LinkCost& link, Bytes bytes, std::size_t segments) {
+  const auto many = static_cast<double>(segments);
+  const double each_bytes = static_cast<double>(bytes) / many;
+  const double busy = many * std::max(us_of(load.total, link, each_bytes),
+                                      adding_us_of(load.total, link, each_bytes));
+  double alone = segments > 1 ? to_us(link.startup) : 0;
+  for (const auto& [each, count] : load.steps) {
+    const double first = each.startups * (to_us(link.startup) + us_of(each, link, each_bytes)) +
+                         adding_us_of(each, link, each_bytes);
+    alone += count * std::max(first, many * us_of(each, link, each_bytes));
+  }
+  return {.alone = from_us(std::max(alone, busy)), .busy = from_us(busy)};
 }
 
 Bytes bytes_sent(Collective collective, std::size_t size, Bytes bytes) {

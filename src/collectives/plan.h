@@ -16,11 +16,13 @@ namespace sluice {
 //   rank      one of `size` participants, 0 ... size-1
 //   whole     the range of the flat buffer to sum over all ranks
 //   round     at most one message out and at most one in, concurrently
+//   step      consecutive rounds that begin together; most steps have one round
 //   plan      the rounds of one rank, in order
 //
 // The plans of all ranks have the same number of rounds, and their i-th rounds match: what a sends
-// to b there is exactly what b receives from a. A rank sends its data as of the start of the round,
-// and begins the next round when both messages of this one are complete. After the last round every
+// to b there is exactly what b receives from a. A rank sends its data as of the start of the step,
+// and begins the next step when all messages of this one are complete. What a step adds belongs to
+// one range, to which it adds in the order of ranks, itself included. After the last round every
 // rank holds the same sum, bit for bit.
 
 // Never empty: if there is nothing to move, neither side has a transfer.
@@ -38,11 +40,15 @@ struct Round {
   // Other ranks forward this range in this round, and this rank holds it too. If packing loses
   // something there, this rank must lose the same.
   std::optional<Range> shared = {};
+  bool together = false;  // belongs to the step of the round before it; equal on all ranks
 
   bool operator==(const Round&) const = default;
 };
 
 using Plan = std::vector<Round>;
+
+// The round after the last one of the step that begins with round `first`.
+std::size_t end_of_step(const Plan& plan, std::size_t first);
 
 // The all-reduce of `whole` from the view of `rank`, for any number of ranks.
 Plan make_plan(Collective collective, std::size_t rank, std::size_t size, Range whole);

@@ -1,6 +1,8 @@
 #include "collectives/runner.h"
 
 #include <algorithm>
+#include <functional>
+#include <utility>
 
 #include "base/check.h"
 #include "codecs/size.h"
@@ -15,6 +17,10 @@ bool overlap(const Range& a, const Range& b) { return a.begin < b.end && b.begin
 // Adding to a range that is being sent in the same round would change it while the peer reads.
 bool adds_to_what_it_sends(const Round& round) {
   return round.receive.has_value() && overlap(round.send->range, round.receive->range);
+}
+
+bool sends_the_same(const Round& a, const Round& b) {
+  return a.send.has_value() && b.send.has_value() && a.send->range == b.send->range;
 }
 
 // Error feedback may apply only when this rank sends a range for the first time. A second
@@ -54,11 +60,16 @@ Range CollectiveRunner::range_of(ChunkId chunk, std::size_t segment) const {
   return range_of_segment((*chunks_)[chunk].range, segments_of(chunk), segment);
 }
 
-CollectiveRunner::Run& CollectiveRunner::run_of(ChunkId chunk, Iteration iteration,
-                                                std::size_t segment) {
+Plan CollectiveRunner::plan_of(ChunkId chunk, std::size_t segment) const {
+  return make_plan(collectives_[chunk.index()], groups_.index_of(self_), groups_.size(),
+                   range_of(chunk, segment));
+}
+
+std::size_t CollectiveRunner::index_of(ChunkId chunk, Iteration iteration,
+                                       std::size_t segment) const {
   const std::size_t segments = segments_of(chunk);
   check(segment < segments, "a segment belongs to its chunk");
-  return runs_[first_run_[chunk.index()] + strategy_.gradient_slot(iteration) * segments + segment];
+  return first_run_[chunk.index()] + strategy_.gradient_slot(iteration) * segments + segment;
 }
 
 std::optional<CollectiveRunner::Done> CollectiveRunner::begin(ChunkId chunk, Iteration iteration,
@@ -68,18 +79,20 @@ std::optional<CollectiveRunner::Done> CollectiveRunner::begin(ChunkId chunk, Ite
   std::optional<Done> done;
   for (std::size_t s = 0; s < segments; ++s) {
     Run& run = run_of(chunk, iteration, s);
-    check(run.step == Step::kIdle, "a slot's sum is done before its next begins");
+    check(run.state == State::kIdle, "a slot's sum is done before its next begins");
     run.chunk = chunk;
     run.segment = static_cast<std::uint32_t>(s);
     run.iteration = iteration;
-    run.plan = make_plan(collectives_[chunk.index()], groups_.index_of(self_), groups_.size(),
-                         range_of(chunk, s));
+    if (run.plan.empty()) {
+      run.plan = plan_of(chunk, s);
+    }
     run.round = 0;
-    run.step = Step::kEntering;
+    run.state = State::kEntering;
+    run.awaited.clear();
     run.packed = {};
     run.packed_range = {};
     if (strategy_.sparse()) {
-      pack(run, range_of(chunk, s), effects);
+      pack(run, 0, range_of(chunk, s), effects);
     }
     done = advance(run, effects);
   }
@@ -91,7 +104,7 @@ std::optional<CollectiveRunner::Done> CollectiveRunner::handle(const Event& even
   if (const auto* received = std::get_if<Received>(&event)) {
     const Message& message = received->message;
     Run& run = run_of(message.chunk, message.iteration, message.segment);
-    run.arrivals.push_back({message.round, message.iteration, received->payload});
+    on_received(*received, run);
     return advance(run, effects);
   }
   if (const auto* finished = std::get_if<Finished>(&event)) {
@@ -113,26 +126,29 @@ BufferRange CollectiveRunner::landing(const Message& message) const {
   if (message.kind != MessageKind::kGather || strategy_.coded()) {
     return {};
   }
-  const Plan plan = make_plan(collectives_[message.chunk.index()], groups_.index_of(self_),
-                              groups_.size(), range_of(message.chunk, message.segment));
-  check(message.round < plan.size() && plan[message.round].receive.has_value(),
-        "a gathered part belongs to a round of the plan");
-  return {Buffer::kGradients, plan[message.round].receive->range,
+  const Plan& made = runs_[index_of(message.chunk, message.iteration, message.segment)].plan;
+  const auto range_in = [&](const Plan& plan) {
+    check(message.round < plan.size() && plan[message.round].receive.has_value(),
+          "a gathered part belongs to a round of the plan");
+    return plan[message.round].receive->range;
+  };
+  return {Buffer::kGradients,
+          made.empty() ? range_in(plan_of(message.chunk, message.segment)) : range_in(made),
           strategy_.gradient_slot(message.iteration)};
 }
 
 std::optional<CollectiveRunner::Done> CollectiveRunner::advance(Run& run, Effects& effects) {
-  while (run.step != Step::kIdle && run.round < run.plan.size()) {
-    if (!advance_round(run, effects)) {
+  while (run.state != State::kIdle && run.round < run.plan.size()) {
+    if (!advance_step(run, effects)) {
       return std::nullopt;
     }
-    ++run.round;
-    run.step = Step::kEntering;
+    run.round = end_of_step(run.plan, run.round);
+    run.state = State::kEntering;
   }
-  if (run.step != Step::kEntering || run.lent > 0) {
+  if (run.state != State::kEntering || run.lent > 0) {
     return std::nullopt;
   }
-  run.step = Step::kIdle;
+  run.state = State::kIdle;
   auto& open = open_[run.chunk.index() * strategy_.gradient_slots() +
                      strategy_.gradient_slot(run.iteration)];
   if (--open > 0) {
@@ -145,36 +161,84 @@ std::optional<CollectiveRunner::Done> CollectiveRunner::advance(Run& run, Effect
   return done;
 }
 
-// True when the round is complete.
-bool CollectiveRunner::advance_round(Run& run, Effects& effects) {
-  if (run.step == Step::kEntering) {
+// True when the step is complete.
+bool CollectiveRunner::advance_step(Run& run, Effects& effects) {
+  if (run.state == State::kEntering) {
     enter(run, effects);
   }
-  if (run.step != Step::kReceiving) {
+  if (run.state != State::kReceiving) {
     return false;
   }
-  if (!run.plan[run.round].receive.has_value()) {
-    return true;
+  if (!run.plan[run.round].reduce) {
+    copy(run, effects);
+  } else if (strategy_.sparse()) {
+    merge(run, effects);
+  } else {
+    add(run, effects);
   }
-  const auto arrival = std::find_if(
-      run.arrivals.begin(), run.arrivals.end(),
-      [&](const Arrival& a) { return a.round == run.round && a.iteration == run.iteration; });
-  if (arrival == run.arrivals.end()) {
-    return false;
-  }
-  Payload payload = std::move(arrival->payload);
-  run.arrivals.erase(arrival);
-  take(run, std::move(payload), effects);
-  return run.step == Step::kReceiving;
+  return run.taken == run.awaited.size() && run.working == 0;
 }
 
-// Sends this round's message, or starts packing it.
+void CollectiveRunner::on_received(const Received& event, Run& run) {
+  const Message& message = event.message;
+  Arrival arrival{message.round, message.iteration, event.payload};
+  const bool in_step = run.state == State::kPacking || run.state == State::kReceiving;
+  if (!in_step || !accept(run, arrival)) {
+    run.early.push_back(std::move(arrival));
+  }
+}
+
+// True if the current step awaits it.
+bool CollectiveRunner::accept(Run& run, Arrival& arrival) {
+  if (arrival.iteration != run.iteration || arrival.round >= run.plan.size() ||
+      !run.plan[arrival.round].receive.has_value()) {
+    return false;
+  }
+  const std::size_t peer = run.plan[arrival.round].receive->peer;
+  const auto awaited = std::ranges::lower_bound(run.awaited, peer, {}, &Awaited::peer);
+  if (awaited == run.awaited.end() || awaited->round != arrival.round) {
+    return false;
+  }
+  awaited->here = true;
+  awaited->payload = std::move(arrival.payload);
+  run.arrived.push_back(static_cast<std::size_t>(awaited - run.awaited.begin()));
+  return true;
+}
+
+// Sends the messages of the step, or starts packing them.
 void CollectiveRunner::enter(Run& run, Effects& effects) {
-  const Round& round = run.plan[run.round];
-  run.step = Step::kReceiving;
+  run.state = State::kReceiving;
+  expect(run);
+  const std::size_t end = end_of_step(run.plan, run.round);
+  for (std::size_t round = run.round; round < end; ++round) {
+    send_or_pack(run, round, effects);
+  }
+}
+
+// Lists what the step receives, including what is here already.
+void CollectiveRunner::expect(Run& run) {
+  run.awaited.clear();
+  run.arrived.clear();
+  run.taken = 0;
+  const std::size_t end = end_of_step(run.plan, run.round);
+  for (std::size_t round = run.round; round < end; ++round) {
+    if (const auto& receive = run.plan[round].receive) {
+      run.awaited.push_back({.peer = receive->peer, .round = round});
+    }
+  }
+  std::ranges::sort(run.awaited, {}, &Awaited::peer);
+  for (Arrival& arrival : std::exchange(run.early, {})) {
+    if (!accept(run, arrival)) {
+      run.early.push_back(std::move(arrival));
+    }
+  }
+}
+
+void CollectiveRunner::send_or_pack(Run& run, std::size_t index, Effects& effects) {
+  const Round& round = run.plan[index];
   if (!round.send.has_value()) {
     if (round.shared.has_value() && strategy_.coded() && !strategy_.sparse()) {
-      pack(run, *round.shared, effects);
+      pack(run, index, *round.shared, effects);
     }
     return;
   }
@@ -182,82 +246,119 @@ void CollectiveRunner::enter(Run& run, Effects& effects) {
   if (!strategy_.coded()) {
     const BufferRange what{Buffer::kGradients, range, strategy_.gradient_slot(run.iteration)};
     const bool copied = adds_to_what_it_sends(round);
-    send(run, copied ? effects.copy(self_, what) : effects.borrow(self_, what), !copied, effects);
+    send(run, index, copied ? effects.copy(self_, what) : effects.borrow(self_, what), !copied,
+         effects);
   } else if (strategy_.sparse() || (!round.reduce && run.packed_range == range)) {
-    send(run, run.packed, false, effects);
-  } else {
-    pack(run, range, effects);
+    send(run, index, run.packed, false, effects);
+  } else if (!round.together || !sends_the_same(run.plan[index - 1], round)) {
+    pack(run, index, range, effects);
   }
 }
 
-// Adds or copies what has arrived. Without a codec, a copy is already in its place.
-void CollectiveRunner::take(Run& run, Payload arrived, Effects& effects) {
-  const Round& round = run.plan[run.round];
-  const Range range = round.receive->range;
-  if (!round.reduce && !strategy_.coded()) {
+// Adds what has arrived without a gap in the order of ranks, in which this rank has its place, too.
+void CollectiveRunner::add(Run& run, Effects& effects) {
+  const auto first = run.awaited.begin() + static_cast<std::ptrdiff_t>(run.taken);
+  const auto gap = std::find_if_not(first, run.awaited.end(), std::mem_fn(&Awaited::here));
+  const auto own = std::ranges::lower_bound(first, run.awaited.end(), groups_.index_of(self_), {},
+                                            &Awaited::peer);
+  if (run.working > 0 || gap == first || gap < own) {
     return;
   }
-  const bool merges = strategy_.sparse();
-  if (round.reduce && !merges) {
-    run.packed_range = {};
-  } else if (!round.reduce) {
-    run.packed = arrived;
-    run.packed_range = range;
-    if (merges) {
-      return;
-    }
+  run.packed_range = {};
+  Work work = work_on(run, first->round, WorkKind::kReduce, run.plan[first->round].receive->range);
+  work.before = static_cast<std::uint32_t>(own - first);
+  for (auto source = first; source != gap; ++source) {
+    work.sources.push_back(std::move(source->payload));
   }
-  const WorkKind adding = merges ? WorkKind::kMerge : WorkKind::kReduce;
-  Work work = work_on(run, round.reduce ? adding : WorkKind::kDecode, range);
-  if (merges) {
-    work.output_bytes = merged_size(run.packed.size() + arrived.size(), range.size());
-    work.sources.push_back(std::move(run.packed));
-  }
-  work.sources.push_back(std::move(arrived));
-  run.step = Step::kTaking;
+  run.taken += work.sources.size();
+  ++run.working;
   effects.start(std::move(work));
 }
 
-void CollectiveRunner::on_finished(const Finished& event, Run& run, Effects& effects) {
-  switch (event.work.kind) {
-    case WorkKind::kEncode:
-      run.packed = event.output;
-      run.packed_range = event.work.range;
-      if (strategy_.sparse()) {
-        run.step = Step::kEntering;
-      } else {
-        run.step = Step::kReceiving;
-        if (run.plan[run.round].send.has_value()) {
-          send(run, event.output, false, effects);
-        }
-      }
-      return;
-    case WorkKind::kMerge:
-      run.packed = event.output;
-      break;
-    default:
-      break;
+// A sparse sum receives one message per step.
+void CollectiveRunner::merge(Run& run, Effects& effects) {
+  if (run.taken == run.awaited.size() || !run.awaited.front().here) {
+    return;
   }
-  ++run.round;
-  run.step = Step::kEntering;
+  Awaited& source = run.awaited.front();
+  const Range range = run.plan[source.round].receive->range;
+  Work work = work_on(run, source.round, WorkKind::kMerge, range);
+  work.output_bytes = merged_size(run.packed.size() + source.payload.size(), range.size());
+  work.sources.push_back(std::move(run.packed));
+  work.sources.push_back(std::move(source.payload));
+  ++run.taken;
+  ++run.working;
+  effects.start(std::move(work));
 }
 
-void CollectiveRunner::send(Run& run, Payload payload, bool lent, Effects& effects) const {
-  const Round& round = run.plan[run.round];
+// Without a codec, what arrives is already in its place.
+void CollectiveRunner::copy(Run& run, Effects& effects) {
+  for (const std::size_t index : std::exchange(run.arrived, {})) {
+    Awaited& source = run.awaited[index];
+    ++run.taken;
+    Payload arrived = std::move(source.payload);
+    if (!strategy_.coded()) {
+      continue;
+    }
+    const Range range = run.plan[source.round].receive->range;
+    run.packed = arrived;
+    run.packed_range = range;
+    if (strategy_.sparse()) {
+      continue;
+    }
+    Work work = work_on(run, source.round, WorkKind::kDecode, range);
+    work.sources.push_back(std::move(arrived));
+    ++run.working;
+    effects.start(std::move(work));
+  }
+}
+
+void CollectiveRunner::on_finished(const Finished& event, Run& run, Effects& effects) {
+  --run.working;
+  if (event.work.kind == WorkKind::kMerge) {
+    run.packed = event.output;
+  }
+  if (event.work.kind != WorkKind::kEncode) {
+    return;
+  }
+  run.packed = event.output;
+  run.packed_range = event.work.range;
+  if (strategy_.sparse()) {
+    run.state = State::kEntering;
+    return;
+  }
+  if (run.working == 0) {
+    run.state = State::kReceiving;
+  }
+  std::size_t round = event.work.round;
+  if (!run.plan[round].send.has_value()) {
+    return;
+  }
+  do {
+    send(run, round, event.output, false, effects);
+    ++round;
+  } while (round < run.plan.size() && run.plan[round].together &&
+           sends_the_same(run.plan[round - 1], run.plan[round]));
+}
+
+void CollectiveRunner::send(Run& run, std::size_t index, Payload payload, bool lent,
+                            Effects& effects) const {
+  const Round& round = run.plan[index];
   Message message =
       message_about(*chunks_, run.chunk, round.reduce ? MessageKind::kReduce : MessageKind::kGather,
                     self_, groups_.leader(round.send->peer), run.iteration);
   message.wants_return = lent;
-  message.round = static_cast<std::uint16_t>(run.round);
+  message.round = static_cast<std::uint16_t>(index);
   message.segment = run.segment;
   message.payload_bytes = payload.size();
   run.lent += lent ? 1 : 0;
   effects.send(message, std::move(payload));
 }
 
-Work CollectiveRunner::work_on(const Run& run, WorkKind kind, const Range& range) const {
+Work CollectiveRunner::work_on(const Run& run, std::size_t round, WorkKind kind,
+                               const Range& range) const {
   Work work = sluice::work_on(*chunks_, run.chunk, kind, self_, run.iteration);
-  work.round = static_cast<std::uint16_t>(run.round);
+  work.round = static_cast<std::uint16_t>(round);
   work.coded = strategy_.coded();
   work.segment = run.segment;
   work.range = range;
@@ -265,16 +366,18 @@ Work CollectiveRunner::work_on(const Run& run, WorkKind kind, const Range& range
   return work;
 }
 
-void CollectiveRunner::pack(Run& run, const Range& range, Effects& effects) const {
-  Work work = work_on(run, WorkKind::kEncode, range);
+void CollectiveRunner::pack(Run& run, std::size_t index, const Range& range,
+                            Effects& effects) const {
+  Work work = work_on(run, index, WorkKind::kEncode, range);
   work.output_bytes = coded_size(strategy_, range.size(), run.iteration);
   if (!strategy_.sparse()) {
-    const Round& round = run.plan[run.round];
+    const Round& round = run.plan[index];
     work.exact = !round.reduce || adds_to_what_it_sends(round);
     work.feedback =
-        strategy_.error_feedback && round.send.has_value() && sends_first(run.plan, run.round);
+        strategy_.error_feedback && round.send.has_value() && sends_first(run.plan, index);
   }
-  run.step = Step::kPacking;
+  run.state = State::kPacking;
+  ++run.working;
   effects.start(std::move(work));
 }
 

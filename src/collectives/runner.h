@@ -14,8 +14,9 @@
 namespace sluice {
 
 // Runs the plan of a collective in place in the gradients of one worker, for any number of chunks
-// at a time, and for as many iterations of a chunk as there are gradient slots. A round begins when
-// the previous one has been received completely; messages that arrive earlier are kept.
+// at a time, and for as many iterations of a chunk as there are gradient slots. A step begins when
+// the previous one has been received completely; messages that arrive earlier are kept. What a step
+// adds is added in the order of ranks, as far as it has arrived, whatever the order of arrival.
 //
 // A long chunk is summed in segments, each with its own plan, so that the arithmetic on one hides
 // behind the transfer of another. With a dense codec a rank packs what it sends and unpacks what it
@@ -41,42 +42,63 @@ class CollectiveRunner {
   BufferRange landing(const Message& message) const;
 
  private:
-  enum class Step : std::uint8_t { kIdle, kEntering, kPacking, kReceiving, kTaking };
+  enum class State : std::uint8_t { kIdle, kEntering, kPacking, kReceiving };
 
   struct Arrival {
     std::size_t round;
     Iteration iteration;
     Payload payload;
   };
+  // A message of the current step.
+  struct Awaited {
+    std::size_t peer;
+    std::size_t round;
+    bool here = false;
+    Payload payload = {};
+  };
 
   struct Run {
     ChunkId chunk;
     std::uint32_t segment = 0;
     Iteration iteration = 0;
-    Plan plan;
-    std::size_t round = 0;
-    Step step = Step::kIdle;
-    std::size_t lent = 0;  // messages that peers may still be reading
+    Plan plan;              // the same in all iterations; empty before the first
+    std::size_t round = 0;  // the first of the current step
+    State state = State::kIdle;
+    std::vector<Awaited> awaited;      // in this step, in the order of ranks
+    std::vector<std::size_t> arrived;  // of these, those that a copying step has not used yet
+    std::size_t taken = 0;             // of these, in use or used
+    std::size_t working = 0;           // works in flight
+    std::size_t lent = 0;              // messages that peers may still be reading
     // What was last packed, or received packed, and its range. With a sparse codec, the sum so far.
     Payload packed;
     Range packed_range;
-    std::vector<Arrival> arrivals;  // not used yet
+    std::vector<Arrival> early;  // for later steps or iterations
   };
 
   std::size_t segments_of(ChunkId chunk) const;
   Range range_of(ChunkId chunk, std::size_t segment) const;
-  Run& run_of(ChunkId chunk, Iteration iteration, std::size_t segment);
+  Plan plan_of(ChunkId chunk, std::size_t segment) const;
+  std::size_t index_of(ChunkId chunk, Iteration iteration, std::size_t segment) const;
+  Run& run_of(ChunkId chunk, Iteration iteration, std::size_t segment) {
+    return runs_[index_of(chunk, iteration, segment)];
+  }
 
   // Continues the run until it has to wait. Returns the chunk when its last segment is complete and
   // nothing of it is lent any more.
   std::optional<Done> advance(Run& run, Effects& effects);
-  bool advance_round(Run& run, Effects& effects);
+  bool advance_step(Run& run, Effects& effects);
+  static void on_received(const Received& event, Run& run);
+  static bool accept(Run& run, Arrival& arrival);
   void on_finished(const Finished& event, Run& run, Effects& effects);
   void enter(Run& run, Effects& effects);
-  void take(Run& run, Payload arrived, Effects& effects);
-  void send(Run& run, Payload payload, bool lent, Effects& effects) const;
-  Work work_on(const Run& run, WorkKind kind, const Range& range) const;
-  void pack(Run& run, const Range& range, Effects& effects) const;
+  static void expect(Run& run);
+  void send_or_pack(Run& run, std::size_t round, Effects& effects);
+  void add(Run& run, Effects& effects);
+  void merge(Run& run, Effects& effects);
+  void copy(Run& run, Effects& effects);
+  void send(Run& run, std::size_t round, Payload payload, bool lent, Effects& effects) const;
+  Work work_on(const Run& run, std::size_t round, WorkKind kind, const Range& range) const;
+  void pack(Run& run, std::size_t round, const Range& range, Effects& effects) const;
 
   Strategy strategy_;
   std::vector<Collective> collectives_;  // by chunk

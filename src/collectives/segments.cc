@@ -7,6 +7,7 @@ namespace {
 std::int64_t parts_of_segment(Collective collective, std::size_t ranks) {
   switch (collective) {
     case Collective::kRing:
+    case Collective::kDirect:
       return static_cast<std::int64_t>(ranks);
     case Collective::kHalvingDoubling:
       return 2;

@@ -59,7 +59,11 @@ struct Cluster {
   bool uses_rendezvous(Bytes payload) const {
     return fragment_bytes > 0 && payload > fragment_bytes;
   }
-  LinkCost link() const { return {latency, 8.0 / bandwidth_gbps, reduce_ns_per_byte}; }
+  LinkCost link() const {
+    const bool known = bandwidth_gbps > 0;
+    return {latency, 8.0 / bandwidth_gbps, reduce_ns_per_byte,
+            known ? wire_time(header_bytes) : Duration{0}};
+  }
 };
 
 // Reads the TOML cluster format; errors name the file and the key.

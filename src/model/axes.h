@@ -23,13 +23,14 @@ enum class Collective : std::uint8_t {
   kRecursiveDoubling,
   kHalvingDoubling,
   kBinaryTree,
+  kDirect,
   kNative,  // the driver's own: MPI_Allreduce, or the [allreduce] table of a simulated cluster
   kSharedMemory,  // the driver's too: in memory that the processes of one machine share
 };
 // Those that are sequences of messages between workers.
 inline constexpr std::array kPlannedCollectives{Collective::kRing, Collective::kRecursiveDoubling,
                                                 Collective::kHalvingDoubling,
-                                                Collective::kBinaryTree};
+                                                Collective::kBinaryTree, Collective::kDirect};
 
 // How partition merged finds its groups of layers.
 enum class Merge : std::uint8_t { kOptimal, kGreedy };
@@ -57,6 +58,7 @@ inline constexpr std::array kCollectiveNames{
     Names<Collective>{Collective::kRecursiveDoubling, "recursive-doubling"},
     Names<Collective>{Collective::kHalvingDoubling, "halving-doubling"},
     Names<Collective>{Collective::kBinaryTree, "binary-tree"},
+    Names<Collective>{Collective::kDirect, "direct"},
     Names<Collective>{Collective::kNative, "native"},
     Names<Collective>{Collective::kSharedMemory, "shared-memory"},
 };

@@ -4,28 +4,9 @@
 #include <utility>
 
 #include "codecs/size.h"
-#include "collectives/cost.h"
+#include "collectives/choice.h"
 
 namespace sluice {
-
-Collective collective_for(const Job& job, std::int64_t params) {
-  if (job.strategy.collective) {
-    return *job.strategy.collective;
-  }
-  if (job.strategy.sparse()) {
-    return Collective::kRecursiveDoubling;
-  }
-  return cheapest_collective(AggregationGroups(job).size(), coded_size(job.strategy, params, 1),
-                             job.link);
-}
-
-std::vector<Collective> collectives_for(const Job& job, const ChunkMap& chunks) {
-  std::vector<Collective> collectives;
-  for (const Chunk& chunk : chunks.all()) {
-    collectives.push_back(collective_for(job, chunk.range.size()));
-  }
-  return collectives;
-}
 
 AllReduceWorker::AllReduceWorker(const Job& job, std::shared_ptr<const ChunkMap> chunk_map,
                                  NodeId self, Completion& done)

@@ -7,12 +7,6 @@
 
 namespace sluice {
 
-// How a chunk of so many parameters is reduced: as the strategy says, or as is cheapest on the
-// job's links.
-Collective collective_for(const Job& job, std::int64_t params);
-// The same for each chunk.
-std::vector<Collective> collectives_for(const Job& job, const ChunkMap& chunks);
-
 // Training without servers: the workers sum each chunk among themselves, and every one applies the
 // same update to its own replica. With a pipeline of depth K (Pipe-SGD) the parameters of iteration
 // t contain the gradients up to t-K, so that K-1 sums may be in flight while the worker computes;

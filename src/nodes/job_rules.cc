@@ -8,10 +8,10 @@
 #include "base/check.h"
 #include "codecs/size.h"
 #include "codecs/sparse.h"
+#include "collectives/choice.h"
 #include "collectives/plan.h"
 #include "collectives/segments.h"
 #include "nodes/algorithms.h"
-#include "nodes/allreduce_worker.h"
 
 namespace sluice {
 namespace {

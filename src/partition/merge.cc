@@ -1,6 +1,8 @@
 #include "partition/merge.h"
 
 #include <algorithm>
+#include <numeric>
+#include <utility>
 
 #include "base/check.h"
 
@@ -30,26 +32,29 @@ std::vector<Gradient> gradients_of(const Profile& profile) {
 
 // Message m carries the gradients ends[m-1] ... ends[m]-1. A bare layer belongs to the group of the
 // layer before it, or to the first group.
-MergePlan plan_of(const Profile& profile, const AllReduceCost& cost,
-                  std::span<const Gradient> gradients, std::span<const std::size_t> ends) {
+MergePlan plan_of(const Profile& profile, const StreamCost& cost,
+                  std::span<const Gradient> gradients, std::span<const std::size_t> ends,
+                  MergedAs as = MergedAs::kMerged) {
   MergePlan plan;
+  plan.as = as;
   std::size_t last = profile.layers.size();
   for (const std::size_t end : ends) {
     const std::size_t first = end == gradients.size() ? 0 : gradients[end - 1].layer;
     plan.groups.push_back({first, last});
     last = first;
   }
-  plan.iteration = merged_iteration(profile, cost, plan.groups);
+  plan.iteration = streamed_iteration(profile, cost, plan.groups);
   return plan;
 }
 
 }  // namespace
 
-Duration merged_iteration(const Profile& profile, const AllReduceCost& cost,
-                          std::span<const LayerGroup> groups) {
+Duration streamed_iteration(const Profile& profile, const StreamCost& cost,
+                            std::span<const LayerGroup> groups) {
   const std::vector<Gradient> gradients = gradients_of(profile);
   auto gradient = gradients.begin();
-  Time channel_free{0};
+  Time links_free{0};
+  Time done{0};
   for (const LayerGroup& group : groups) {
     Time ready{0};
     Bytes bytes = 0;
@@ -59,11 +64,34 @@ Duration merged_iteration(const Profile& profile, const AllReduceCost& cost,
       bytes += gradient->bytes;
     }
     if (bytes > 0) {
-      channel_free = std::max(channel_free, ready) + cost.time(bytes);
+      const Time start = std::max(links_free, ready);
+      links_free = start + cost.busy.time(bytes);
+      done = std::max(done, start + cost.alone.time(bytes));
     }
   }
   check(gradient == gradients.end(), "the groups cover every gradient");
-  return std::max(channel_free, profile.compute());
+  return std::max(done, profile.compute());
+}
+
+Duration merged_iteration(const Profile& profile, const AllReduceCost& cost,
+                          std::span<const LayerGroup> groups) {
+  return streamed_iteration(profile, serial(cost), groups);
+}
+
+MergePlan separate_layers(const Profile& profile, const StreamCost& cost) {
+  const std::vector<Gradient> gradients = gradients_of(profile);
+  std::vector<std::size_t> ends(gradients.size());
+  std::iota(ends.begin(), ends.end(), std::size_t{1});
+  return plan_of(profile, cost, gradients, ends, MergedAs::kLayers);
+}
+
+MergePlan all_layers(const Profile& profile, const StreamCost& cost) {
+  const std::vector<Gradient> gradients = gradients_of(profile);
+  std::vector<std::size_t> ends;
+  if (!gradients.empty()) {
+    ends.push_back(gradients.size());
+  }
+  return plan_of(profile, cost, gradients, ends, MergedAs::kWhole);
 }
 
 // Line 13 as printed compares with the duration t_c[l] where it must compare with the start
@@ -84,7 +112,7 @@ MergePlan merge_greedy(const Profile& profile, const AllReduceCost& cost) {
       bytes = 0;
     }
   }
-  return plan_of(profile, cost, gradients, ends);
+  return plan_of(profile, serial(cost), gradients, ends);
 }
 
 // Ending an earlier message later never makes a later one end sooner. So the best plan for the
@@ -112,11 +140,25 @@ MergePlan merge_optimal(const Profile& profile, const AllReduceCost& cost) {
     ends.push_back(j);
   }
   std::reverse(ends.begin(), ends.end());
-  return plan_of(profile, cost, gradients, ends);
+  return plan_of(profile, serial(cost), gradients, ends);
 }
 
 MergePlan merge(const Profile& profile, const AllReduceCost& cost, Merge how) {
   return how == Merge::kGreedy ? merge_greedy(profile, cost) : merge_optimal(profile, cost);
+}
+
+// A plan for the time that the links are busy merges too little if start-ups do not overlap, and
+// one for the time of single sums too much if they do.
+MergePlan merge_if_faster(const Profile& profile, const StreamCost& cost, Merge how, double gain) {
+  const auto faster = [](MergePlan a, MergePlan b) { return b.iteration < a.iteration ? b : a; };
+  const auto merged = [&](const AllReduceCost& by) {
+    MergePlan plan = merge(profile, by, how);
+    plan.iteration = streamed_iteration(profile, cost, plan.groups);
+    return plan;
+  };
+  const MergePlan plain = faster(separate_layers(profile, cost), all_layers(profile, cost));
+  const MergePlan best = faster(merged(cost.busy), merged(cost.alone));
+  return to_seconds(best.iteration) < (1 - gain) * to_seconds(plain.iteration) ? best : plain;
 }
 
 }  // namespace sluice

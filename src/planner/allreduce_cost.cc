@@ -4,9 +4,7 @@
 
 #include "base/check.h"
 #include "codecs/size.h"
-#include "collectives/cost.h"
-#include "model/aggregation_groups.h"
-#include "nodes/allreduce_worker.h"
+#include "collectives/choice.h"
 #include "planner/layer_times.h"
 
 namespace sluice {
@@ -30,14 +28,40 @@ std::vector<std::int64_t> sizes_for(const std::vector<Layer>& layers, std::int64
   return sizes;
 }
 
-// The time of the hops and of the arithmetic at both ends, if `params` parameters take `sent` bytes
-// on the wire. Packing counts once at each end; at the hops it hides behind the transfer.
-Duration network_time(const Job& job, const Cluster& cluster, std::int64_t params, Bytes sent) {
+// The arithmetic at both ends. Packing counts once at each end; at the hops it hides behind the
+// transfer.
+Duration arithmetic_time(const Job& job, const Cluster& cluster, std::int64_t params) {
   const double ns_per_byte =
       cluster.update_ns_per_byte + (job.strategy.coded() ? 2 * cluster.code_ns_per_byte : 0);
-  return collective_cost(collective_for(job, params), AggregationGroups(job).size(), job.link)
-             .time(sent) +
-         from_ns(static_cast<double>(params * kFloatBytes) * ns_per_byte);
+  return from_ns(static_cast<double>(params * kFloatBytes) * ns_per_byte) + cluster.sync;
+}
+
+// Sums by messages. While one is updated, the next is on the links.
+StreamCost network_cost(const Job& job, const Cluster& cluster) {
+  const CollectiveChoice choice(job);
+  const double tail = 1 / static_cast<double>(std::max<std::size_t>(1, job.layers.size()));
+  std::vector<Timing> alone;
+  std::vector<Timing> busy;
+  for (const std::int64_t params : sizes_for(job.layers, total_params(job.layers))) {
+    const SumCost sum = choice.choose(params, tail).cost;
+    const Duration arithmetic = arithmetic_time(job, cluster, params);
+    alone.push_back({params * kFloatBytes, sum.alone + arithmetic});
+    busy.push_back({params * kFloatBytes, std::max(sum.busy, arithmetic)});
+  }
+  return {fit_allreduce(alone), fit_allreduce(busy)};
+}
+
+// Sums on the cluster's all-reduce channel, one at a time.
+AllReduceCost channel_cost(const Job& job, const Cluster& cluster) {
+  if (!job.strategy.coded()) {
+    return {cluster.allreduce->startup + cluster.sync, cluster.allreduce->ns_per_byte};
+  }
+  std::vector<Timing> samples;
+  for (const std::int64_t params : sizes_for(job.layers, total_params(job.layers))) {
+    const Bytes sent = coded_size(job.strategy, params, 1);
+    samples.push_back({params * kFloatBytes, cluster.allreduce->time(sent) + cluster.sync});
+  }
+  return fit_allreduce(samples);
 }
 
 // Enough to saturate the link: beyond it, time is proportional to size.
@@ -46,6 +70,24 @@ constexpr Iteration kIterations = 8;
 // Small sums are short and vary most, so more of them are measured.
 constexpr std::int64_t kManyParams = 1 << 16;
 constexpr Iteration kShortIterations = 24;
+
+// How many sums show how far sums overlap, and up to how many parameters in all.
+constexpr std::int64_t kStream = 8;
+constexpr std::int64_t kMaxInStream = 1'000'000;
+
+// The time of so many sums of equal length at once.
+Timing side_by_side(const Job& job, std::int64_t params, std::int64_t sums,
+                    const TrainAside& train) {
+  const auto count = static_cast<std::size_t>(sums);
+  Job aside = job;
+  aside.layers = lay_out(std::vector<std::string>(count, "sum"), std::vector(count, params));
+  aside.strategy.partition = Partition::kLayer;
+  aside.groups = {};
+  aside.first = 0;
+  LayerTimes times(job.topology.workers(), count);
+  train(assemble(std::move(aside)), params > kManyParams ? kIterations : kShortIterations, times);
+  return timing_of(params * kFloatBytes, times.iterations());
+}
 
 }  // namespace
 
@@ -88,39 +130,33 @@ double relative_error(const AllReduceCost& cost, const Timing& timing) {
   return to_us(cost.time(timing.bytes)) / to_us(timing.median) - 1;
 }
 
-AllReduceCost simulated_allreduce(const Job& job, const Cluster& cluster) {
-  if (cluster.allreduce.has_value() && !job.strategy.coded()) {
-    return {cluster.allreduce->startup + cluster.sync, cluster.allreduce->ns_per_byte};
-  }
-  std::vector<Timing> samples;
-  for (const std::int64_t params : sizes_for(job.layers, total_params(job.layers))) {
-    const Bytes sent = coded_size(job.strategy, params, 1);
-    const Bytes bytes = params * kFloatBytes;
-    const Duration sum = cluster.allreduce ? cluster.allreduce->time(sent)
-                                           : network_time(job, cluster, params, sent);
-    samples.push_back({bytes, sum + cluster.sync});
-  }
-  return fit_allreduce(samples);
+StreamCost simulated_allreduce(const Job& job, const Cluster& cluster) {
+  return cluster.allreduce ? serial(channel_cost(job, cluster)) : network_cost(job, cluster);
 }
 
 std::vector<Timing> allreduce_timings(const Job& job, std::span<const std::int64_t> sizes,
                                       const TrainAside& train) {
   std::vector<Timing> timings;
   for (const std::int64_t params : sizes) {
-    Job alone = job;
-    alone.layers = lay_out({"sum"}, {params});
-    alone.strategy.partition = Partition::kWhole;
-    alone.groups = {};
-    alone.first = 0;
-    LayerTimes times(job.topology.workers(), 1);
-    train(assemble(std::move(alone)), params > kManyParams ? kIterations : kShortIterations, times);
-    timings.push_back(timing_of(params * kFloatBytes, times.iterations()));
+    timings.push_back(side_by_side(job, params, 1, train));
   }
   return timings;
 }
 
-AllReduceCost measured_allreduce(const Job& job, const TrainAside& train) {
-  return fit_allreduce(allreduce_timings(job, sizes_for(job.layers, kMaxMeasured), train));
+// If k sums side by side take T(k), each further one takes (T(k) - T(1)) / (k - 1).
+StreamCost measured_allreduce(const Job& job, const TrainAside& train) {
+  const std::vector<std::int64_t> sizes = sizes_for(job.layers, kMaxMeasured);
+  const std::vector<Timing> alone = allreduce_timings(job, sizes, train);
+  std::vector<Timing> busy = alone;
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    const std::int64_t sums = std::min(kStream, kMaxInStream / sizes[i]);
+    if (sums > 1) {
+      const Duration all = side_by_side(job, sizes[i], sums, train).median;
+      const Duration further = (all - alone[i].median) / (sums - 1);
+      busy[i].median = std::clamp(further, Duration{0}, alone[i].median);
+    }
+  }
+  return {fit_allreduce(alone), fit_allreduce(busy)};
 }
 
 }  // namespace sluice

@@ -7,6 +7,7 @@
 #include "formats/cluster.h"
 #include "model/timing.h"
 #include "nodes/assembly.h"
+#include "partition/merge.h"
 #include "protocol/observer.h"
 
 namespace sluice {
@@ -28,7 +29,7 @@ double relative_error(const AllReduceCost& cost, const Timing& timing);
 // What the simulator charges for M bytes of gradients before packing. Uses the cluster's
 // [allreduce] table, or a fit to the job's collective (the cheapest for each size, if the job names
 // none) on the cluster's links, from the smallest layer up to all layers together.
-AllReduceCost simulated_allreduce(const Job& job, const Cluster& cluster);
+StreamCost simulated_allreduce(const Job& job, const Cluster& cluster);
 
 // Trains idle learners with the assembly from the start up to iteration `last`.
 using TrainAside =
@@ -38,7 +39,7 @@ using TrainAside =
 // strategy. The first worker of this process takes the times.
 std::vector<Timing> allreduce_timings(const Job& job, std::span<const std::int64_t> sizes,
                                       const TrainAside& train);
-// The line for sums of the sizes of the job's layers.
-AllReduceCost measured_allreduce(const Job& job, const TrainAside& train);
+// The lines for sums of the sizes of the job's layers, alone and several at once.
+StreamCost measured_allreduce(const Job& job, const TrainAside& train);
 
 }  // namespace sluice

@@ -6,18 +6,20 @@
 
 namespace sluice {
 
-void MergePolicy::look(const Profile& profile, const AllReduceCost& cost) {
+void MergePolicy::look(const Profile& profile, const StreamCost& cost) {
   const bool first = plan_.groups.empty();
   cost_ = cost;
-  plan_.iteration = first ? Duration::max() : merged_iteration(profile, cost, plan_.groups);
-  MergePlan best = merge(profile, cost, how_);
-  if (to_seconds(best.iteration) < (1 - kGain) * to_seconds(plan_.iteration)) {
+  if (first) {
+    plan_ = separate_layers(profile, cost);
+  }
+  plan_.iteration = streamed_iteration(profile, cost, plan_.groups);
+  MergePlan best = merge_if_faster(profile, cost, how_, kMergeGain);
+  const bool changes = to_seconds(best.iteration) < (1 - kMergeGain) * to_seconds(plan_.iteration);
+  if (changes) {
     plan_ = std::move(best);
     replans_ += first ? 0 : 1;
-    interval_ = kUsual;
-  } else {
-    interval_ = std::min(2 * interval_, kRarest);
   }
+  interval_ = changes || first ? kUsual : std::min(2 * interval_, kRarest);
 }
 
 void MergePolicy::adopt(const Decision& decision) {

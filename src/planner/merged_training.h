@@ -17,12 +17,13 @@ class MergePolicy {
   // become rarer while nothing changes.
   Iteration next_look(Iteration now) const { return now + interval_; }
   // Plans again. The groups change only if the predicted gain is more than a few per cent:
-  // measurements are not exact, and two plans may be equally good.
-  void look(const Profile& profile, const AllReduceCost& cost);
+  // measurements are not exact, and two plans may be equally good. Before the first look each layer
+  // is sent separately.
+  void look(const Profile& profile, const StreamCost& cost);
 
   // The current plan with its latest predicted time; no groups before the first look.
   const MergePlan& plan() const { return plan_; }
-  const AllReduceCost& cost() const { return cost_; }
+  const StreamCost& cost() const { return cost_; }
   int replans() const { return replans_; }  // changes after the first plan
 
   // The result of a look, to be adopted by the policies of other processes.
@@ -37,12 +38,11 @@ class MergePolicy {
   static constexpr Iteration kFirst = 8;
   static constexpr Iteration kUsual = 200;
   static constexpr Iteration kRarest = 3200;
-  static constexpr double kGain = 0.03;
 
   Merge how_;
   Iteration interval_ = kFirst;
   MergePlan plan_;
-  AllReduceCost cost_;
+  StreamCost cost_;
   int replans_ = 0;
 };
 

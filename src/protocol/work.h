@@ -29,8 +29,10 @@ enum class WorkKind : std::uint8_t {
   // change only the parameters they have entries for; the output is then a sparse vector of the
   // new values.
   kUpdate,
-  kReduce,  // gradients[range] += the one source
-  kBlend,   // parameters[range] <- keep * parameters + add * the one source
+  // gradients[range] <- the sum of gradients[range] and the sources, in the order of the sources;
+  // the gradients come after the first `before` of them.
+  kReduce,
+  kBlend,  // parameters[range] <- keep * parameters + add * the one source
   // With x the parameters and y the one source, x <- x + pull * (y - x); the output is
   kElastic,  //   y - pull * (y - x), the other end of the spring
   kSwap,     //   pull * (y - x), to be subtracted from the sender's y, which may have changed
@@ -49,6 +51,7 @@ struct Work {
   std::uint32_t priority = 0;
   std::uint32_t contributors = 1;  // update: workers whose gradients are in the sources
   std::uint32_t workers = 1;       // update: workers of the joined batch, the divisor of the mean
+  std::uint32_t before = 0;        // reduce: sources that are added before the gradients
   bool coded = false;              // the sources are packed by the codec
   bool exact = false;              // encode: gradients[range] become the values as they unpack
   bool feedback = false;           // encode: keep what packing loses for the next iteration

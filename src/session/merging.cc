@@ -19,9 +19,13 @@ std::vector<std::string> groups_of(const Assembly& assembly) {
 }
 
 nlohmann::ordered_json to_json(const Merging& merging) {
+  const auto& [alone, busy] = merging.cost;
   return {{"groups", merging.groups},
-          {"startup_us", to_us(merging.cost.startup)},
-          {"ns_per_byte", merging.cost.ns_per_byte},
+          {"as", name_of(kMergedAsNames, merging.as)},
+          {"startup_us", to_us(alone.startup)},
+          {"ns_per_byte", alone.ns_per_byte},
+          {"busy_startup_us", to_us(busy.startup)},
+          {"busy_ns_per_byte", busy.ns_per_byte},
           {"predicted_us", to_us(merging.predicted)},
           {"iteration_us", to_us(merging.iteration)},
           {"replans", merging.replans}};
@@ -32,9 +36,14 @@ void add_rows(const nlohmann::ordered_json& merging, Table& table) {
   const auto groups = merging["groups"].get<std::vector<std::string>>();
   table.add_row(
       {"messages, merged", fmt::format("{}: {}", groups.size(), fmt::join(groups, ", "))});
-  table.add_row(
-      {"time of an all-reduce",
-       fmt::format("{:.1f} us + {:.4f} ns per byte", number("startup_us"), number("ns_per_byte"))});
+  if (const auto as = merging["as"].get<std::string>(); as != "merged") {
+    table.add_row({"merging", fmt::format("no gain predicted: as {}", as)});
+  }
+  const auto line = [&](const char* startup, const char* slope) {
+    return fmt::format("{:.1f} us + {:.4f} ns per byte", number(startup), number(slope));
+  };
+  table.add_row({"time of an all-reduce", line("startup_us", "ns_per_byte")});
+  table.add_row({"  among others", line("busy_startup_us", "busy_ns_per_byte")});
   table.add_row({"iteration, planned / measured",
                  fmt::format("{:.3f} / {:.3f} ms", number("predicted_us") / 1000,
                              number("iteration_us") / 1000)});

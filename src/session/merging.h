@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "base/units.h"
-#include "formats/cluster.h"
 #include "nodes/assembly.h"
+#include "partition/merge.h"
 #include "report/table.h"
 
 namespace sluice {
@@ -14,7 +14,8 @@ namespace sluice {
 // The plan of a run with partition merged, and how it worked out.
 struct Merging {
   std::vector<std::string> groups;  // in the order of sending
-  AllReduceCost cost;
+  StreamCost cost;
+  MergedAs as = MergedAs::kMerged;
   Duration predicted{0};
   Duration iteration{0};  // as measured
   int replans = 0;

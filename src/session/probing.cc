@@ -167,7 +167,7 @@ Measured measure_cluster(ProcessGroup& group, const std::optional<Survey>& surve
         allreduce_timings(job, sizes.get<std::vector<std::int64_t>>(), aside(group, clock)), wire);
     measured.doubts.insert(measured.doubts.end(), fit.doubts.begin(), fit.doubts.end());
     if (survey && !job.strategy.driver_sums()) {
-      fit.theory = collective_cost(collective, group.size(), cluster.link());
+      fit.theory = collective_cost(load_of(collective, {.size = group.size()}), cluster.link());
     }
     measured.collectives.push_back(std::move(fit));
   }

@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/file.h"
-#include "nodes/allreduce_worker.h"
+#include "collectives/choice.h"
 #include "report/names.h"
 
 namespace sluice {

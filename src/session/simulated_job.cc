@@ -51,8 +51,11 @@ Result<Job> simulated_job(const StrategySpec& spec, const Profile& profile,
 
 Merging plan_groups(Job& job, const Profile& profile, const Cluster& cluster) {
   Merging merging{.groups = {}, .cost = simulated_allreduce(job, cluster)};
-  MergePlan plan = merge(profile, merging.cost, job.strategy.merge);
+  // The prediction is exact for a channel that makes one sum at a time.
+  const double gain = cluster.allreduce ? 0 : kMergeGain;
+  MergePlan plan = merge_if_faster(profile, merging.cost, job.strategy.merge, gain);
   job.groups = std::move(plan.groups);
+  merging.as = plan.as;
   merging.predicted = plan.iteration;
   return merging;
 }

@@ -121,6 +121,7 @@ bool Run::train(Assembly assembly, Iteration last, Observer* also) {
 Merging Run::merging_of(const MergeOutcome& outcome) const {
   return {.groups = groups_of(trained_.assembly),
           .cost = outcome.policy.cost(),
+          .as = outcome.policy.plan().as,
           .predicted = outcome.policy.plan().iteration,
           .iteration = outcome.measured,
           .replans = outcome.policy.replans()};

@@ -1,6 +1,7 @@
 #include "state/workspace.h"
 
 #include <algorithm>
+#include <array>
 #include <string>
 #include <utility>
 #include <vector>
@@ -11,6 +12,9 @@
 
 namespace sluice {
 namespace {
+
+// Long enough to amortise the outer loop, short enough for a sum to stay in the L1 cache.
+constexpr std::size_t kBlock = 1024;
 
 std::span<float> part(std::span<float> buffer, const Range& range) {
   check(range.begin >= 0 && range.end <= static_cast<std::int64_t>(buffer.size()),
@@ -171,11 +175,48 @@ Payload Workspace::update_sparse(const Work& work) {
 }
 
 void Workspace::reduce(const Work& work) const {
-  const Payload& source = work.sources.front();
+  check(work.before <= work.sources.size(), "the gradients have their place among the sources");
+  const std::span<float> own = gradient(work);
+  const std::span sources(work.sources);
+  const auto before = sources.first(work.before);
+  const auto after = sources.subspan(work.before);
   if (work.coded) {
-    coder_->add(source.bytes(), gradient(work));
-  } else {
-    add(gradient(work), source.values());
+    reduce_coded(before, after, own);
+    return;
+  }
+  for (std::size_t begin = 0; begin < own.size(); begin += kBlock) {
+    const auto block = [&](auto values) {
+      return values.subspan(begin, std::min(kBlock, own.size() - begin));
+    };
+    const std::span<float> sum = block(own);
+    // Addition commutes: what comes before the gradients is summed on its own, then added to them.
+    if (!before.empty()) {
+      std::array<float, kBlock> room;
+      const std::span<float> first(room.data(), sum.size());
+      std::ranges::copy(block(before.front().values()), first.begin());
+      for (const Payload& source : before.subspan(1)) {
+        add(first, block(source.values()));
+      }
+      add(sum, first);
+    }
+    for (const Payload& source : after) {
+      add(sum, block(source.values()));
+    }
+  }
+}
+
+void Workspace::reduce_coded(std::span<const Payload> before, std::span<const Payload> after,
+                             std::span<float> own) const {
+  if (!before.empty()) {
+    std::vector<float> first(own.size());
+    coder_->decode(before.front().bytes(), first);
+    for (const Payload& source : before.subspan(1)) {
+      coder_->add(source.bytes(), first);
+    }
+    add(own, first);
+  }
+  for (const Payload& source : after) {
+    coder_->add(source.bytes(), own);
   }
 }
 

@@ -34,6 +34,8 @@ class Workspace {
   Payload update_sparse(const Work& work);
   Payload encode(const Work& work);
   void reduce(const Work& work) const;
+  void reduce_coded(std::span<const Payload> before, std::span<const Payload> after,
+                    std::span<float> own) const;
   void patch(const Work& work) const;
   Payload changes(const Work& work);
   Payload pull(const Work& work) const;

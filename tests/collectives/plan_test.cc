@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <ostream>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -55,6 +56,35 @@ void execute(const std::vector<Plan>& plans, std::int64_t base, Vectors<T>& data
   }
 }
 
+// What is wrong with the steps of a plan, or nothing: no message of a step may depend on another.
+std::string fault_in_steps(const Plan& plan) {
+  for (std::size_t first = 0; first < plan.size(); first = end_of_step(plan, first)) {
+    std::set<std::size_t> senders;
+    for (std::size_t i = first; i < end_of_step(plan, first); ++i) {
+      const std::string where = "round " + std::to_string(i);
+      const auto& received = plan[i].receive;
+      if (plan[i].reduce != plan[first].reduce) {
+        return where + ": a step either adds or copies";
+      }
+      if (received && !senders.insert(received->peer).second) {
+        return where + ": a second message from one rank";
+      }
+      for (std::size_t j = first; j < i; ++j) {
+        const auto& earlier = plan[j].receive;
+        const auto& sent = plan[i].send;
+        if (earlier && received && plan[i].reduce && earlier->range != received->range) {
+          return where + ": a step adds to one range";
+        }
+        if (earlier && sent && earlier->range.begin < sent->range.end &&
+            sent->range.begin < earlier->range.end) {
+          return where + ": sends what the step receives";
+        }
+      }
+    }
+  }
+  return "";
+}
+
 // The first mismatch between the plans, or nothing.
 std::string mismatch(const std::vector<Plan>& plans, Range whole) {
   for (std::size_t rank = 0; rank < plans.size(); ++rank) {
@@ -66,6 +96,9 @@ std::string mismatch(const std::vector<Plan>& plans, Range whole) {
     for (std::size_t rank = 0; rank < plans.size(); ++rank) {
       const std::string where = "round " + std::to_string(i) + ", rank " + std::to_string(rank);
       const Round& round = plans[rank][i];
+      if (round.together != plans.front()[i].together) {
+        return where + ": belongs to another step";
+      }
       for (const auto& transfer : {round.send, round.receive}) {
         if (transfer && (transfer->peer >= plans.size() || transfer->peer == rank)) {
           return where + ": no such peer";
@@ -125,6 +158,11 @@ std::string fault(Collective collective, std::size_t size, Range whole) {
   if (std::string found = mismatch(plans, whole); !found.empty()) {
     return found;
   }
+  for (const Plan& plan : plans) {
+    if (std::string found = fault_in_steps(plan); !found.empty()) {
+      return found;
+    }
+  }
   if (moved_bytes(plans) != bytes_sent(collective, size, whole.size() * kFloatBytes)) {
     return "other bytes than the formula says";
   }
@@ -169,22 +207,28 @@ TEST_P(PlanTest, RejectsARankOutsideTheGroup) {
   EXPECT_THROW(make_plan(GetParam(), 3, 3, {0, 10}), InvariantError);
 }
 
-// Adds up costs while the plans run: a round takes as long as its longest message.
-TEST_P(PlanTest, CostsWhatTheTableSaysOnPowersOfTwo) {
+// Adds up costs while the plans of all ranks run: a step takes as long as the rank that moves most.
+TEST_P(PlanTest, CostsWhatItsStepsTakeForAnyNumberOfRanks) {
   const LinkCost link{from_us(7), 3.0, 0.5};
-  for (const std::size_t size : {1U, 2U, 4U, 8U, 16U, 32U}) {
-    const Range whole{0, 32 * 10};
+  for (std::size_t size = 1; size <= 33; ++size) {
+    const Range whole{0, static_cast<std::int64_t>(size) * 64};
     const std::vector<Plan> plans = plans_of_all(GetParam(), size, whole);
     double expected_ns = 0;
-    for (std::size_t i = 0; i < plans.front().size(); ++i) {
+    for (std::size_t first = 0; first < plans.front().size();) {
+      const std::size_t end = end_of_step(plans.front(), first);
       std::int64_t longest = 0;
       for (const Plan& plan : plans) {
-        longest = std::max(longest, plan[i].send ? plan[i].send->range.size() : 0);
+        std::int64_t received = 0;
+        for (std::size_t i = first; i < end; ++i) {
+          received += plan[i].receive ? plan[i].receive->range.size() : 0;
+        }
+        longest = std::max(longest, received);
       }
       expected_ns += 7000 + static_cast<double>(longest * kFloatBytes) *
-                                (3.0 + (plans.front()[i].reduce ? 0.5 : 0.0));
+                                (3.0 + (plans.front()[first].reduce ? 0.5 : 0.0));
+      first = end;
     }
-    const AllReduceCost cost = collective_cost(GetParam(), size, link);
+    const AllReduceCost cost = collective_cost(load_of(GetParam(), {.size = size}), link);
     const auto bytes = static_cast<double>(whole.size() * kFloatBytes);
     EXPECT_NEAR(to_us(cost.startup) * 1000 + cost.ns_per_byte * bytes, expected_ns, 1e-3) << size;
   }
@@ -214,6 +258,29 @@ TEST(RingTest, TalksToItsNeighboursOnly) {
   }
 }
 
+TEST(DirectTest, HasTwoStepsThatRotate) {
+  const Plan plan = make_plan(Collective::kDirect, 1, 3, {0, 9});
+  const Plan expected{
+      {.send = Transfer{2, {6, 9}}, .receive = Transfer{0, {3, 6}}, .reduce = true},
+      {.send = Transfer{0, {0, 3}},
+       .receive = Transfer{2, {3, 6}},
+       .reduce = true,
+       .together = true},
+      {.send = Transfer{2, {3, 6}}, .receive = Transfer{0, {0, 3}}},
+      {.send = Transfer{0, {3, 6}}, .receive = Transfer{2, {6, 9}}, .together = true},
+  };
+  EXPECT_EQ(plan, expected);
+  EXPECT_EQ(end_of_step(plan, 0), 2U);
+  EXPECT_EQ(end_of_step(plan, 2), 4U);
+}
+
+TEST(DirectTest, SendsWhatARingSends) {
+  for (std::size_t rank = 0; rank < 7; ++rank) {
+    const Bytes sent = moved_bytes({make_plan(Collective::kDirect, rank, 7, {0, 700})});
+    EXPECT_EQ(sent, 2 * 600 * kFloatBytes);
+  }
+}
+
 TEST(HalvingDoublingTest, HalvesThenDoubles) {
   const Plan plan = make_plan(Collective::kHalvingDoubling, 1, 4, {0, 8});
   const Plan expected{
@@ -240,6 +307,10 @@ TEST(PlanMismatchTest, IsFoundInBrokenPlans) {
   auto deaf = good;
   deaf[0][1].receive.reset();
   EXPECT_NE(mismatch(deaf, whole), "");
+  auto hasty = good;
+  hasty[0][1].together = true;
+  EXPECT_NE(mismatch(hasty, whole), "");
+  EXPECT_NE(fault_in_steps(hasty[0]), "");
   auto mute = good;
   mute[0][1].send.reset();
   EXPECT_NE(mismatch(mute, whole), "");

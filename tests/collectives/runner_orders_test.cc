@@ -96,9 +96,9 @@ class RunnerWorld {
     }
     void start(Work work) override {
       world.events_.emplace_back([this, work = std::move(work)]() mutable {
-        const auto source = work.sources.front().values();
-        for (std::size_t i = 0; i < source.size(); ++i) {
-          gradients[static_cast<std::size_t>(work.range.begin) + i] += source[i];
+        for (const Payload& source : work.sources) {
+          std::ranges::transform(view(work.range), source.values(), view(work.range).begin(),
+                                 std::plus<>());
         }
         work.sources.clear();
         note(runner->handle(Finished{work, {}}, *this));

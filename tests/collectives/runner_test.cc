@@ -110,6 +110,47 @@ TEST(CollectiveRunner, SendsACopyOfWhatItAddsTo) {
   EXPECT_TRUE(runner.handle(Finished{world.started.at(0), {}}, world));
 }
 
+// The sum has the same bits in any order of arrival.
+TEST(CollectiveRunner, AddsInTheOrderOfRanksAsFarAsItHasArrived) {
+  EffectLog world;
+  auto runner = runner_of(job_of(5, 50, 100), Collective::kDirect, 1);
+  EXPECT_FALSE(runner.begin(kChunk, 1, world));
+  EXPECT_EQ(world.sent.size(), 4U) << "all messages of a step go at once";
+  // In round i, rank 1 receives from the rank i + 1 places before it.
+  const auto receive_from = [&](std::uint16_t rank) {
+    Received received =
+        from_peer(MessageKind::kReduce, static_cast<std::uint16_t>((5 - rank) % 5), 1, 40);
+    received.message.from = NodeId(rank);
+    received.payload = Payload::owning(std::vector<float>(10, rank));
+    EXPECT_FALSE(runner.handle(received, world));
+  };
+  const auto ranks = [](const Work& work) {
+    std::vector<float> first;
+    for (const Payload& source : work.sources) {
+      first.push_back(source.values().front());
+    }
+    return first;
+  };
+  receive_from(4);
+  EXPECT_TRUE(world.started.empty()) << "rank 0 comes first";
+  receive_from(0);
+  ASSERT_EQ(world.started.size(), 1U);
+  EXPECT_EQ(ranks(world.started[0]), std::vector<float>{0});
+  EXPECT_EQ(world.started[0].before, 1U);
+  EXPECT_FALSE(runner.handle(Finished{world.started[0], {}}, world));
+  receive_from(3);
+  EXPECT_EQ(world.started.size(), 1U) << "rank 2 is missing";
+  receive_from(2);
+  ASSERT_EQ(world.started.size(), 2U);
+  EXPECT_EQ(ranks(world.started[1]), (std::vector<float>{2, 3, 4}));
+  EXPECT_EQ(world.started[1].before, 0U);
+  EXPECT_EQ(world.sent.size(), 4U);
+  EXPECT_FALSE(runner.handle(Finished{world.started[1], {}}, world));
+  ASSERT_EQ(world.sent.size(), 8U) << "the sum goes to all";
+  EXPECT_EQ(world.sent[4].message.to, NodeId(2));
+  EXPECT_EQ(world.sent[7].message.to, NodeId(0));
+}
+
 TEST(CollectiveRunner, RefusesToBeginAgainBeforeItIsDone) {
   EffectLog world;
   auto runner = runner_of(job_of(2, 10, 100), Collective::kRing, 0);
@@ -197,8 +238,10 @@ class Group {
     void add(const Work& work) {
       ASSERT_EQ(work.kind, WorkKind::kReduce);
       const auto sum = view(work.range);
-      ASSERT_EQ(sum.size(), work.sources.at(0).values().size());
-      std::ranges::transform(sum, work.sources[0].values(), sum.begin(), std::plus<>());
+      for (const Payload& source : work.sources) {
+        ASSERT_EQ(sum.size(), source.values().size());
+        std::ranges::transform(sum, source.values(), sum.begin(), std::plus<>());
+      }
       tell(Finished{work, {}});
     }
     void tell(const Event& event) { note(runner.handle(event, *this)); }

@@ -106,7 +106,8 @@ RC_GTEST_PROP(AlgorithmInvariants, SynchronousPresetsDoNotDependOnTheOrder, ()) 
     if (!job.strategy.uses_servers() && !job.strategy.coded() && !job.strategy.local_aggregation) {
       job.strategy.collective = *rc::gen::element<std::optional<Collective>>(
           std::nullopt, Collective::kRing, Collective::kRecursiveDoubling,
-          Collective::kHalvingDoubling, Collective::kBinaryTree, Collective::kNative);
+          Collective::kHalvingDoubling, Collective::kBinaryTree, Collective::kDirect,
+          Collective::kNative);
     }
     Shuffle one(job, kRule, any_seed());
     Shuffle other(job, kRule, any_seed());
@@ -116,6 +117,19 @@ RC_GTEST_PROP(AlgorithmInvariants, SynchronousPresetsDoNotDependOnTheOrder, ()) 
       RC_ASSERT(one.parameters(w) == other.parameters(0));
     }
   }
+}
+
+// A rank adds its part as a server adds a slice: in the order of ranks.
+RC_GTEST_PROP(AlgorithmInvariants, ADirectSumHasTheBitsOfAServers, ()) {
+  const auto workers = *rc::gen::inRange<std::size_t>(1, 8);
+  Shuffle by_server(job_of("p3", workers), kRule, any_seed());
+  Job job = job_of("p3-allreduce", workers);
+  job.strategy.collective = Collective::kDirect;
+  job.server_threads = *rc::gen::inRange(1, 4);
+  Shuffle direct(job, kRule, any_seed());
+  RC_ASSERT(by_server.run());
+  RC_ASSERT(direct.run());
+  RC_ASSERT(direct.parameters(0) == by_server.parameters(0));
 }
 
 RC_GTEST_PROP(AlgorithmInvariants, SspNeverGetsAheadOfTheBound, ()) {

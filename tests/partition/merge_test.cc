@@ -232,5 +232,59 @@ RC_GTEST_PROP(Merge, ChunksAreTheGroups, ()) {
   RC_ASSERT(end == total_params(layers));
 }
 
+// ---- Sums that overlap --------------------------------------------------------------------------
+
+StreamCost any_stream() {
+  const AllReduceCost busy = any_allreduce();
+  return {.alone = {busy.startup + from_us(static_cast<double>(*testing::anywhere(0, 100))),
+                    busy.ns_per_byte},
+          .busy = busy};
+}
+
+TEST(StreamedIteration, StartUpsOverlap) {
+  // Gradients are ready at 30, 32, 42 and 52; their sums keep the links busy for 4, 2, 2 and 1.
+  const Profile net = timed_net(20, {{10, 1}, {10, 2}, {2, 2}, {10, 4}});
+  const StreamCost cost{.alone = timed_allreduce(6), .busy = timed_allreduce(0)};
+  const MergePlan layers = separate_layers(net, cost);
+  EXPECT_EQ(layers.groups.size(), 4U);
+  EXPECT_EQ(layers.as, MergedAs::kLayers);
+  EXPECT_EQ(layers.iteration, from_us(52 + 6 + 1));
+  const MergePlan all = all_layers(net, cost);
+  EXPECT_EQ(all.groups, (std::vector<LayerGroup>{{0, 4}}));
+  EXPECT_EQ(all.as, MergedAs::kWhole);
+  EXPECT_EQ(all.iteration, from_us(52 + 6 + 9));
+  EXPECT_EQ(merge_if_faster(net, cost, Merge::kOptimal, 0).as, MergedAs::kLayers);
+}
+
+TEST(MergeIfFaster, MergesOnASerialChannel) {
+  const Profile net = timed_net(20, {{10, 1}, {10, 2}, {2, 2}, {10, 4}});
+  for (const Merge how : {Merge::kOptimal, Merge::kGreedy}) {
+    const MergePlan plan = merge_if_faster(net, serial(timed_allreduce(6)), how, 0.06);
+    EXPECT_EQ(plan.as, MergedAs::kMerged);
+    EXPECT_EQ(plan.groups, merge(net, timed_allreduce(6), how).groups);
+    EXPECT_EQ(plan.iteration, from_us(59)) << "and 63 separately";
+    const MergePlan unsure = merge_if_faster(net, serial(timed_allreduce(6)), how, 0.07);
+    EXPECT_EQ(unsure.as, MergedAs::kLayers);
+  }
+}
+
+RC_GTEST_PROP(MergeIfFaster, IsNeverPredictedSlowerThanWfbpOrSingle, ()) {
+  const Profile net = any_net(12);
+  const StreamCost cost = any_stream();
+  const double gain = *rc::gen::element(0.0, 0.03, 0.3);
+  const MergePlan plan =
+      merge_if_faster(net, cost, *rc::gen::element(Merge::kOptimal, Merge::kGreedy), gain);
+  const MergePlan layers = separate_layers(net, cost);
+  const MergePlan all = all_layers(net, cost);
+  RC_ASSERT(plan.iteration == streamed_iteration(net, cost, plan.groups));
+  RC_ASSERT(plan.iteration <= std::min(layers.iteration, all.iteration));
+  if (plan.as == MergedAs::kMerged) {
+    RC_ASSERT(to_us(plan.iteration) <
+              (1 - gain) * to_us(std::min(layers.iteration, all.iteration)));
+  } else {
+    RC_ASSERT(plan.groups == (plan.as == MergedAs::kLayers ? layers : all).groups);
+  }
+}
+
 }  // namespace
 }  // namespace sluice

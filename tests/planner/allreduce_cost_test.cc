@@ -87,9 +87,10 @@ RC_GTEST_PROP(SimulatedAllReduce, OfANamedCollectiveIsItsCostWithSyncAndUpdate, 
   cluster.sync = from_us(static_cast<double>(*anywhere(0, 40)));
   Strategy strategy = find_preset("mg-wfbp")->strategy;
   strategy.collective = Collective::kRing;
+  strategy.segment_params = 1 << 20;  // the closed forms have one segment
   const Job job = job_for(profile, cluster, strategy);
-  const AllReduceCost ring = collective_cost(Collective::kRing, 4, job.link);
-  const AllReduceCost cost = simulated_allreduce(job, cluster);
+  const AllReduceCost ring = collective_cost(load_of(Collective::kRing, {.size = 4}), job.link);
+  const AllReduceCost cost = simulated_allreduce(job, cluster).alone;
   const double startup = to_us(ring.startup + cluster.sync);
   RC_ASSERT(std::abs(to_us(cost.startup) - startup) <= 1e-3 * startup);
   const double slope = ring.ns_per_byte + cluster.update_ns_per_byte;
@@ -103,10 +104,52 @@ TEST(SimulatedAllReduce, OfTheCheapestLiesBetweenThem) {
   cluster.bandwidth_gbps = 10;
   const Job job = job_for(testing::profile_of({100, 5'000'000}, 1, 1), cluster,
                           find_preset("mg-wfbp")->strategy);
-  const AllReduceCost cost = simulated_allreduce(job, cluster);
-  const auto startup = [&](Collective c) { return collective_cost(c, 8, job.link).startup; };
-  EXPECT_GE(cost.startup, startup(Collective::kRecursiveDoubling) * 9 / 10);
+  const AllReduceCost cost = simulated_allreduce(job, cluster).alone;
+  const auto startup = [&](Collective c) {
+    return collective_cost(load_of(c, {.size = 8}), job.link).startup;
+  };
+  EXPECT_GE(cost.startup, startup(Collective::kDirect) * 9 / 10);
   EXPECT_LT(cost.startup, startup(Collective::kRing));
+}
+
+// In a stream start-ups overlap, and only the bytes remain.
+TEST(SimulatedAllReduce, AmongOthersHasHardlyAStartUp) {
+  Cluster cluster;
+  cluster.topology = Topology(5, 1, 0);
+  cluster.bandwidth_gbps = 1;
+  const Job job = job_for(testing::profile_of({100, 5'000'000}, 1, 1), cluster,
+                          find_preset("mg-wfbp")->strategy);
+  const auto [alone, busy] = simulated_allreduce(job, cluster);
+  EXPECT_LT(busy.startup, alone.startup / 10);
+  EXPECT_NEAR(busy.ns_per_byte, 1.6 * 8, 0.1);
+  EXPECT_NEAR(busy.ns_per_byte, alone.ns_per_byte, 0.1 * busy.ns_per_byte);
+}
+
+// A made engine: the first sum of an iteration takes all of its time, each further one as long as
+// it keeps the links busy.
+TEST(MeasuredAllReduce, SeesHowSumsOverlap) {
+  const StreamCost truth{.alone = {from_us(500), 2}, .busy = {from_us(40), 2}};
+  Cluster cluster;
+  cluster.topology = Topology(2, 1, 0);
+  cluster.bandwidth_gbps = 1;
+  const Job job = job_for(testing::profile_of({100, 20'000, 300'000}, 1, 1), cluster,
+                          find_preset("mg-wfbp")->strategy);
+  const StreamCost cost =
+      measured_allreduce(job, [&](const Assembly& assembly, Iteration last, Observer& observer) {
+        const auto& layers = assembly.job.layers;
+        const Bytes bytes = layers.front().range.size() * kFloatBytes;
+        const Duration length =
+            truth.alone.time(bytes) +
+            static_cast<std::int64_t>(layers.size() - 1) * truth.busy.time(bytes);
+        for (Iteration i = 0; i < last; ++i) {
+          const Time begin = i * length;
+          observer.computed(NodeId(0), LayerId(0), i, Pass::kForward, begin, begin);
+        }
+      });
+  EXPECT_NEAR(to_us(cost.alone.startup), 500, 5);
+  EXPECT_NEAR(cost.alone.ns_per_byte, 2, 0.02);
+  EXPECT_NEAR(to_us(cost.busy.startup), 40, 4);
+  EXPECT_NEAR(cost.busy.ns_per_byte, 2, 0.02);
 }
 
 TEST(SimulatedAllReduce, OfPackedGradientsIsThatOfFewerBytes) {
@@ -116,7 +159,7 @@ TEST(SimulatedAllReduce, OfPackedGradientsIsThatOfFewerBytes) {
   Job job = job_for(testing::profile_of({1000, 100'000}, 1, 1), cluster,
                     find_preset("mg-wfbp")->strategy);
   job.strategy.codec = Codec::kTruncate16;
-  const AllReduceCost cost = simulated_allreduce(job, cluster);
+  const AllReduceCost cost = simulated_allreduce(job, cluster).alone;
   EXPECT_NEAR(to_us(cost.startup), 10, 0.01);
   EXPECT_NEAR(cost.ns_per_byte, 2, 0.01);
 }
@@ -127,7 +170,7 @@ TEST(SimulatedAllReduce, OfANetWithoutParametersIsStillALine) {
   cluster.bandwidth_gbps = 1;
   const Job job =
       job_for(testing::profile_of({0, 0}, 1, 1), cluster, find_preset("mg-wfbp")->strategy);
-  EXPECT_GT(simulated_allreduce(job, cluster).startup, Duration{0});
+  EXPECT_GT(simulated_allreduce(job, cluster).alone.startup, Duration{0});
 }
 
 }  // namespace

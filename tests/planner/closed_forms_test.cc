@@ -69,9 +69,11 @@ TEST(ClosedForms, SpeedupFallsWithTheRatioOfCommunicationToComputation) {
 // MG-WFBP, Figure 5b: the start-up on 2, 4 and 8 nodes follows from one latency.
 TEST(ClosedForms, TheRingHasTheStartUpTimesOfThePaper) {
   const LinkCost link{from_us(45.26), 0.8, 0.1};
-  EXPECT_EQ(collective_cost(Collective::kRing, 2, link).startup, from_us(90.52));
-  EXPECT_EQ(collective_cost(Collective::kRing, 4, link).startup, from_us(271.56));
-  EXPECT_EQ(collective_cost(Collective::kRing, 8, link).startup, from_us(633.64));
+  EXPECT_EQ(collective_cost(load_of(Collective::kRing, {.size = 2}), link).startup, from_us(90.52));
+  EXPECT_EQ(collective_cost(load_of(Collective::kRing, {.size = 4}), link).startup,
+            from_us(271.56));
+  EXPECT_EQ(collective_cost(load_of(Collective::kRing, {.size = 8}), link).startup,
+            from_us(633.64));
 }
 
 TEST(ClosedForms, PipeSgdIsBoundByItsLongerHalf) {
@@ -88,7 +90,8 @@ TEST(ClosedForms, PipeSgdIsBoundByItsLongerHalf) {
 
 // Eq. 5 and 6 written out: four workers, alpha 2 us, beta 3 ns, gamma 1 ns, 4000 bytes, S 7 us.
 TEST(ClosedForms, SegmentsPayTheirStartUpAndSynchronisation) {
-  const AllReduceCost ring = collective_cost(Collective::kRing, 4, {from_us(2), 3, 1});
+  const AllReduceCost ring =
+      collective_cost(load_of(Collective::kRing, {.size = 4}), {from_us(2), 3, 1});
   const double bytes_us = 2 * 0.75 * 4000 * 0.003 + 0.75 * 4000 * 0.001;
   EXPECT_EQ(segmented_all_reduce(ring, 4000, 1, from_us(7)), from_us(2 * 3 * 2 + bytes_us + 7));
   EXPECT_EQ(segmented_all_reduce(ring, 4000, 5, from_us(7)),

@@ -23,7 +23,7 @@ TEST(MergePolicy, TheFirstLookMakesAPlanAndIsNoReplan) {
   MergePolicy policy(Merge::kOptimal);
   EXPECT_TRUE(policy.plan().groups.empty());
   const Iteration first = policy.next_look(0);
-  policy.look(kNet, kDear);
+  policy.look(kNet, serial(kDear));
   EXPECT_EQ(policy.plan().groups, merge_optimal(kNet, kDear).groups);
   EXPECT_EQ(policy.plan().iteration, merge_optimal(kNet, kDear).iteration);
   EXPECT_EQ(policy.replans(), 0);
@@ -33,17 +33,26 @@ TEST(MergePolicy, TheFirstLookMakesAPlanAndIsNoReplan) {
 TEST(MergePolicy, AGreedyPlanIsAlgorithmOne) {
   const AllReduceCost cost = timed_allreduce(6);
   MergePolicy policy(Merge::kGreedy);
-  policy.look(kNet, cost);
+  policy.look(kNet, serial(cost));
   EXPECT_EQ(policy.plan().groups, merge_greedy(kNet, cost).groups);
 }
 
 TEST(MergePolicy, DriftChangesThePlan) {
   MergePolicy policy(Merge::kOptimal);
-  policy.look(kNet, kDear);
-  policy.look(kNet, kCheap);
-  EXPECT_EQ(policy.plan().groups, merge_optimal(kNet, kCheap).groups);
-  EXPECT_NE(policy.plan().groups, merge_optimal(kNet, kDear).groups);
+  policy.look(kNet, serial(kDear));
+  policy.look(kNet, serial(kCheap));
+  EXPECT_EQ(policy.plan().groups, separate_layers(kNet, serial(kCheap)).groups);
+  EXPECT_EQ(policy.plan().as, MergedAs::kLayers);
   EXPECT_EQ(policy.replans(), 1);
+}
+
+// As the training ran before the first look.
+TEST(MergePolicy, WithoutGainEachLayerStaysOnItsOwn) {
+  MergePolicy policy(Merge::kOptimal);
+  policy.look(kNet, {.alone = kDear, .busy = kCheap});
+  EXPECT_EQ(policy.plan().as, MergedAs::kLayers);
+  EXPECT_EQ(policy.plan().groups.size(), 4U);
+  EXPECT_EQ(policy.replans(), 0);
 }
 
 // Another plan would be better now, but by less than the measurement error. The prediction of the
@@ -51,10 +60,10 @@ TEST(MergePolicy, DriftChangesThePlan) {
 TEST(MergePolicy, ASmallGainDoesNot) {
   const Profile net = timed_net(1000, {{10, 1}, {10, 2}, {2, 2}, {10, 4}});
   MergePolicy policy(Merge::kOptimal);
-  policy.look(net, timed_allreduce(100));
+  policy.look(net, serial(timed_allreduce(100)));
   const auto groups = policy.plan().groups;
   ASSERT_NE(merge_optimal(net, timed_allreduce(1)).groups, groups);
-  policy.look(net, timed_allreduce(1));
+  policy.look(net, serial(timed_allreduce(1)));
   EXPECT_EQ(policy.plan().groups, groups);
   EXPECT_EQ(policy.plan().iteration, merged_iteration(net, timed_allreduce(1), groups));
   EXPECT_EQ(policy.replans(), 0);
@@ -62,11 +71,11 @@ TEST(MergePolicy, ASmallGainDoesNot) {
 
 TEST(MergePolicy, LooksMoreRarelyWhileNothingChanges) {
   MergePolicy policy(Merge::kOptimal);
-  policy.look(kNet, kDear);
+  policy.look(kNet, serial(kDear));
   const Iteration usual = policy.next_look(0);
-  policy.look(kNet, kDear);
+  policy.look(kNet, serial(kDear));
   EXPECT_EQ(policy.next_look(0), 2 * usual);
-  policy.look(kNet, kCheap);
+  policy.look(kNet, serial(kCheap));
   EXPECT_EQ(policy.next_look(0), usual);
 }
 
@@ -74,10 +83,10 @@ TEST(MergePolicy, LooksMoreRarelyWhileNothingChanges) {
 TEST(MergePolicy, AdoptsWhatAnotherHasDecided) {
   MergePolicy one(Merge::kOptimal);
   MergePolicy other(Merge::kOptimal);
-  one.look(kNet, kDear);
-  other.look(kNet, kCheap);
+  one.look(kNet, serial(kDear));
+  other.look(kNet, serial(kCheap));
   ASSERT_NE(other.plan().groups, one.plan().groups);
-  one.look(kNet, kDear);
+  one.look(kNet, serial(kDear));
   other.adopt(one.decision());
   EXPECT_EQ(other.plan().groups, one.plan().groups);
   EXPECT_EQ(other.next_look(0), one.next_look(0));
@@ -133,7 +142,7 @@ TEST(MergedTrainingThreads, APlanChangesWhenAndNotWhat) {
   ASSERT_EQ(chunks.size(), 2U);
   EXPECT_EQ(chunks.front(), 5U);
   EXPECT_EQ(chunks.back(), outcome.policy.plan().groups.size());
-  EXPECT_GT(outcome.policy.cost().startup + outcome.policy.cost().time(1'000'000), Duration{0});
+  EXPECT_GT(outcome.policy.cost().alone.time(1'000'000), Duration{0});
   EXPECT_GT(outcome.measured, Duration{0});
   for (const auto& learner : merged) {
     EXPECT_EQ(parameters_of(*learner), parameters_of(*by_layer.front()));

@@ -87,7 +87,8 @@ TEST(SimulatedJobTest, PlansTheGroupsOfAMergedJob) {
   const Merging merging = plan_groups(job, kNet, cluster);
   // A sum that is dear to begin is worth waiting for all layers.
   EXPECT_EQ(job.groups.size(), 1U);
-  EXPECT_EQ(merging.cost.startup, from_us(1000));
+  EXPECT_EQ(merging.cost.alone.startup, from_us(1000));
+  EXPECT_EQ(merging.as, MergedAs::kWhole);
   EXPECT_GT(merging.predicted, kNet.compute());
 }
 

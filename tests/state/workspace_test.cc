@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <numeric>
 #include <optional>
 #include <span>
 #include <utility>
@@ -91,6 +92,41 @@ TEST(Workspace, AddsToTheSlotOfTheWork) {
   node.workspace->execute(work);
   EXPECT_THAT(node.gradients[0], ElementsAre(10, 20, 30, 40, 50, 60));
   EXPECT_THAT(node.gradients[1], ElementsAre(1, 2, 3, 4, 1, 1));
+}
+
+// 1e8 + 1 is 1e8 in a float, so the order shows.
+TEST(Workspace, AddsInTheOrderOfTheSourcesWithTheGradientsInTheirPlace) {
+  const Payload big = floats({1e8F, 1e8F, 1e8F});
+  const Payload minus = floats({-1e8F, -1e8F, -1e8F});
+  OneNode node;
+  Work work = OneNode::work(WorkKind::kReduce, {big, minus, floats({1, 2, 3})});
+  work.slot = 1;
+  work.before = 2;
+  node.workspace->execute(work);
+  EXPECT_THAT(node.gradients[1], ElementsAre(1, 2, 3, 4, 1, 1));
+  work.before = 1;
+  node.workspace->execute(work);
+  EXPECT_THAT(node.gradients[1], ElementsAre(1, 1, 2, 3, 1, 1));
+  work.before = 4;
+  EXPECT_THROW(node.workspace->execute(work), InvariantError);
+}
+
+TEST(Workspace, AddsManyValuesBlockByBlock) {
+  constexpr std::size_t kMany = 2500;
+  std::vector<float> parameters(kMany);
+  std::vector<float> gradients(kMany, 1);
+  std::vector<float> source(kMany);
+  std::iota(source.begin(), source.end(), 0.0F);
+  Workspace workspace(parameters, {gradients}, {}, Strategy(), Topology());
+  Work work;
+  work.kind = WorkKind::kReduce;
+  work.range = {0, kMany};
+  work.before = 1;
+  work.sources = {Payload::owning(source), Payload::owning(source)};
+  workspace.execute(work);
+  for (std::size_t i = 0; i < kMany; ++i) {
+    ASSERT_EQ(gradients[i], 1 + 2 * static_cast<float>(i));
+  }
 }
 
 TEST(Workspace, BlendsByBothFactors) {

@@ -31,7 +31,8 @@ double nanoseconds(const Work& work, const Cluster& cluster) {
     case WorkKind::kUpdate:
       return update_ns(work, bytes, cluster);
     case WorkKind::kReduce:
-      return bytes * (work.coded ? cluster.code_ns_per_byte : cluster.reduce_ns_per_byte);
+      return bytes * static_cast<double>(work.sources.size()) *
+             (work.coded ? cluster.code_ns_per_byte : cluster.reduce_ns_per_byte);
     case WorkKind::kBlend:
     case WorkKind::kElastic:
     case WorkKind::kSwap:

@@ -76,7 +76,7 @@ RC_GTEST_PROP(ChannelEquations, MergedIsEquations20And21, ()) {
   const Channel channel = any_channel();
   for (const Merge how : {Merge::kGreedy, Merge::kOptimal}) {
     Job job = testing::job_for(profile, channel.cluster, find_preset("mg-wfbp")->strategy);
-    const MergePlan plan = merge(profile, simulated_allreduce(job, channel.cluster), how);
+    const MergePlan plan = merge(profile, simulated_allreduce(job, channel.cluster).alone, how);
     RC_ASSERT(plan.iteration == merged_iteration(profile, channel.cost, plan.groups));
     job.groups = plan.groups;
     const auto run = run_simulated(profile, channel.cluster, job);
@@ -123,7 +123,7 @@ TEST_P(TableTwo, IsTheSimulatedTimeForPowersOfTwo) {
     const Links links = any_links(workers);
     const auto params = static_cast<std::int64_t>(workers) * *anywhere(1, 5000);
     const auto run = run_simulated(one_layer(params, 0, 0), links.cluster, strategy, 1);
-    const AllReduceCost cost = collective_cost(GetParam(), workers, links.cost);
+    const AllReduceCost cost = collective_cost(load_of(GetParam(), {.size = workers}), links.cost);
     RC_ASSERT(equal_to_rounding(run.result.end, cost.time(params * kFloatBytes)));
   });
   EXPECT_TRUE(holds);
@@ -147,10 +147,11 @@ RC_GTEST_PROP(NetworkEquations, DSyncIsEquation2, ()) {
   const Profile profile = one_layer(params, static_cast<double>(*anywhere(0, 90)),
                                     static_cast<double>(*anywhere(0, 90)));
   const Bytes bytes = params * kFloatBytes;
-  const Stages stages{from_ns(static_cast<double>(bytes) * links.cluster.update_ns_per_byte),
-                      profile.compute(),
-                      segmented_all_reduce(collective_cost(Collective::kRing, workers, links.cost),
-                                           bytes, 1, links.cluster.sync)};
+  const Stages stages{
+      from_ns(static_cast<double>(bytes) * links.cluster.update_ns_per_byte), profile.compute(),
+      segmented_all_reduce(
+          collective_cost(load_of(Collective::kRing, {.size = workers}), links.cost), bytes, 1,
+          links.cluster.sync)};
   Strategy strategy = point(Exchange::kAllReduce, Partition::kWhole, Order::kFifo);
   strategy.collective = Collective::kRing;
   const auto run = run_simulated(profile, links.cluster, strategy);

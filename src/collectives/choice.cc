@@ -1,0 +1,71 @@
+#include "collectives/choice.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "base/check.h"
+#include "codecs/size.h"
+#include "collectives/segments.h"
+
+namespace sluice {
+namespace {
+
+// Of collectives whose prices differ by no more than this, the one with fewer start-ups is taken.
+constexpr double kTie = 0.001;
+
+bool can_sum(const Strategy& strategy, Collective collective) {
+  if (strategy.collective) {
+    return collective == *strategy.collective;
+  }
+  return !strategy.sparse() || collective == Collective::kRecursiveDoubling;
+}
+
+}  // namespace
+
+CollectiveChoice::CollectiveChoice(const Job& job)
+    : strategy_(job.strategy), ranks_(ranks_of(job)), link_(job.link) {
+  for (const Collective collective : kPlannedCollectives) {
+    if (can_sum(strategy_, collective)) {
+      candidates_.emplace_back(collective, load_of(collective, ranks_));
+    }
+  }
+  check(!candidates_.empty(), "a driver's own sum needs no choice");
+  std::ranges::stable_sort(candidates_, {},
+                           [](const auto& candidate) { return candidate.second.total.startups; });
+}
+
+CollectiveChoice::Choice CollectiveChoice::choose(std::int64_t params, double tail) const {
+  const Bytes bytes = coded_size(strategy_, params, 1);
+  std::optional<Choice> best;
+  double lowest = 0;
+  for (const auto& [collective, load] : candidates_) {
+    const std::size_t segments = segments_of(strategy_, collective, ranks_.size, params);
+    const SumCost cost = sum_cost(load, link_, bytes, segments);
+    const double price = (1 - tail) * to_us(cost.busy) + tail * to_us(cost.alone);
+    if (!best || price < (1 - kTie) * lowest) {
+      best = {collective, cost};
+      lowest = price;
+    }
+  }
+  return *best;
+}
+
+std::vector<Collective> collectives_for(const Job& job, const ChunkMap& chunks) {
+  if (job.strategy.driver_sums()) {
+    return std::vector(chunks.size(), *job.strategy.collective);
+  }
+  const CollectiveChoice choice(job);
+  const auto first_layer = [&](const Chunk& chunk) {
+    return chunk.priority == chunks.all().front().priority;
+  };
+  const auto last = static_cast<double>(std::ranges::count_if(chunks.all(), first_layer));
+  const auto all = static_cast<double>(chunks.size());
+  std::vector<Collective> collectives;
+  for (const Chunk& chunk : chunks.all()) {
+    const double tail = 1 / (first_layer(chunk) ? last : all);
+    collectives.push_back(choice.choose(chunk.range.size(), tail).collective);
+  }
+  return collectives;
+}
+
+}  // namespace sluice

@@ -1,0 +1,169 @@
+#include "collectives/choice.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <string>
+
+#include "nodes/presets.h"
+#include "planner/allreduce_cost.h"
+#include "support/nets.h"
+#include "support/simulated.h"
+
+namespace sluice {
+namespace {
+
+using testing::anywhere;
+using testing::job_for;
+using testing::profile_of;
+
+// ---- Loads --------------------------------------------------------------------------------------
+
+TEST(PlanLoad, OfARingIsThatOfItsRounds) {
+  const PlanLoad ring = load_of(Collective::kRing, {.size = 5});
+  EXPECT_DOUBLE_EQ(ring.total.startups, 8);
+  EXPECT_DOUBLE_EQ(ring.total.messages, 8);
+  EXPECT_DOUBLE_EQ(ring.total.moved, 1.6);
+  EXPECT_DOUBLE_EQ(ring.total.added, 0.8);
+  EXPECT_EQ(ring.steps.size(), 2U) << "equal steps are counted, not listed";
+  EXPECT_EQ(ring.steps.front().count, 4);
+}
+
+TEST(PlanLoad, OfADirectSumIsThatOfARingInTwoSteps) {
+  for (const std::size_t size : {2U, 3U, 6U, 9U}) {
+    const PlanLoad direct = load_of(Collective::kDirect, {.size = size});
+    const PlanLoad ring = load_of(Collective::kRing, {.size = size});
+    EXPECT_DOUBLE_EQ(direct.total.startups, 2);
+    EXPECT_DOUBLE_EQ(direct.total.messages, ring.total.messages);
+    EXPECT_NEAR(direct.total.moved, ring.total.moved, 1e-12);
+    EXPECT_NEAR(direct.total.added, ring.total.added, 1e-12);
+  }
+}
+
+// The formula of the literature holds for powers of two only.
+TEST(PlanLoad, OfHalvingDoublingBetweenPowersOfTwoHasTheFold) {
+  EXPECT_DOUBLE_EQ(load_of(Collective::kHalvingDoubling, {.size = 4}).total.moved, 1.5);
+  EXPECT_DOUBLE_EQ(load_of(Collective::kHalvingDoubling, {.size = 3}).total.moved, 2);
+  EXPECT_DOUBLE_EQ(load_of(Collective::kHalvingDoubling, {.size = 6}).total.moved, 2.5);
+}
+
+TEST(PlanLoad, WithinAMachineIsFree) {
+  const PlanLoad ring = load_of(Collective::kRing, {.size = 8, .per_machine = 2});
+  EXPECT_DOUBLE_EQ(ring.total.moved, 1.75) << "one link of two leaves the machine";
+  EXPECT_DOUBLE_EQ(ring.total.startups, 7);
+  const PlanLoad direct = load_of(Collective::kDirect, {.size = 8, .per_machine = 2});
+  EXPECT_DOUBLE_EQ(direct.total.moved, 2 * 2 * 6 / 8.0);
+  EXPECT_DOUBLE_EQ(direct.total.startups, 2);
+  EXPECT_DOUBLE_EQ(load_of(Collective::kRing, {.size = 2, .per_machine = 2}).total.moved, 0);
+}
+
+// load_of() looks at one machine only.
+RC_GTEST_PROP(PlanLoad, TheFirstRankIsAsBusyAsAny, ()) {
+  const auto collective = *rc::gen::elementOf(kPlannedCollectives);
+  const auto size = static_cast<std::size_t>(*anywhere(1, 40));
+  const auto whole = static_cast<std::int64_t>(size) * 64;
+  const auto busy = [&](std::size_t rank) {
+    std::int64_t out = 0;
+    std::int64_t in = 0;
+    for (const Round& round : make_plan(collective, rank, size, {0, whole})) {
+      out += round.send ? round.send->range.size() : 0;
+      in += round.receive ? round.receive->range.size() : 0;
+    }
+    return std::max(out, in);
+  };
+  for (std::size_t rank = 1; rank < size; ++rank) {
+    RC_ASSERT(busy(rank) <= busy(0));
+  }
+}
+
+// ---- Costs --------------------------------------------------------------------------------------
+
+TEST(SumCostTest, SegmentsHideStartUps) {
+  const PlanLoad direct = load_of(Collective::kDirect, {.size = 4});
+  const LinkCost link{from_us(100), 1, 0};
+  const SumCost whole = sum_cost(direct, link, 400'000, 1);
+  EXPECT_EQ(whole.busy, from_us(600));
+  EXPECT_EQ(whole.alone, from_us(2 * 100 + 600));
+  const SumCost cut = sum_cost(direct, link, 400'000, 4);
+  EXPECT_EQ(cut.busy, from_us(600));
+  EXPECT_EQ(cut.alone, from_us(600 + 100));
+}
+
+TEST(SumCostTest, IsBoundByTheSlowerOfLinkAndAdder) {
+  const PlanLoad ring = load_of(Collective::kRing, {.size = 2});
+  EXPECT_EQ(sum_cost(ring, {Duration{0}, 1, 0.5}, 1000, 1).busy, from_us(1));
+  EXPECT_EQ(sum_cost(ring, {Duration{0}, 1, 6}, 1000, 1).busy, from_us(3));
+  EXPECT_EQ(sum_cost(ring, {Duration{0}, 1, 0, from_us(7)}, 1000, 1).busy, from_us(15));
+}
+
+// ---- Choice -------------------------------------------------------------------------------------
+
+Cluster cluster_of(std::size_t hosts, double gbps, double latency_us) {
+  Cluster cluster;
+  cluster.topology = Topology(hosts, 1, 0);
+  cluster.bandwidth_gbps = gbps;
+  cluster.latency = from_us(latency_us);
+  return cluster;
+}
+
+TEST(CollectivesFor, AStrategyThatNamesOneGetsIt) {
+  Strategy strategy = find_preset("wfbp")->strategy;
+  const auto chosen = [&] {
+    const Job job = job_for(profile_of({10, 1'000'000}, 1, 1), cluster_of(3, 1, 50), strategy);
+    return collectives_for(job, make_chunks(job.layers, 1, job.strategy));
+  };
+  strategy.collective = Collective::kBinaryTree;
+  EXPECT_THAT(chosen(), ::testing::Each(Collective::kBinaryTree));
+  strategy.collective = Collective::kNative;
+  EXPECT_THAT(chosen(), ::testing::Each(Collective::kNative));
+  strategy.collective.reset();
+  strategy.codec = Codec::kDgc;
+  EXPECT_THAT(chosen(), ::testing::Each(Collective::kRecursiveDoubling));
+}
+
+Profile any_profile() {
+  Profile profile;
+  const auto layers = *anywhere(1, 5);
+  const double params = std::pow(10.0, static_cast<double>(*anywhere(10, 45)) / 10);
+  const double compute_us = std::pow(10.0, static_cast<double>(*anywhere(0, 30)) / 10);
+  for (std::int64_t l = 0; l < layers; ++l) {
+    const auto share = [] { return static_cast<double>(*anywhere(1, 10)) / 10; };
+    profile.layers.push_back({"L" + std::to_string(l), static_cast<std::int64_t>(params * share()),
+                              from_us(compute_us * share()), from_us(2 * compute_us * share())});
+  }
+  return profile;
+}
+
+Duration iteration_of(const Profile& profile, const Cluster& cluster, Strategy strategy,
+                      std::optional<Collective> collective) {
+  strategy.collective = collective;
+  Job job = job_for(profile, cluster, strategy);
+  if (strategy.partition == Partition::kMerged) {
+    job.groups =
+        merge_if_faster(profile, simulated_allreduce(job, cluster), Merge::kOptimal, kMergeGain)
+            .groups;
+  }
+  return testing::run_simulated(profile, cluster, job, 4).result.iteration_time();
+}
+
+RC_GTEST_PROP(CollectivesFor, AutoIsAlmostTheBestOnAnyNumberOfHosts, ()) {
+  const Profile profile = any_profile();
+  const Cluster cluster = cluster_of(static_cast<std::size_t>(*anywhere(2, 9)),
+                                     0.3 * std::pow(1.5, static_cast<double>(*anywhere(0, 10))),
+                                     static_cast<double>(*anywhere(1, 300)));
+  const Strategy strategy =
+      find_preset(*rc::gen::element("wfbp", "single", "mg-wfbp", "p3-allreduce"))->strategy;
+  Duration best = Duration::max();
+  for (const Collective collective : kPlannedCollectives) {
+    best = std::min(best, iteration_of(profile, cluster, strategy, collective));
+  }
+  const Duration chosen = iteration_of(profile, cluster, strategy, std::nullopt);
+  RC_ASSERT(to_us(chosen) <= 1.03 * to_us(best));
+}
+
+}  // namespace
+}  // namespace sluice
