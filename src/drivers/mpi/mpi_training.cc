@@ -9,6 +9,7 @@
 #include "drivers/mpi/launch.h"
 #include "drivers/mpi/mpi_supervision.h"
 #include "drivers/mpi/mpi_transport.h"
+#include "drivers/mpi/socket_alarm.h"
 #include "drivers/realtime/finish_line.h"
 #include "drivers/realtime/host_loop.h"
 #include "drivers/realtime/trainer.h"
@@ -27,7 +28,8 @@ class Session {
   void pass_on_reports();
 
   const Phase& phase_;
-  std::shared_ptr<Mailbox> mailbox_ = std::make_shared<Mailbox>();
+  std::shared_ptr<SocketAlarm> alarm_;
+  std::shared_ptr<Mailbox> mailbox_;
   Gates gates_;
   FinishLine line_;
   MpiTransport transport_;
@@ -40,8 +42,18 @@ std::size_t processes_here(const Topology& topology) {
   return topology.workers_per_machine() / topology.workers_per_host();
 }
 
+// Data from another machine wakes the loop; data in shared memory cannot, nor need it where the
+// loop does not sleep.
+std::shared_ptr<SocketAlarm> make_alarm(const Topology& topology) {
+  const std::size_t here = processes_here(topology);
+  const bool sleeps = here == 1 && topology.hosts() > 1 && !has_idle_cores(here);
+  return sleeps ? watch_sockets(topology.hosts() - 1) : nullptr;
+}
+
 Session::Session(HostId self, const Phase& phase, const Warn& warn)
     : phase_(phase),
+      alarm_(make_alarm(phase.topology)),
+      mailbox_(std::make_shared<Mailbox>(alarm_)),
       line_(phase.first, phase.last, pace_of(phase.strategy.algorithm)),
       transport_({.topology = phase.topology,
                   .chunks = phase.chunks,
@@ -53,7 +65,8 @@ Session::Session(HostId self, const Phase& phase, const Warn& warn)
                   .gates = gates_,
                   .awaits_receivers = phase.strategy.exchange != Exchange::kAllReduce ||
                                       phase.strategy.order == Order::kPriority,
-                  .spins = has_idle_cores(processes_here(phase.topology))}),
+                  .spins = has_idle_cores(processes_here(phase.topology)),
+                  .alarm = alarm_}),
       supervision_({.transport = transport_,
                     .gates = gates_,
                     .line = line_,
