@@ -30,6 +30,7 @@
 #include "drivers/mpi/launch.h"
 #include "drivers/mpi/mpi_transport.h"
 #include "drivers/mpi/mpi_world.h"
+#include "drivers/mpi/socket_alarm.h"
 #include "nodes/presets.h"
 #include "planner/tuning.h"
 #include "report/table.h"
@@ -71,7 +72,8 @@ class End : private Landing {
                     .first = 0,
                     .clock = clock_,
                     .mailbox = mailbox_,
-                    .gates = gates_}) {}
+                    .gates = gates_,
+                    .alarm = alarm_}) {}
   virtual ~End() = default;
   End(const End&) = delete;
   End& operator=(const End&) = delete;
@@ -107,7 +109,8 @@ class End : private Landing {
   std::vector<Layer> layers_;
   ChunkMap chunks_;
   std::vector<float> slice_;
-  std::shared_ptr<Mailbox> mailbox_ = std::make_shared<Mailbox>();
+  std::shared_ptr<SocketAlarm> alarm_ = watch_sockets(1);
+  std::shared_ptr<Mailbox> mailbox_ = std::make_shared<Mailbox>(alarm_);
   Gates gates_;  // nobody trains
   TrustingRules rules_;
   MpiTransport transport_;
@@ -269,7 +272,7 @@ int fail(const std::string& why) {
   return 2;
 }
 
-int measure(const MpiWorld& world, const std::vector<double>& numbers) {
+int measure(MpiWorld& world, const std::vector<double>& numbers) {
   const double gbps = numbers[0];
   Job job{.layers = {}, .topology = Topology(2, 1, 0), .strategy = find_preset("p3")->strategy};
   job.link.ns_per_byte = 8 / gbps;
@@ -284,6 +287,7 @@ int measure(const MpiWorld& world, const std::vector<double>& numbers) {
   if (world.size() != 2) {
     return fail("needs two processes");
   }
+  world.meet();
   if (world.rank() == 1) {
     Receiver(strategy).run();
     return 0;

@@ -1,15 +1,38 @@
 #include "learners/replay_learner.h"
 
+#include <algorithm>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "base/zeroed_buffer.h"
 
 namespace sluice {
 namespace {
 
+constexpr std::int64_t kPeriod = 251;
+
 // Never zero, so that a sum of several gradients differs from each of them.
-float content(std::int64_t index) { return 1e-4F * static_cast<float>(1 + index % 251); }
+float content(std::int64_t index) { return 1e-4F * static_cast<float>(1 + index % kPeriod); }
+
+// Copied rather than computed: a replay should cost no processor time.
+void fill(std::span<float> values, Range range) {
+  static const std::vector<float> pattern = [] {
+    constexpr std::int64_t kPeriods = 16;
+    std::vector<float> all;
+    for (std::int64_t i = 0; i < kPeriods * kPeriod; ++i) {
+      all.push_back(content(i));
+    }
+    return all;
+  }();
+  for (std::int64_t i = range.begin; i < range.end;) {
+    const auto source = std::span(pattern).subspan(static_cast<std::size_t>(i % kPeriod));
+    const std::int64_t count =
+        std::min<std::int64_t>(range.end - i, static_cast<std::int64_t>(source.size()));
+    std::copy_n(source.begin(), count, values.begin() + i);
+    i += count;
+  }
+}
 
 class ReplayLearner final : public Learner {
  public:
@@ -49,12 +72,6 @@ class ReplayLearner final : public Learner {
   std::optional<Evaluation> evaluate() override { return std::nullopt; }
 
  private:
-  static void fill(std::span<float> values, Range range) {
-    for (std::int64_t i = range.begin; i < range.end; ++i) {
-      values[static_cast<std::size_t>(i)] = content(i);
-    }
-  }
-
   // Writes only if needed: at first, and after the gradient was summed with others in place.
   void write_gradient(Range range) {
     if (!range.empty() && target_[static_cast<std::size_t>(range.begin)] != content(range.begin)) {

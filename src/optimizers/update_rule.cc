@@ -34,17 +34,18 @@ void UpdateRule::apply(std::span<float> parameters, std::span<float> velocity,
   std::array<float, kBlock> sum;
   for (std::size_t begin = 0; begin < parameters.size(); begin += kBlock) {
     const std::size_t count = std::min(kBlock, parameters.size() - begin);
-    std::copy_n(sources[0].data() + begin, count, sum.data());
+    const float* total = sources[0].data() + begin;
     for (const auto& source : sources.subspan(1)) {
       const float* values = source.data() + begin;
       for (std::size_t i = 0; i < count; ++i) {
-        sum[i] += values[i];
+        sum[i] = total[i] + values[i];
       }
+      total = sum.data();
     }
     float* w = parameters.data() + begin;
     float* v = velocity.data() + begin;
     for (std::size_t i = 0; i < count; ++i) {
-      const float g = sum[i] * scale + decay * w[i];
+      const float g = total[i] * scale + decay * w[i];
       v[i] = momentum * v[i] + g;
       w[i] -= step * v[i];
     }

@@ -76,17 +76,18 @@ Job summing_job(ProcessGroup& group, std::size_t per_machine) {
   return job;
 }
 
-TrainAside aside(ProcessGroup& group, const Clock& clock) {
-  return [&](const Assembly& assembly, Iteration last, Observer& observer) {
-    train_idle(group, clock, assembly, last, observer);
+TrainAside aside(ProcessGroup& group, const Clock& clock, bool may_spin = true) {
+  return [&, may_spin](const Assembly& assembly, Iteration last, Observer& observer) {
+    train_idle(group, clock, assembly, last, observer, may_spin);
   };
 }
 
-// Every process measures its own, all at the same time; the leader gets the medians.
+// Every process measures its own, all at the same time; the leader gets the medians. Time spent
+// on looking for messages is no cost of theirs.
 void measure_processors(ProcessGroup& group, const Clock& clock, const Job& job,
                         const ArithmeticCost& arithmetic, Cluster& cluster) {
   const MessageCost own =
-      measured_message_cost(job, arithmetic, aside(group, clock), processor_time);
+      measured_message_cost(job, arithmetic, aside(group, clock, false), processor_time);
   group.from_leader("", "the start of measuring the cores");
   const nlohmann::json self{to_us(own.startup), own.ns_per_byte, measured_cores(kCoresTime)};
   std::vector<double> startup;

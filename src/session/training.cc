@@ -130,13 +130,15 @@ Merging Run::merging_of(const MergeOutcome& outcome) const {
 }  // namespace
 
 void train_idle(ProcessGroup& group, const Clock& clock, const Assembly& assembly, Iteration last,
-                Observer& observer) {
+                Observer& observer, bool may_spin) {
   std::vector<std::unique_ptr<Learner>> learners;
   for (std::size_t w = 0; w < workers_here(group, assembly.job.topology).size(); ++w) {
     learners.push_back(std::make_unique<IdleLearner>(assembly.job.layers));
   }
   TrainingState state = state_of(group, assembly, learners, {});
-  group.train(phase_of(assembly, state, last, clock, &observer));
+  Phase phase = phase_of(assembly, state, last, clock, &observer);
+  phase.may_spin = may_spin;
+  group.train(phase);
 }
 
 Trained run_training(const Job& job, const Training& training) { return Run(job, training).run(); }

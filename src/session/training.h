@@ -44,6 +44,6 @@ Trained run_training(const Job& job, const Training& training);
 // Trains with learners that compute nothing, beside a run or without one: only to measure how long
 // synchronisation takes.
 void train_idle(ProcessGroup& group, const Clock& clock, const Assembly& assembly, Iteration last,
-                Observer& observer);
+                Observer& observer, bool may_spin = true);
 
 }  // namespace sluice

@@ -129,6 +129,7 @@ TEST_F(CliSimulateTest, MergesWhatFallsBehind) {
   EXPECT_DOUBLE_EQ(merged.at("iteration_us"), 59);
   const json& merging = merged.at("merging");
   EXPECT_EQ(merging.at("groups"), (json{"c..d", "b", "a"}));
+  EXPECT_EQ(merging.at("as"), "merged");
   EXPECT_DOUBLE_EQ(merging.at("startup_us"), 6);
   EXPECT_DOUBLE_EQ(merging.at("ns_per_byte"), 250);
   EXPECT_DOUBLE_EQ(merging.at("predicted_us"), 59);
@@ -137,7 +138,8 @@ TEST_F(CliSimulateTest, MergesWhatFallsBehind) {
   folder_.write("network.toml", "hosts = 4\nbandwidth_gbps = 1\n");
   const json network = json::parse(
       simulate("--preset mg-wfbp --json --profile four.json --cluster network.toml").out);
-  EXPECT_EQ(network.at("merging").at("groups"), (json{"a..d"}));
+  EXPECT_EQ(network.at("merging").at("groups"), (json{"d", "c", "b", "a"}));
+  EXPECT_EQ(network.at("merging").at("as"), "wfbp");
 }
 
 // A worker computes or waits, and every wait has a cause.

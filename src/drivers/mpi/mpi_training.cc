@@ -12,6 +12,7 @@
 #include "drivers/mpi/launch.h"
 #include "drivers/mpi/mpi_supervision.h"
 #include "drivers/mpi/mpi_transport.h"
+#include "drivers/mpi/socket_alarm.h"
 #include "drivers/realtime/finish_line.h"
 #include "drivers/realtime/host_loop.h"
 #include "drivers/realtime/trainer.h"
@@ -31,7 +32,8 @@ class Session {
 
   MpiWorld& world_;
   const Phase& phase_;
-  std::shared_ptr<Mailbox> mailbox_ = std::make_shared<Mailbox>();
+  std::shared_ptr<SocketAlarm> alarm_;
+  std::shared_ptr<Mailbox> mailbox_;
   Gates gates_;
   FinishLine line_;
   MpiTransport transport_;
@@ -44,11 +46,25 @@ std::size_t processes_here(const Topology& topology) {
   return topology.workers_per_machine() / topology.workers_per_host();
 }
 
+bool spins(const Phase& phase) {
+  return phase.may_spin && has_idle_cores(processes_here(phase.topology));
+}
+
 HostId host_of(const MpiWorld& world) { return HostId(world.rank()); }
+
+// Data from another machine wakes the loop; data in shared memory cannot, nor need it where the
+// loop does not sleep.
+std::shared_ptr<SocketAlarm> make_alarm(const Phase& phase) {
+  const Topology& topology = phase.topology;
+  const bool sleeps = processes_here(topology) == 1 && topology.hosts() > 1 && !spins(phase);
+  return sleeps ? watch_sockets(topology.hosts() - 1) : nullptr;
+}
 
 Session::Session(MpiWorld& world, const Phase& phase, const Warn& warn)
     : world_(world),
       phase_(phase),
+      alarm_(make_alarm(phase)),
+      mailbox_(std::make_shared<Mailbox>(alarm_)),
       line_(phase.first, phase.last, pace_of(phase.strategy.algorithm)),
       transport_({.topology = phase.topology,
                   .chunks = phase.chunks,
@@ -60,7 +76,8 @@ Session::Session(MpiWorld& world, const Phase& phase, const Warn& warn)
                   .gates = gates_,
                   .awaits_receivers = phase.strategy.exchange != Exchange::kAllReduce ||
                                       phase.strategy.order == Order::kPriority,
-                  .spins = has_idle_cores(processes_here(phase.topology))}),
+                  .spins = spins(phase),
+                  .alarm = alarm_}),
       supervision_(
           {.transport = transport_,
            .gates = gates_,

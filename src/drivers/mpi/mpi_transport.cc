@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 #include <limits>
 #include <stdexcept>
 #include <utility>
@@ -22,8 +23,13 @@ constexpr int kPayloadTag = 2;
 // since their cores are free, and less often while nothing is in flight.
 const Duration kBriefNap = from_us(20);
 const Duration kShortNap = from_us(50);
+// Where data wakes the loop, in case some data does not.
+const Duration kWatchedNap = from_us(200);
 const Duration kLongNap = from_us(1000);
 constexpr int kNapsInSilence = 16;
+// So often the loop looks at once when data comes but no message is complete: a long message comes
+// in many pieces, and data may be for somebody else.
+constexpr int kVainLooks = 3;
 // How long nothing may move in a sum before the loop sleeps: the other processes are working on it,
 // and take less time than a sleep.
 const Duration kAttention = from_us(200);
@@ -163,16 +169,18 @@ bool MpiTransport::progress(Landing& landing) {
   if (parting_ && !said_farewell_ && is_idle() && sums_.empty()) {
     say_farewell();
   }
-  do {
-    arrived_.reset();
-    moved = requests_.test() || moved;
-    if (arrived_) {
-      on_frame(*arrived_, landing);
-      await_frame();
-    }
-  } while (arrived_);
+  const bool calls = !world_.alarm || world_.alarm->calls();
+  moved = (calls ? requests_.test() : requests_.collect()) || moved;
+  while (const auto frame = std::exchange(arrived_, std::nullopt)) {
+    on_frame(*frame, landing);
+    await_frame();
+    requests_.collect();
+  }
   if (moved) {
     last_movement_ = world_.clock.now();
+    vain_looks_ = 0;
+  } else if (calls && world_.alarm && ++vain_looks_ > kVainLooks) {
+    world_.alarm->pause(kShortNap);
   }
   return moved;
 }
@@ -185,8 +193,9 @@ std::optional<Duration> MpiTransport::patience() const {
   if (!is_idle() && world_.spins) {
     return Duration(0);
   }
-  return std::clamp(silence / kNapsInSilence, workers_wait() ? kBriefNap : kShortNap,
-                    is_idle() ? kLongNap : kShortNap);
+  const Duration shortest = world_.alarm ? kWatchedNap : workers_wait() ? kBriefNap : kShortNap;
+  const bool may_oversleep = is_idle() || world_.alarm;
+  return std::clamp(silence / kNapsInSilence, shortest, may_oversleep ? kLongNap : kShortNap);
 }
 
 bool MpiTransport::workers_wait() const {
@@ -198,7 +207,11 @@ bool MpiTransport::parted() const { return said_farewell_ && parted_peers_ == pe
 
 void MpiTransport::await_frame() {
   MPI_Request request = MPI_REQUEST_NULL;
-  MPI_Irecv(incoming_.data(), static_cast<int>(incoming_.size()), MPI_BYTE, MPI_ANY_SOURCE,
+  const std::size_t size = kHeaderBytes + static_cast<std::size_t>(inline_bytes_);
+  if (!incoming_) {
+    incoming_ = std::make_shared_for_overwrite<std::byte[]>(kFrameOffset + size);
+  }
+  MPI_Irecv(incoming_.get() + kFrameOffset, static_cast<int>(size), MPI_BYTE, MPI_ANY_SOURCE,
             kFrameTag, comm_, &request);
   requests_.add(request, [this](const MPI_Status& status) { arrived_ = status; });
 }
@@ -221,7 +234,8 @@ void MpiTransport::on_frame(const MPI_Status& status, Landing& landing) {
     ++parted_peers_;
     return;
   }
-  const std::span<const std::byte> frame(incoming_.data(), static_cast<std::size_t>(size));
+  const std::span<const std::byte> frame(incoming_.get() + kFrameOffset,
+                                         static_cast<std::size_t>(size));
   const Message message = decode(frame, status.MPI_SOURCE);
   if (message.payload_bytes > inline_bytes_) {
     return receive_payload(message, status.MPI_SOURCE, landing);
@@ -236,18 +250,22 @@ void MpiTransport::deliver(const Message& message, const Payload& payload) {
   world_.mailbox->post(Received{message, payload});
 }
 
-// Into the place that the protocol names, or into a copy.
+// Into the place that the protocol names. Where there is none, a long payload keeps the buffer that
+// it came in, and a short one is copied.
 Payload MpiTransport::take_payload(const Message& message, std::span<const std::byte> payload,
-                                   Landing& landing) const {
+                                   Landing& landing) {
   if (payload.empty()) {
     return {};
   }
   const std::span<float> place = place_for(message, landing);
-  if (place.empty()) {
+  if (!place.empty()) {
+    std::memcpy(place.data(), payload.data(), payload.size());
+    return {place, nullptr};
+  }
+  if (static_cast<Bytes>(payload.size()) < inline_bytes_ / 4) {
     return Payload::owning(std::vector(payload.begin(), payload.end()));
   }
-  std::ranges::copy(payload, std::as_writable_bytes(place).begin());
-  return {place, nullptr};
+  return {payload, std::exchange(incoming_, nullptr)};
 }
 
 // Where the payload belongs; empty if it has no place yet. The place that the protocol names is

@@ -2,7 +2,6 @@
 
 #include <mpi.h>
 
-#include <array>
 #include <functional>
 #include <list>
 #include <memory>
@@ -12,6 +11,7 @@
 
 #include "drivers/mpi/mpi_requests.h"
 #include "drivers/mpi/mpi_window.h"
+#include "drivers/mpi/socket_alarm.h"
 #include "drivers/mpi/sum_sequence.h"
 #include "drivers/realtime/clock.h"
 #include "drivers/realtime/gate.h"
@@ -53,6 +53,7 @@ class MpiTransport final : public Transport {
     const Gates& gates;                // of its workers
     bool awaits_receivers = true;      // of payloads
     bool spins = false;                // while anything is in flight, since there is a core for it
+    std::shared_ptr<SocketAlarm> alarm = nullptr;  // of the mailbox; null: data wakes nobody
   };
   // A message with a payload, or a sum, in flight.
   struct Transfer {
@@ -88,6 +89,9 @@ class MpiTransport final : public Transport {
   static constexpr Bytes kInlineBytes = kEagerParams * kFloatBytes;
   // Processes that share memory with the sender do not need a copy.
   static constexpr Bytes kInlineInMemory = 4096;
+  // Of a frame in its buffer.
+  static constexpr std::size_t kFrameOffset =
+      (alignof(float) - kHeaderBytes % alignof(float)) % alignof(float);
 
   void confirm(const Message& message);
   void send_away(const Message& message, Payload payload);
@@ -97,7 +101,7 @@ class MpiTransport final : public Transport {
   bool is_idle() const { return requests_.size() == 1 && (!shared_sums_ || shared_sums_->empty()); }
   void on_frame(const MPI_Status& status, Landing& landing);
   Payload take_payload(const Message& message, std::span<const std::byte> payload,
-                       Landing& landing) const;
+                       Landing& landing);
   std::span<float> place_for(const Message& message, Landing& landing) const;
   void receive_payload(const Message& message, int source, Landing& landing);
   Message decode(std::span<const std::byte> frame, int source);
@@ -114,15 +118,16 @@ class MpiTransport final : public Transport {
   MPI_Comm comm_ = MPI_COMM_NULL;
   int rank_ = 0;
   std::size_t peers_ = 0;
-  std::array<std::byte, kHeaderBytes + kInlineBytes> incoming_{};
-  std::optional<MPI_Status> arrived_;  // in incoming_
-  MpiRequests requests_;               // always includes one for the next frame
+  std::shared_ptr<std::byte[]> incoming_;  // with the payload's floats aligned
+  std::optional<MPI_Status> arrived_;      // in incoming_
+  MpiRequests requests_;                   // always includes one for the next frame
   Repeats repeats_;
   SumSequence sums_;
   std::optional<MpiWindow> window_;
   std::optional<SharedSums> shared_sums_;
   std::list<Transfer> transfers_;
   Time last_movement_{0};
+  int vain_looks_ = 0;  // since then
   std::size_t parted_peers_ = 0;
   bool parting_ = false;
   bool said_farewell_ = false;

@@ -349,6 +349,7 @@ void tune_large_messages(const Launch& launch) {
   setenv("OMPI_MCA_btl_tcp_rdma_pipeline_send_length", "4096", 0);
   setenv("OMPI_MCA_btl_tcp_rndv_eager_limit", "4096", 0);
   setenv("OMPI_MCA_btl_tcp_min_rdma_pipeline_size", "8192", 0);
+  setenv("OMPI_MCA_btl_tcp_endpoint_cache", "65536", 0);
   if (launch.size_here && launch.size_here != launch.size && has_idle_cores(*launch.size_here)) {
     setenv(kReceivingThread, "1", 0);
   }

@@ -3,12 +3,14 @@
 #include <chrono>
 #include <condition_variable>
 #include <deque>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <thread>
 #include <utility>
 
 #include "base/units.h"
+#include "drivers/realtime/alarm.h"
 #include "protocol/event.h"
 
 namespace sluice {
@@ -16,21 +18,16 @@ namespace sluice {
 // Events for one host, from any thread to its loop.
 class Mailbox {
  public:
+  // The loop sleeps with this alarm, if there is one.
+  explicit Mailbox(std::shared_ptr<Alarm> alarm = nullptr) : alarm_(std::move(alarm)) {}
+
   void post(Event event) {
-    {
-      const std::lock_guard lock(mutex_);
-      events_.push_back(std::move(event));
-    }
-    filled_.notify_one();
+    change([&] { events_.push_back(std::move(event)); });
   }
 
   // Nobody waits for further events: the loop ends when it has nothing left to do.
   void close() {
-    {
-      const std::lock_guard lock(mutex_);
-      closed_ = true;
-    }
-    filled_.notify_one();
+    change([&] { closed_ = true; });
   }
 
   // Appends the events that are there to `into`, without waiting.
@@ -48,6 +45,8 @@ class Mailbox {
       lock.unlock();
       std::this_thread::yield();
       lock.lock();
+    } else if (alarm_) {
+      sleep(lock, patience, ready);
     } else if (patience) {
       filled_.wait_for(lock, std::chrono::duration_cast<std::chrono::nanoseconds>(*patience),
                        ready);
@@ -59,6 +58,32 @@ class Mailbox {
   }
 
  private:
+  template <class Change>
+  void change(Change change) {
+    bool asleep = false;
+    {
+      const std::lock_guard lock(mutex_);
+      change();
+      asleep = std::exchange(asleep_, false);
+    }
+    if (asleep) {
+      alarm_->wake();
+    } else if (!alarm_) {
+      filled_.notify_one();
+    }
+  }
+
+  template <class Ready>
+  void sleep(std::unique_lock<std::mutex>& lock, std::optional<Duration> patience, Ready ready) {
+    if (!ready()) {
+      asleep_ = true;
+      lock.unlock();
+      alarm_->sleep(patience.value_or(kForever));
+      lock.lock();
+      asleep_ = false;
+    }
+  }
+
   void move_to(std::deque<Event>& into) {
     if (into.empty()) {
       into.swap(events_);
@@ -74,6 +99,8 @@ class Mailbox {
   std::condition_variable filled_;
   std::deque<Event> events_;
   bool closed_ = false;
+  bool asleep_ = false;  // with the alarm, and nobody has woken it
+  std::shared_ptr<Alarm> alarm_;
 };
 
 }  // namespace sluice

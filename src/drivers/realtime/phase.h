@@ -59,6 +59,8 @@ struct Phase {
   // The signal after which the run should stop as soon as it can; 0 while there is none. Polled,
   // also from the workers' threads. If one process returns a signal, the run stops in all of them.
   std::function<int()> interrupted{};
+  // Whether a process may keep idle cores busy to hear of messages sooner.
+  bool may_spin = true;
   StartThread start = start_thread;
 };
 
