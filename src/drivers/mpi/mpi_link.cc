@@ -60,14 +60,16 @@ LinkCost measure_ring(MPI_Comm comm) {
   constexpr std::size_t kLong = 4 << 20;
   constexpr double kEnoughNs = 1e7;
   constexpr int kTurns = 8;
+  constexpr int kLongTurns = 3;    // all processors are busy meanwhile, as MPI waits
   constexpr int kShortTurns = 40;  // in one of them all processors are ready
   const Ring ring(comm);
   const double startup = ring.slowest(median_of(ring.times_of_turns(0, 20)));
   std::size_t bytes = kShort;
   double passage = ring.slowest(std::ranges::min(ring.times_of_turns(bytes, kTurns)));
   while (passage < kEnoughNs && bytes < kLong) {
+    const int turns = 4 * passage < kEnoughNs ? kTurns : kLongTurns;
     bytes *= 4;
-    passage = ring.slowest(std::ranges::min(ring.times_of_turns(bytes, kTurns)));
+    passage = ring.slowest(std::ranges::min(ring.times_of_turns(bytes, turns)));
   }
   if (passage < kEnoughNs) {
     passage = ring.slowest(std::ranges::min(ring.times_of_turns(bytes, kShortTurns)));

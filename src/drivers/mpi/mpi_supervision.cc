@@ -19,7 +19,7 @@ namespace {
 
 constexpr int kTopicTag = 1;
 // Every poll and every message takes time from messages that training waits for.
-const Duration kBetweenLooks = from_us(1e3);
+const Duration kBetweenLooks = from_us(4e3);
 const Duration kBetweenReports = from_us(1e4);
 constexpr Duration kStall = 10 * kBeat;
 constexpr Duration kBetweenWarnings = 30 * kBeat;
@@ -58,11 +58,12 @@ void MpiSupervision::send(const Message& message, Payload payload) {
 void MpiSupervision::accepted(const Message& message) { world_.transport.accepted(message); }
 
 bool MpiSupervision::progress(Landing& landing) {
-  const bool moved = world_.transport.progress(landing);
+  // First, since MPI may complete messages of the transport meanwhile, and no data would call for
+  // those.
   if (is_due(next_look_, kBetweenLooks)) {
     look_around();
   }
-  return moved;
+  return world_.transport.progress(landing);
 }
 
 void MpiSupervision::look_around() {

@@ -28,7 +28,7 @@ const Duration kWatchedNap = from_us(200);
 const Duration kLongNap = from_us(1000);
 constexpr int kNapsInSilence = 16;
 // So often the loop looks at once when data comes but no message is complete: a long message comes
-// in many pieces, and data may be for somebody else.
+// in many fragments, and data may be for somebody else.
 constexpr int kVainLooks = 3;
 // How long nothing may move in a sum before the loop sleeps: the other processes are working on it,
 // and take less time than a sleep.

@@ -341,8 +341,9 @@ std::optional<double> fastest_interface_gbps() {
 // socket as one fragment, and everything else between the two processes waits behind it, even the
 // permission to send urgent data: so we make fragments short. It also sends the first 192 KB
 // through buffers, which costs copies and further messages: so we send everything from memory to
-// memory. Where cores are idle, one of them empties the sockets while another fills them. Other
-// MPIs ignore these variables; a value that the user has set stays.
+// memory. One read should bring a whole slice; by default it brings 30 KB. Where cores are idle,
+// one of them empties the sockets while another fills them. Other MPIs ignore these variables; a
+// value that the user has set stays.
 void tune_large_messages(const Launch& launch) {
   const std::string fragment = std::to_string(fragment_bytes(fastest_interface_gbps()));
   setenv(kFragmentBytes, fragment.c_str(), 0);

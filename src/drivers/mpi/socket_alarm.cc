@@ -103,15 +103,20 @@ void SocketAlarm::wake() { eventfd_write(awoken_, 1); }
 
 void SocketAlarm::sleep(Duration limit) { calls_ = pass_pause() && wait(limit); }
 
-bool SocketAlarm::calls() { return std::exchange(calls_, false) || wait(Duration(0)); }
+bool SocketAlarm::calls() {
+  return std::exchange(calls_, false) || (clock_.now() >= paused_until_ && wait(Duration(0)));
+}
 
 // False if wake() ended it.
 bool SocketAlarm::pass_pause() {
-  const timespec time = to_timespec(std::exchange(pause_, Duration(0)));
+  const Duration left = paused_until_ - clock_.now();
+  if (left <= Duration(0)) {
+    return true;
+  }
+  const timespec time = to_timespec(left);
   pollfd wanted{.fd = awoken_, .events = POLLIN, .revents = 0};
   eventfd_t wakes = 0;
-  return (time.tv_sec == 0 && time.tv_nsec == 0) || ppoll(&wanted, 1, &time, nullptr) <= 0 ||
-         eventfd_read(awoken_, &wakes) != 0;
+  return ppoll(&wanted, 1, &time, nullptr) <= 0 || eventfd_read(awoken_, &wakes) != 0;
 }
 
 // Whether a connection calls, or time has passed without any event.

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "drivers/realtime/alarm.h"
+#include "drivers/realtime/clock.h"
 
 namespace sluice {
 
@@ -30,8 +31,8 @@ class SocketAlarm final : public Alarm {
   // Whether it is time to read and write: a connection calls for it, or the last sleep was as long
   // as it may be.
   bool calls();
-  // In the next sleep, do not listen to the connections for this long.
-  void pause(Duration time) { pause_ = time; }
+  // Do not listen to the connections for this long.
+  void pause(Duration time) { paused_until_ = clock_.now() + time; }
 
  private:
   void add(int queue, int descriptor, std::uint32_t events);
@@ -41,7 +42,8 @@ class SocketAlarm final : public Alarm {
   int queue_;   // of connections with data, and of:
   int rooms_;   // a queue of connections with room again
   int awoken_;  // an event
-  Duration pause_{0};
+  Clock clock_;
+  Time paused_until_{0};
   bool calls_ = false;
   bool works_ = true;
 };

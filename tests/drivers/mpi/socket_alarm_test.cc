@@ -103,6 +103,18 @@ TEST(SocketAlarm, WakesOnRequestWithoutACall) {
   EXPECT_FALSE(alarm.calls());
 }
 
+TEST(SocketAlarm, DoesNotListenInAPause) {
+  const Connection connection;
+  SocketAlarm alarm;
+  alarm.watch(connection.near);
+  ASSERT_EQ(write(connection.far, "abc", 3), 3);
+  EXPECT_TRUE(alarm.calls());
+  alarm.pause(kTooLong);
+  EXPECT_FALSE(alarm.calls());
+  alarm.pause(Duration(0));
+  EXPECT_TRUE(alarm.calls());
+}
+
 TEST(SocketAlarm, CallsOnceAfterASleepWithoutEvents) {
   SocketAlarm alarm;
   alarm.sleep(from_us(1));
