@@ -20,11 +20,6 @@ struct LinkCost {
   bool operator==(const LinkCost&) const = default;
 };
 
-// On slower links what is asked for waits behind what is in flight, longer than it takes itself;
-// faster ones pass a usual slice in less time than the processors at their ends need for a message.
-inline constexpr double kSlowGbps = 5;
-inline constexpr double kFastGbps = 11;
-
 // A guess for hosts that share one memory.
 inline const LinkCost kSharedMemoryLink{from_us(20), 0.1, 0.1};
 

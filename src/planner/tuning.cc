@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <string>
 
+#include "model/aggregation_groups.h"
+#include "model/message_size.h"
+
 namespace sluice {
 namespace {
 
@@ -20,20 +23,21 @@ void tune_for_link(Job& job, const ChosenSizes& chosen) {
     // messages cost less.
     tune(strategy.segment_params, chosen.segment, std::int64_t{262'144});
     tune(strategy.peer_credit, chosen.peer_credit, Bytes{8'000'000});
-  } else if (job.link.gbps() < kSlowGbps) {
-    tune(strategy.slice_params, chosen.slice, kEagerParams);
-    if (strategy.order == Order::kPriority) {
-      // Something urgent waits for at most half a millisecond of data in flight to the peer, which
-      // is one slice at 1 Gb/s.
-      const auto half_ms = static_cast<Bytes>(64'000 * job.link.gbps());
-      tune(strategy.peer_credit, chosen.peer_credit,
-           std::clamp(half_ms, Bytes{60'000}, Strategy().peer_credit));
-    }
-  } else if (job.link.gbps() > kFastGbps) {
-    tune(strategy.slice_params, chosen.slice, std::int64_t{200'000});
-    tune(strategy.peer_credit, chosen.peer_credit, Bytes{800'000});
-    tune(strategy.credit, chosen.credit, Bytes{2'400'000});
+    return;
   }
+  const MessageSize message = message_size(job.link.ns_per_byte);
+  // The hops of a sum carry its share of a rank.
+  const auto parts = static_cast<std::int64_t>(
+      strategy.uses_servers() ? 1 : AggregationGroups(job).size());
+  tune(strategy.slice_params, chosen.slice, message.params * parts);
+  tune(strategy.segment_params, chosen.segment, message.params);
+  const Bytes usual = Strategy().peer_credit;
+  // Something urgent waits for at most half a millisecond of data in flight to the peer, which is
+  // one slice at 1 Gb/s, or for one message.
+  const auto half_ms = static_cast<Bytes>(64'000 * job.link.gbps());
+  const Bytes in_flight = strategy.order == Order::kPriority ? std::min(half_ms, usual) : usual;
+  tune(strategy.peer_credit, chosen.peer_credit, std::max(in_flight, message.bytes()));
+  tune(strategy.credit, chosen.credit, 3 * std::max(usual, message.bytes()));
 }
 
 Result<void> check_driver_sums(const Strategy& strategy, const Topology& topology) {

@@ -9,6 +9,7 @@
 #include "base/median.h"
 #include "collectives/cost.h"
 #include "drivers/realtime/processor.h"
+#include "model/message_size.h"
 #include "nodes/presets.h"
 #include "planner/allreduce_cost.h"
 #include "planner/arithmetic_cost.h"
@@ -135,7 +136,8 @@ Measured measure_cluster(ProcessGroup& group, const std::optional<Survey>& surve
     cluster.latency = measured.network.latency;
     cluster.bandwidth_gbps = measured.network.gbps;
     // On faster links the cost of an announcement is too small to measure.
-    const bool is_slow = per_machine < group.size() && cluster.bandwidth_gbps < kSlowGbps;
+    const bool is_slow =
+        per_machine < group.size() && message_size(cluster.link().ns_per_byte).eager();
     cluster.fragment_bytes = is_slow ? fragment_bytes(cluster.bandwidth_gbps) : 0;
     for (const auto& info : survey->ranks) {
       measured.hosts.push_back(info->host);

@@ -1,9 +1,11 @@
 #include "planner/tuning.h"
 
 #include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
 
 #include <algorithm>
 
+#include "model/message_size.h"
 #include "nodes/presets.h"
 
 namespace sluice {
@@ -87,8 +89,34 @@ TEST(TuningTest, MachinesShareNoMemory) {
 
 TEST(TuningTest, SlicesGrowWithTheRate) {
   EXPECT_LE(tuned(kApart, 1).slice_params * kFloatBytes, 64 << 10) << "less than Open MPI's limit";
-  EXPECT_EQ(tuned(kApart, 5).slice_params, usual().slice_params);
-  EXPECT_GT(tuned(kApart, 25).slice_params, usual().slice_params);
+  EXPECT_GT(tuned(kApart, 7).slice_params, usual().slice_params);
+  for (double gbps = 0.1; gbps < 100; gbps *= 1.3) {
+    EXPECT_LE(tuned(kApart, gbps).slice_params, tuned(kApart, 1.3 * gbps).slice_params) << gbps;
+  }
+}
+
+// The start-up of a message is a small part of its time, except where messages are as short as MPI
+// sends them eagerly.
+RC_GTEST_PROP(TuningTest, AMessageIsLongForItsWire, ()) {
+  const double ns_per_byte = 8 / (*rc::gen::inRange(1, 1000) / 10.0);
+  const MessageSize size = message_size(ns_per_byte);
+  RC_ASSERT(size.params >= kEagerParams);
+  const double wire = static_cast<double>(size.bytes()) * ns_per_byte;
+  if (!size.eager() && size.params < MessageSize::kMaxParams) {
+    RC_ASSERT(MessageSize::kMessageNs <= 1.01 * MessageSize::kShareOfWire * wire);
+    RC_ASSERT(MessageSize::kMessageNs >= 0.99 * MessageSize::kShareOfWire * wire);
+  }
+}
+
+// Each rank of a sum sends and receives its share of a slice.
+TEST(TuningTest, TheHopsOfASumAreAsLongAsASlice) {
+  for (const double gbps : {1.0, 15.0}) {
+    Job job{.layers = {}, .topology = kApart, .strategy = find_preset("p3-allreduce")->strategy};
+    job.link.ns_per_byte = 8 / gbps;
+    tune_for_link(job, {});
+    EXPECT_EQ(job.strategy.slice_params, 4 * tuned(kApart, gbps).slice_params);
+    EXPECT_EQ(job.strategy.segment_params, tuned(kApart, gbps).slice_params);
+  }
 }
 
 TEST(TuningTest, CreditsHoldASliceForEachPeer) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cstdlib>
@@ -11,7 +12,7 @@
 #include <string_view>
 #include <thread>
 
-#include "model/job.h"
+#include "model/message_size.h"
 
 namespace sluice {
 namespace {
@@ -77,10 +78,10 @@ bool has_idle_cores(std::size_t processes) {
 }
 
 std::int64_t fragment_bytes(std::optional<double> gbps) {
-  if (gbps && *gbps < kSlowGbps) {
-    return 64 << 10;
-  }
-  return gbps && *gbps > kFastGbps ? 1 << 20 : 256 << 10;
+  constexpr std::int64_t kMin = 64 << 10;
+  constexpr std::int64_t kMax = 1 << 20;
+  constexpr double kUnknownGbps = 8;
+  return std::clamp(message_size(8 / gbps.value_or(kUnknownGbps)).bytes(), kMin, kMax);
 }
 
 std::size_t processes_per_machine(const std::vector<std::size_t>& machines) {
