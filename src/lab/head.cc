@@ -12,6 +12,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
+#include <string_view>
 
 #include "base/file.h"
 #include "lab/process.h"
@@ -136,6 +137,17 @@ sigset_t watched_signals() {
   return signals;
 }
 
+// All of it, unless the owner has died.
+void send(int report, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t sent = write(report, text.data(), text.size());
+    if (sent <= 0) {
+      return;
+    }
+    text.remove_prefix(static_cast<std::size_t>(sent));
+  }
+}
+
 // Reaps all orphans of the lab until the command has ended.
 int wait_for(pid_t command) {
   const sigset_t signals = watched_signals();
@@ -161,8 +173,7 @@ void live_as_head(const Spec& spec, Launcher launcher, int report) {
   const sigset_t signals = watched_signals();
   sigprocmask(SIG_SETMASK, &signals, nullptr);
   if (const auto built = build(spec); !built) {
-    const std::string& message = built.error().message();
-    (void)!write(report, message.data(), message.size());
+    send(report, built.error().message());
     _exit(1);
   }
   put_program_on_path();
@@ -174,7 +185,11 @@ void live_as_head(const Spec& spec, Launcher launcher, int report) {
   }
   // A failed write means that the owner died before it could be set as the parent.
   const bool owned = write(report, &kStanding, 1) == 1;
-  _exit(owned && command > 0 ? wait_for(command) : 1);
+  const int code = owned && command > 0 ? wait_for(command) : 1;
+  if (const auto counters = read_file("/proc/net/dev"); counters) {
+    send(report, *counters);
+  }
+  _exit(code);
 }
 
 }  // namespace sluice::lab

@@ -5,7 +5,7 @@
 namespace sluice::lab {
 
 // The first byte of the report when all hosts are up and the command was started; anything else is
-// an error message.
+// an error message. When the command has ended, the head's /proc/net/dev follows.
 inline constexpr char kStanding = '+';
 
 // The main function of the head: the first process of its own PID namespace, so that its end is the

@@ -85,6 +85,8 @@ class Owner {
   bool listen();
   void interrupt(int signal);
   void sample();
+  // Takes the text of the head's /proc/net/dev.
+  void count(const std::string& text);
   // Waits for the head to exit; returns its exit code.
   int end();
   bool standing() const { return heard_.starts_with(kStanding); }
@@ -120,6 +122,9 @@ Result<Outcome> Owner::run() {
   const int code = end();
   if (interrupted_by_ == 0 && !standing()) {
     return Error(heard_.empty() ? "the head process has died" : heard_);
+  }
+  if (standing()) {
+    count(heard_.substr(1));  // with what has passed since the last sample
   }
   return Outcome{interrupted_by_ != 0 ? 128 + interrupted_by_ : code, ran, traffic_};
 }
@@ -167,9 +172,11 @@ bool Owner::listen() {
   if (got <= 0) {
     return got < 0 && errno == EINTR;
   }
+  if (heard_.empty()) {
+    start_ = steady_clock::now();
+    next_sample_ = start_;
+  }
   heard_.append(part.data(), static_cast<std::size_t>(got));
-  start_ = steady_clock::now();
-  next_sample_ = start_;
   return true;
 }
 
@@ -184,16 +191,20 @@ void Owner::interrupt(int signal) {
   }
 }
 
+void Owner::count(const std::string& text) {
+  // Nothing can be read once the head has died.
+  if (!text.empty()) {
+    const auto now = steady_clock::now();
+    traffic_ = parse_traffic(text, spec_.rates.size());
+    write_traffic(samples_, std::chrono::duration_cast<Time>(now - start_), traffic_);
+  }
+}
+
 void Owner::sample() {
   std::ifstream file(fmt::format("/proc/{}/net/dev", head_));
   std::ostringstream text;
   text << file.rdbuf();
-  // Nothing can be read once the head has died.
-  if (!text.str().empty()) {
-    const auto now = steady_clock::now();
-    traffic_ = parse_traffic(text.str(), spec_.rates.size());
-    write_traffic(samples_, std::chrono::duration_cast<Time>(now - start_), traffic_);
-  }
+  count(text.str());
   while (next_sample_ <= steady_clock::now()) {
     next_sample_ += kInterval;
   }
