@@ -28,7 +28,7 @@ void tune_for_link(Job& job, const ChosenSizes& chosen) {
   const MessageSize message = message_size(job.link.ns_per_byte);
   // The hops of a sum carry its share of a rank.
   const auto parts = static_cast<std::int64_t>(
-      strategy.uses_servers() ? 1 : AggregationGroups(job).size());
+      strategy.exchange == Exchange::kAllReduce ? AggregationGroups(job).size() : 1);
   tune(strategy.slice_params, chosen.slice, message.params * parts);
   tune(strategy.segment_params, chosen.segment, message.params);
   const Bytes usual = Strategy().peer_credit;

@@ -164,8 +164,8 @@ TEST(LabPlanTest, TheSlowestLinkTellsHowLongFragmentsAre) {
     return std::stoll(value_behind(launch_words({std::move(rates), 1, {"true"}}, Launcher::kOrte),
                                    "btl_tcp_rdma_pipeline_frag_size"));
   };
-  EXPECT_LT(fragment({Rate(1'000'000'000), Rate()}), fragment({Rate(5'000'000'000), Rate()}));
-  EXPECT_LT(fragment({Rate(5'000'000'000), Rate()}), fragment({Rate(), Rate()}));
+  EXPECT_LT(fragment({Rate(1'000'000'000), Rate()}), fragment({Rate(7'000'000'000), Rate()}));
+  EXPECT_LT(fragment({Rate(7'000'000'000), Rate()}), fragment({Rate(), Rate()}));
   EXPECT_EQ(fragment({Rate(25'000'000'000), Rate()}), fragment({Rate(), Rate()}));
 }
 

@@ -67,7 +67,7 @@ std::string save(const Module& module, const TemporaryFolder& folder, const std:
   return folder.path() / name;
 }
 
-TorchTask task_with(const std::string& model) {
+TorchTask task_of_script(const std::string& model) {
   const DataSplit split =
       make_synthetic({.sample_shape = {6}, .classes = 3, .train_samples = 64, .test_samples = 16});
   TorchTask task;
@@ -94,7 +94,7 @@ std::vector<float> floats_of(const at::Tensor& tensor) {
 
 TEST(ScriptNetworkTest, TrainsAsTheModuleItselfWould) {
   const TemporaryFolder folder;
-  const TorchTask task = task_with(save(make_module(), folder, "net.pt"));
+  const TorchTask task = task_of_script(save(make_module(), folder, "net.pt"));
   const auto make = make_torch_learners(task);
   ASSERT_TRUE(make) << make.error().message();
   const auto learner = (*make)(0);
@@ -173,7 +173,7 @@ TEST(ScriptNetworkTest, GoesBackAsItCame) {
       offset += tensor.numel();
     }
   }
-  const auto saved = save_network(*network, task_with("net.pt"), folder.path());
+  const auto saved = save_network(*network, task_of_script("net.pt"), folder.path());
   ASSERT_TRUE(saved) << saved.error().message();
   Module module = torch::jit::load(folder.path() / "model.pt");
   EXPECT_EQ(module.attr("passes").toTensor().item().toLong(), 2);
@@ -194,7 +194,7 @@ TEST(ScriptNetworkTest, GoesBackAsItCame) {
 }
 
 std::string refusal(const TemporaryFolder& folder, const std::string& name) {
-  const auto make = make_torch_learners(task_with(folder.path() / name));
+  const auto make = make_torch_learners(task_of_script(folder.path() / name));
   EXPECT_FALSE(make) << name;
   return make ? "" : make.error().message().substr(folder.path().string().size() + 1);
 }
@@ -241,7 +241,7 @@ TEST(ScriptNetworkTest, RefusesModulesThatDoNotFitTheData) {
     save(module, folder, name);
   };
   const auto reason = [&](const std::string& name) {
-    const auto make = make_torch_learners(task_with(folder.path() / name));
+    const auto make = make_torch_learners(task_of_script(folder.path() / name));
     EXPECT_FALSE(make) << name;
     const std::string message = make ? "" : make.error().message();
     EXPECT_THAT(message, HasSubstr(name + ": does not take 1 sample of shape 6: "));
@@ -262,7 +262,7 @@ TEST(ScriptNetworkTest, RefusesModulesThatDoNotFitTheData) {
   define("half.pt",
          "    y = torch.matmul(x[:, :4], self.w)\n"
          "    return torch.cat([y, y]) if self.training else y\n");
-  const auto make = make_torch_learners(task_with(folder.path() / "half.pt"));
+  const auto make = make_torch_learners(task_of_script(folder.path() / "half.pt"));
   ASSERT_FALSE(make);
   EXPECT_THAT(make.error().message(), HasSubstr("does not take 8 samples of shape 6: "));
 }
