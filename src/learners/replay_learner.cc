@@ -17,7 +17,7 @@ float content(std::int64_t index) { return 1e-4F * static_cast<float>(1 + index 
 
 // Copied rather than computed: a replay should cost no processor time.
 void fill(std::span<float> values, Range range) {
-  static const std::vector<float> pattern = [] {
+  static const std::vector<float> kPattern = [] {
     constexpr std::int64_t kPeriods = 16;
     std::vector<float> all;
     for (std::int64_t i = 0; i < kPeriods * kPeriod; ++i) {
@@ -26,7 +26,7 @@ void fill(std::span<float> values, Range range) {
     return all;
   }();
   for (std::int64_t i = range.begin; i < range.end;) {
-    const auto source = std::span(pattern).subspan(static_cast<std::size_t>(i % kPeriod));
+    const auto source = std::span(kPattern).subspan(static_cast<std::size_t>(i % kPeriod));
     const std::int64_t count =
         std::min<std::int64_t>(range.end - i, static_cast<std::int64_t>(source.size()));
     std::copy_n(source.begin(), count, values.begin() + i);

@@ -13,7 +13,7 @@ namespace {
 // A message that goes eagerly between machines, a usual slice, and a long one.
 constexpr std::array<std::int64_t, 3> kSlices{kEagerParams, 50'000, 262'144};
 constexpr double kSecondsPerIteration = 0.04;
-constexpr Iteration kIterations = 6;
+constexpr Iteration kCountedTo = 6;
 constexpr Iteration kWarmUp = 2;
 
 // Notes what the process has used at the start of each iteration of its first worker.
@@ -95,7 +95,7 @@ MessageCost measured_message_cost(const Job& job, const ArithmeticCost& arithmet
         std::max<std::int64_t>(rounds, 1) * static_cast<std::int64_t>(job.topology.hosts());
     alone.layers = lay_out({"slices"}, {slices * slice});
     ProcessorTimes times(processor_time);
-    train(assemble(std::move(alone)), kIterations, times);
+    train(assemble(std::move(alone)), kCountedTo, times);
     const auto bytes = static_cast<double>(slices * slice * kFloatBytes);
     const Duration adding =
         from_ns(bytes / hosts *
