@@ -11,7 +11,8 @@ namespace sluice {
 namespace {
 
 RC_GTEST_PROP(Timing, HalfOfTheTimesLieOnEitherSideOfTheMedian, ()) {
-  const auto counts = *rc::gen::nonEmpty<std::vector<std::int64_t>>();
+  const auto counts = *rc::gen::nonEmpty(rc::gen::container<std::vector<std::int64_t>>(
+      rc::gen::inRange(-kForever.count(), kForever.count())));
   std::vector<Duration> times;
   for (const std::int64_t count : counts) {
     times.emplace_back(count);
