@@ -39,21 +39,28 @@ namespace {
 
 constexpr Duration kCoresTime = std::chrono::milliseconds(50);
 
-// Every process measures its own; the leader gets the median of all.
+// Every process measures its own; the leader gets the medians of all, the others keep theirs.
+std::vector<double> medians_of(ProcessGroup& group, std::vector<double> own,
+                               const std::string& what) {
+  std::vector<std::vector<double>> all(own.size());
+  for (const std::string& text : group.to_leader(nlohmann::json(own).dump(), what)) {
+    const auto values = nlohmann::json::parse(text).get<std::vector<double>>();
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      all[i].push_back(values.at(i));
+    }
+  }
+  if (group.is_leader()) {
+    std::ranges::transform(all, own.begin(), [](const auto& values) { return median_of(values); });
+  }
+  return own;
+}
+
 ArithmeticCost arithmetic_of(ProcessGroup& group, const Clock& clock) {
   const ArithmeticCost own = measured_arithmetic([&] { return clock.now(); });
-  const nlohmann::json self{own.reduce_ns_per_byte, own.update_ns_per_byte, own.code_ns_per_byte};
-  std::vector<double> reduce;
-  std::vector<double> update;
-  std::vector<double> code;
-  for (const std::string& text : group.to_leader(self.dump(), "the time of its arithmetic")) {
-    const nlohmann::json costs = nlohmann::json::parse(text);
-    reduce.push_back(costs.at(0));
-    update.push_back(costs.at(1));
-    code.push_back(costs.at(2));
-  }
-  return group.is_leader() ? ArithmeticCost{median_of(reduce), median_of(update), median_of(code)}
-                           : own;
+  const auto medians =
+      medians_of(group, {own.reduce_ns_per_byte, own.update_ns_per_byte, own.code_ns_per_byte},
+                 "the time of its arithmetic");
+  return {medians[0], medians[1], medians[2]};
 }
 
 // Sums from 1 KB, each four times the one before, as long as the network moves one in 50 ms.
@@ -83,27 +90,17 @@ TrainAside aside(ProcessGroup& group, const Clock& clock, bool may_spin = true) 
   };
 }
 
-// Every process measures its own, all at the same time; the leader gets the medians. Time spent
-// on looking for messages is no cost of theirs.
+// All measure at the same time. Time spent on looking for messages is no cost of theirs.
 void measure_processors(ProcessGroup& group, const Clock& clock, const Job& job,
                         const ArithmeticCost& arithmetic, Cluster& cluster) {
   const MessageCost own =
       measured_message_cost(job, arithmetic, aside(group, clock, false), processor_time);
   group.from_leader("", "the start of measuring the cores");
-  const nlohmann::json self{to_us(own.startup), own.ns_per_byte, measured_cores(kCoresTime)};
-  std::vector<double> startup;
-  std::vector<double> ns_per_byte;
-  std::vector<double> cores;
-  for (const std::string& text : group.to_leader(self.dump(), "the costs of its processor")) {
-    const nlohmann::json costs = nlohmann::json::parse(text);
-    startup.push_back(costs.at(0));
-    ns_per_byte.push_back(costs.at(1));
-    cores.push_back(costs.at(2));
-  }
-  if (group.is_leader()) {
-    cluster.sending = cluster.receiving = {from_us(median_of(startup)), median_of(ns_per_byte)};
-    cluster.cores = median_of(cores) * static_cast<double>(cluster.topology.workers_per_host());
-  }
+  const auto medians =
+      medians_of(group, {to_us(own.startup), own.ns_per_byte, measured_cores(kCoresTime)},
+                 "the costs of its processor");
+  cluster.sending = cluster.receiving = {from_us(medians[0]), medians[1]};
+  cluster.cores = medians[2] * static_cast<double>(cluster.topology.workers_per_host());
 }
 
 // Processes that share a machine are its workers, unless there is only one machine.
