@@ -10,8 +10,13 @@
 namespace sluice {
 namespace {
 
-// Of collectives whose prices differ by no more than this, the one with fewer start-ups is taken.
-constexpr double kTie = 0.001;
+// Of collectives whose prices differ by no more than this, the one with fewer start-ups is taken:
+// sums of different collectives leave more gaps on the links than sums of the same.
+constexpr double kTie = 0.02;
+
+// The last sum of several begins while the ones before it still use the link: only this share of
+// what it takes longer alone than among others delays the end.
+constexpr double kTail = 0.5;
 
 bool can_sum(const Strategy& strategy, Collective collective) {
   if (strategy.collective) {
@@ -62,7 +67,7 @@ std::vector<Collective> collectives_for(const Job& job, const ChunkMap& chunks) 
   const auto all = static_cast<double>(chunks.size());
   std::vector<Collective> collectives;
   for (const Chunk& chunk : chunks.all()) {
-    const double tail = 1 / (first_layer(chunk) ? last : all);
+    const double tail = (all > last ? kTail : 1) / (first_layer(chunk) ? last : all);
     collectives.push_back(choice.choose(chunk.range.size(), tail).collective);
   }
   return collectives;
