@@ -48,6 +48,7 @@ class MpiGroup final : public ProcessGroup {
 NetworkFacts MpiGroup::tune(Job& job, const ChosenSizes& chosen) {
   NetworkFacts facts{.link = std::nullopt, .long_messages = world_->long_messages()};
   job.here = HostId(rank());
+  job.server_threads = arithmetic_threads(processes_on_a_machine(job.topology));
   const bool together = job.topology.on_one_machine();
   if (!together) {
     job.link = world_->measure_link();

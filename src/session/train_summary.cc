@@ -25,6 +25,7 @@ nlohmann::ordered_json network_summary(const Job& job, const NetworkFacts& facts
   if (facts.long_messages) {
     network["fragment_bytes"] = facts.long_messages->fragment_bytes;
     network["receiving_thread"] = facts.long_messages->receiving_thread;
+    network["arithmetic_threads"] = job.server_threads;
   }
   return network;
 }

@@ -77,11 +77,22 @@ bool has_idle_cores(std::size_t processes) {
   return std::thread::hardware_concurrency() >= kBusy * processes;
 }
 
+int arithmetic_threads(std::size_t processes) {
+  // The other half computes and moves messages. Memory bandwidth leaves little for more threads.
+  constexpr std::size_t kMax = 4;
+  const std::size_t half = std::thread::hardware_concurrency() / (2 * processes);
+  return static_cast<int>(std::clamp<std::size_t>(half, 1, kMax));
+}
+
 std::int64_t fragment_bytes(std::optional<double> gbps) {
   constexpr std::int64_t kMin = 64 << 10;
   constexpr std::int64_t kMax = 1 << 20;
   constexpr double kUnknownGbps = 8;
   return std::clamp(message_size(8 / gbps.value_or(kUnknownGbps)).bytes(), kMin, kMax);
+}
+
+std::size_t processes_on_a_machine(const Topology& topology) {
+  return topology.workers_per_machine() / topology.workers_per_host();
 }
 
 std::size_t processes_per_machine(const std::vector<std::size_t>& machines) {

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "model/topology.h"
+
 namespace sluice {
 
 // How this process was started, according to the environment: as one of several by mpirun, srun or
@@ -29,6 +31,8 @@ std::optional<Launch> find_launch();
 // Whether this number of processes leaves cores of this machine idle. Each process uses four: one
 // computes, one does arithmetic, one runs MPI, and one runs the kernel's part of the network.
 bool has_idle_cores(std::size_t processes);
+// How many threads of each process do arithmetic if so many processes share this machine.
+int arithmetic_threads(std::size_t processes);
 
 // The length of the fragments in which a long message goes into a socket. Other messages to the
 // same process wait behind a fragment, but each fragment has a fixed cost. The rate of the link may
@@ -51,6 +55,8 @@ enum class MpiLife {
 // The number of processes per machine, if each machine has the same number of consecutive ranks; 1
 // otherwise. `machines` has a number for each rank, the same for ranks on one machine.
 std::size_t processes_per_machine(const std::vector<std::size_t>& machines);
+// The same of a topology whose hosts are processes.
+std::size_t processes_on_a_machine(const Topology& topology);
 
 // The error when the launcher started a different number of processes than MPI knows of: they use
 // different protocols. `library` is the MPI that was built in.

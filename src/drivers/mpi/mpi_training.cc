@@ -42,12 +42,12 @@ class Session {
   std::mutex leading_;  // held while callbacks run
 };
 
-std::size_t processes_here(const Topology& topology) {
-  return topology.workers_per_machine() / topology.workers_per_host();
+bool spins(const Phase& phase) {
+  return phase.may_spin && has_idle_cores(processes_on_a_machine(phase.topology));
 }
 
-bool spins(const Phase& phase) {
-  return phase.may_spin && has_idle_cores(processes_here(phase.topology));
+Offloading offloading_for(const Phase& phase) {
+  return {.threads = arithmetic_threads(processes_on_a_machine(phase.topology))};
 }
 
 HostId host_of(const MpiWorld& world) { return HostId(world.rank()); }
@@ -56,7 +56,7 @@ HostId host_of(const MpiWorld& world) { return HostId(world.rank()); }
 // loop does not sleep.
 std::shared_ptr<SocketAlarm> make_alarm(const Phase& phase) {
   const Topology& topology = phase.topology;
-  const bool sleeps = processes_here(topology) == 1 && topology.hosts() > 1 && !spins(phase);
+  const bool sleeps = processes_on_a_machine(topology) == 1 && topology.hosts() > 1 && !spins(phase);
   return sleeps ? watch_sockets(topology.hosts() - 1) : nullptr;
 }
 
@@ -89,7 +89,7 @@ Session::Session(MpiWorld& world, const Phase& phase, const Warn& warn)
            .clock = phase.clock,
            .mailbox = *mailbox_,
            .warn = warn}),
-      loop_(phase, host_of(world), {*mailbox_, supervision_, gates_, Offloading{}}) {}
+      loop_(phase, host_of(world), {*mailbox_, supervision_, gates_, offloading_for(phase)}) {}
 
 std::optional<int> Session::run() {
   {

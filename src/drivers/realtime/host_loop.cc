@@ -6,6 +6,27 @@
 #include "base/check.h"
 
 namespace sluice {
+namespace {
+
+// What a driver reports of work that is done; the memory behind the sources is free.
+Finished finished(Work work, Payload output) {
+  work.sources.clear();
+  return {std::move(work), std::move(output)};
+}
+
+// Part of the work on a range, without memory of its own: the whole must outlive it.
+Work part_of(const Work& whole, std::int64_t parts, std::int64_t index) {
+  Work part = whole;
+  part.range = part_of(whole.range, parts, index);
+  const auto begin = static_cast<std::size_t>(part.range.begin - whole.range.begin);
+  for (Payload& source : part.sources) {
+    check(source.size() == whole.range.size() * kFloatBytes, "a source covers its range");
+    source = {source.values().subspan(begin, static_cast<std::size_t>(part.range.size())), nullptr};
+  }
+  return part;
+}
+
+}  // namespace
 
 HostLoop::HostLoop(const Phase& phase, HostId host, const World& world)
     : world_(world),
@@ -20,15 +41,7 @@ HostLoop::HostLoop(const Phase& phase, HostId host, const World& world)
     nodes_.emplace(node, Node{phase.state.workspace(node), gate});
   }
   if (world_.offloading) {
-    const auto work_aside = [this](Work work) {
-      try {
-        world_.mailbox.post(execute(std::move(work)));
-      } catch (...) {
-        world_.mailbox.close();  // wakes the loop
-        throw;
-      }
-    };
-    aside_.emplace(work_aside, phase.start);
+    aside_.emplace(world_.offloading->threads, phase.start);
   }
 }
 
@@ -110,18 +123,19 @@ void HostLoop::observe_received(const Message& message, Time begin) {
 void HostLoop::do_work() {
   Work work = std::move(works_.front());
   works_.pop_front();
-  events_.push_back(execute(std::move(work)));
+  const Time begin = clock_.now();
+  Payload output = execute(work);
+  observe_work(work, begin);
+  events_.push_back(finished(std::move(work), std::move(output)));
 }
 
-Finished HostLoop::execute(Work work) {
-  const Time begin = clock_.now();
-  Payload output = nodes_.at(work.node).workspace.execute(work);
+Payload HostLoop::execute(const Work& work) { return nodes_.at(work.node).workspace.execute(work); }
+
+void HostLoop::observe_work(const Work& work, Time begin) {
   if (observer_ != nullptr) {
     const std::lock_guard lock(observing_work_);
     observer_->worked(work, begin, clock_.now());
   }
-  work.sources.clear();
-  return {std::move(work), std::move(output)};
 }
 
 void HostLoop::send(const Message& message, Payload payload) {
@@ -150,18 +164,50 @@ std::optional<Time> HostLoop::take(Flights& flights, const Message& message) {
 
 void HostLoop::start(Work work) {
   if (aside_ && goes_aside(work)) {
-    aside_->start(std::move(work));
+    start_aside(std::move(work));
   } else {
     works_.push_back(std::move(work));
   }
 }
 
-// Only work that touches nothing but its range; a codec has state of its own.
+// Only work that touches nothing but its range, element by element, and has no output; a codec has
+// state of its own.
 bool HostLoop::goes_aside(const Work& work) const {
   const std::int64_t shortest =
       world_.transport.is_busy() ? world_.offloading->while_busy : world_.offloading->while_idle;
   const bool alone = work.kind == WorkKind::kUpdate || work.kind == WorkKind::kReduce;
   return alone && !work.coded && work.range.size() >= shortest;
+}
+
+// Whoever does the last part reports the work. It counts as having begun with the first part.
+void HostLoop::start_aside(Work work) {
+  struct Whole {
+    Work work;
+    std::int64_t left;
+    std::optional<Time> begin = std::nullopt;
+    std::mutex mutex = {};
+  };
+  const std::int64_t parts = world_.offloading->parts_of(work.range.size());
+  const std::shared_ptr<Whole> whole(new Whole{std::move(work), parts});
+  for (std::int64_t p = 0; p < parts; ++p) {
+    aside_->start([this, whole, parts, p] {
+      try {
+        {
+          const std::lock_guard lock(whole->mutex);
+          whole->begin = whole->begin.value_or(clock_.now());
+        }
+        execute(part_of(whole->work, parts, p));
+        const std::lock_guard lock(whole->mutex);
+        if (--whole->left == 0) {
+          observe_work(whole->work, *whole->begin);
+          world_.mailbox.post(finished(std::move(whole->work), {}));
+        }
+      } catch (...) {
+        world_.mailbox.close();  // wakes the loop
+        throw;
+      }
+    });
+  }
 }
 
 void HostLoop::release(NodeId worker, LayerId layer, Iteration iteration) {

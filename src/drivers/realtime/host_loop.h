@@ -13,14 +13,14 @@
 #include "drivers/realtime/offloading.h"
 #include "drivers/realtime/phase.h"
 #include "drivers/realtime/transport.h"
-#include "drivers/realtime/work_thread.h"
+#include "drivers/realtime/work_threads.h"
 
 namespace sluice {
 
 // Runs the protocol of one host in real time, on the thread that calls run(). It first handles all
 // events, then does one unit of arithmetic, and sleeps when there is neither. Where the transport
-// needs the thread, another thread does long updates; Effects::start explains why nobody reads what
-// they are writing.
+// needs the thread, other threads do long updates and sums; Effects::start explains why nobody
+// reads what they are writing.
 class HostLoop final : private Effects, private Landing {
  public:
   struct World {
@@ -52,10 +52,12 @@ class HostLoop final : private Effects, private Landing {
   void handle(const Event& event);
   void receive(const Received& event);
   void do_work();
-  // Any thread may call it, but only one at a time for a range.
-  Finished execute(Work work);
+  // Any thread may call these, but only one at a time for a range.
+  Payload execute(const Work& work);
+  void observe_work(const Work& work, Time begin);
   bool goes_aside(const Work& work) const;
-  // After the mailbox was closed: true if the other thread's work has produced more to do.
+  void start_aside(Work work);
+  // After the mailbox was closed: true if the work of other threads has produced more to do.
   bool finish_aside();
   void observe_sent(const Message& message);
   void observe_received(const Message& message, Time begin);
@@ -73,7 +75,7 @@ class HostLoop final : private Effects, private Landing {
   Flights in_flight_;
   Flights arriving_;
   std::mutex observing_work_;
-  std::optional<WorkThread> aside_;  // ends before the state that it works on
+  std::optional<WorkThreads> aside_;  // ends before the state that it works on
 };
 
 }  // namespace sluice

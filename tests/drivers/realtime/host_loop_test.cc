@@ -25,6 +25,7 @@ namespace {
 using testing::toy_learners;
 
 constexpr Offloading kEverything{.while_busy = 0, .while_idle = 0};
+constexpr Offloading kInParts{.while_busy = 0, .while_idle = 0, .threads = 3, .min_part = 1};
 constexpr Offloading kNothing{.while_busy = 1 << 30, .while_idle = 1 << 30};
 
 // A scripted protocol that records its events.
@@ -161,8 +162,8 @@ TEST(HostLoopThreads, ACopyIsFreeOfWhatComesLaterAndALoanIsNot) {
 
 // Whichever thread does it, all work is done, and in order on each thread.
 TEST(HostLoopThreads, EndsWhenAllWorkIsDone) {
-  for (const auto& offloading :
-       {std::optional<Offloading>(), std::optional(kEverything), std::optional(kNothing)}) {
+  for (const auto& offloading : {std::optional<Offloading>(), std::optional(kEverything),
+                                 std::optional(kInParts), std::optional(kNothing)}) {
     LoopOfOne* self = nullptr;
     LoopOfOne loop(
         [&](const Event& event, Effects& effects) {
@@ -185,7 +186,8 @@ TEST(HostLoopThreads, EndsWhenAllWorkIsDone) {
 }
 
 TEST(HostLoopThreads, WhatWorkThrowsEndsALoopThatSleeps) {
-  for (const auto& offloading : {std::optional<Offloading>(), std::optional(kEverything)}) {
+  for (const auto& offloading :
+       {std::optional<Offloading>(), std::optional(kEverything), std::optional(kInParts)}) {
     LoopOfOne* self = nullptr;
     LoopOfOne loop([&](const Event& /*event*/,
                        Effects& effects) { effects.start(self->update(1, LoopOfOne::kSize - 1)); },
@@ -204,7 +206,9 @@ const std::vector<std::int64_t> kLong{30'000, 7, 20'000};
 
 std::vector<float> trained(const Strategy& strategy, const std::optional<Offloading>& offloading) {
   const auto learners = toy_learners(kLong, 3);
-  const Assembly assembly = assemble(testing::job_for(learners, Topology(3, 1, 0), strategy));
+  Job job = testing::job_for(learners, Topology(3, 1, 0), strategy);
+  job.server_threads = offloading ? offloading->threads : 1;
+  const Assembly assembly = assemble(job);
   TrainingState state = testing::state_for(learners, assembly, kSteps);
   testing::run_phase(assembly, state, 12, nullptr, offloading);
   const auto values = learners.front()->parameters();
@@ -218,10 +222,21 @@ TEST(HostLoopThreads, NobodyReadsWhatIsBeingUpdatedAside) {
     strategy.slice_params = 8'000;
     strategy.staleness = 1;
     const auto aside = trained(strategy, kEverything);
+    const auto in_parts = trained(strategy, kInParts);
     if (strategy.algorithm == Algorithm::kBsp || strategy.algorithm == Algorithm::kPipe) {
-      EXPECT_EQ(aside, trained(strategy, std::nullopt));
+      const auto alone = trained(strategy, std::nullopt);
+      EXPECT_EQ(aside, alone);
+      EXPECT_EQ(in_parts, alone);
     }
   }
+}
+
+TEST(OffloadingTest, OnlyLongWorkIsSpreadOverThreads) {
+  const Offloading four{.threads = 4, .min_part = 100};
+  EXPECT_EQ(four.parts_of(99), 1);
+  EXPECT_EQ(four.parts_of(399), 3);
+  EXPECT_EQ(four.parts_of(4'000), 4);
+  EXPECT_EQ(Offloading{}.parts_of(1 << 30), 1);
 }
 
 }  // namespace

@@ -3,13 +3,15 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <condition_variable>
+#include <functional>
+#include <latch>
 #include <mutex>
+#include <stdexcept>
 #include <thread>
 
 #include "drivers/realtime/gate.h"
 #include "drivers/realtime/mailbox.h"
-#include "drivers/realtime/work_thread.h"
+#include "drivers/realtime/work_threads.h"
 #include "nodes/presets.h"
 #include "report/tally.h"
 #include "support/threaded.h"
@@ -196,47 +198,53 @@ TEST(Threads, WhatAnAcceleratorTellsStandsForTheTimeBetweenHooks) {
   EXPECT_EQ(tally.host(HostId(0)).copies, Duration(0));
 }
 
-Work work_on(std::size_t chunk) {
-  Work work;
-  work.chunk = ChunkId(chunk);
-  return work;
-}
-
-TEST(Threads, WorkAsideIsDoneInOrder) {
-  std::vector<std::size_t> done;
-  std::mutex mutex;
-  std::condition_variable changed;
-  WorkThread aside([&](Work work) {
-    const std::lock_guard lock(mutex);
-    done.push_back(work.chunk.index());
-    changed.notify_one();
-  });
-  std::vector<std::size_t> all;
-  for (std::size_t c = 0; c < 100; ++c) {
-    aside.start(work_on(c));
-    all.push_back(c);
+TEST(Threads, TasksAsideBeginInOrder) {
+  for (const int threads : {1, 3}) {
+    std::vector<std::size_t> begun;
+    std::mutex mutex;
+    WorkThreads aside(threads);
+    std::vector<std::size_t> all;
+    for (std::size_t t = 0; t < 100; ++t) {
+      aside.start([&, t] {
+        const std::lock_guard lock(mutex);
+        begun.push_back(t);
+      });
+      all.push_back(t);
+    }
+    aside.finish();
+    if (threads > 1) {
+      std::ranges::sort(begun);
+    }
+    EXPECT_EQ(begun, all);
   }
-  std::unique_lock lock(mutex);
-  changed.wait(lock, [&] { return done.size() == all.size(); });
-  EXPECT_EQ(done, all);
-  aside.rethrow();
 }
 
-TEST(Threads, WhatWorkAsideThrowsComesOut) {
-  WorkThread aside([](const Work& work) {
-    if (work.chunk == ChunkId(1)) {
-      throw std::runtime_error("no sum");
+TEST(Threads, TasksAsideRunAtOnce) {
+  WorkThreads aside(3);
+  std::latch all(3);
+  for (int t = 0; t < 3; ++t) {
+    aside.start([&] { all.arrive_and_wait(); });
+  }
+  aside.finish();
+}
+
+TEST(Threads, WhatATaskAsideThrowsComesOut) {
+  WorkThreads aside(2);
+  aside.start([] {});
+  aside.start([] { throw std::runtime_error("no sum"); });
+  EXPECT_THROW(aside.finish(), std::runtime_error);
+  EXPECT_THROW(aside.rethrow(), std::runtime_error);
+}
+
+TEST(Threads, ThreadsAsideThatCannotAllStartEndAgain) {
+  int started = 0;
+  const auto start = [&](const std::function<void()>& run) {
+    if (++started == 3) {
+      throw std::runtime_error("no thread");
     }
-  });
-  aside.start(work_on(0));
-  aside.start(work_on(1));
-  const auto comes_out = [&] {
-    for (;;) {
-      aside.rethrow();
-      std::this_thread::yield();
-    }
+    return start_thread(run);
   };
-  EXPECT_THROW(comes_out(), std::runtime_error);
+  EXPECT_THROW(WorkThreads(4, start), std::runtime_error);
 }
 
 }  // namespace
