@@ -1,5 +1,7 @@
 #include "state/training_state.h"
 
+#include <utility>
+
 #include "base/check.h"
 #include "state/server_state.h"
 
@@ -25,9 +27,12 @@ TrainingState::TrainingState(const Topology& topology,
       const auto replica = workers_.try_emplace(node, learner, strategy.gradient_slots()).first;
       add(node, learner.parameters(), replica->second.slots.all());
     } else {
-      server_parameters_.push_back(
-          server_parameters(learners.front()->parameters(), chunks, topology.server_index(node)));
-      add(node, server_parameters_.back().values(), {});
+      ZeroedBuffer parameters =
+          server_parameters(learners.front()->parameters(), chunks, topology.server_index(node));
+      ZeroedBuffer sums(parameters.values().size());
+      add(node, parameters.values(), {sums.values()});
+      server_buffers_.push_back(std::move(parameters));
+      server_buffers_.push_back(std::move(sums));
     }
   }
   check(workers_.size() == learners.size(), "every learner belongs to a worker");

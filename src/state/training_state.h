@@ -41,7 +41,7 @@ class TrainingState {
   };
 
   std::unordered_map<NodeId, Replica> workers_;
-  std::vector<ZeroedBuffer> server_parameters_;
+  std::vector<ZeroedBuffer> server_buffers_;
   std::unordered_map<NodeId, Workspace> workspaces_;
 };
 
