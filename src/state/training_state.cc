@@ -10,11 +10,21 @@ namespace sluice {
 TrainingState::TrainingState(const Topology& topology,
                              std::span<const std::unique_ptr<Learner>> learners,
                              const ChunkMap& chunks, const Strategy& strategy,
-                             const UpdateRule& rule, std::optional<HostId> host) {
+                             const UpdateRule& rule, std::optional<HostId> host)
+    : TrainingState(topology, learners,
+                    {learners.front()->layers(), learners.front()->parameters()}, chunks, strategy,
+                    rule, host) {}
+
+TrainingState::TrainingState(const Topology& topology,
+                             std::span<const std::unique_ptr<Learner>> learners,
+                             const FirstModel& first, const ChunkMap& chunks,
+                             const Strategy& strategy, const UpdateRule& rule,
+                             std::optional<HostId> host)
+    : layers_(first.layers.begin(), first.layers.end()) {
   const auto add = [&](NodeId node, std::span<float> parameters,
                        std::vector<std::span<float>> gradients) {
     workspaces_.try_emplace(node, parameters, std::move(gradients), rule, strategy, topology,
-                            learners.front()->layers());
+                            layers_);
   };
   for (std::size_t n = 0; n < topology.nodes(); ++n) {
     const NodeId node(n);
@@ -28,7 +38,7 @@ TrainingState::TrainingState(const Topology& topology,
       add(node, learner.parameters(), replica->second.slots.all());
     } else {
       ZeroedBuffer parameters =
-          server_parameters(learners.front()->parameters(), chunks, topology.server_index(node));
+          server_parameters(first.parameters, chunks, topology.server_index(node));
       ZeroedBuffer sums(parameters.values().size());
       add(node, parameters.values(), {sums.values()});
       server_buffers_.push_back(std::move(parameters));

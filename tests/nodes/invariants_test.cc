@@ -51,7 +51,8 @@ Job any_job(std::string_view preset) {
   const auto per_host = *rc::gen::weightedElement<std::size_t>({{3, 1}, {1, 2}, {1, 3}});
   const auto servers_apart = *rc::gen::weightedElement<std::size_t>({{3, 0}, {1, 1}, {1, 2}});
   const bool apart = job.strategy.uses_servers() && servers_apart > 0;
-  job.topology = Topology(hosts, per_host, apart ? servers_apart : 0);
+  const auto servers_per_host = *rc::gen::weightedElement<std::size_t>({{3, 1}, {1, 2}});
+  job.topology = Topology(hosts, per_host, apart ? servers_apart : 0, 1, servers_per_host);
   const bool together =
       job.strategy.algorithm == Algorithm::kBsp || job.strategy.algorithm == Algorithm::kPipe;
   job.strategy.local_aggregation = together && *rc::gen::arbitrary<bool>();

@@ -84,7 +84,7 @@ Session::Session(MpiWorld& world, const Phase& phase, const Warn& warn)
            .line = line_,
            .interrupted = phase.interrupted,
            .chunks = phase.chunks,
-           .layers = phase.state.learner(phase.topology.nodes_on(host_of(world))[0]).layers(),
+           .layers = phase.state.layers(),
            .workers = phase.topology.workers(),
            .clock = phase.clock,
            .mailbox = *mailbox_,
