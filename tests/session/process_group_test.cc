@@ -4,20 +4,23 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <memory>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <stdexcept>
+#include <vector>
 
+#include "learners/idle_learner.h"
 #include "session/dedicated_servers.h"
 #include "session/loading.h"
 #include "session/thread_group.h"
-#include "support/toy_learner.h"
 
 namespace sluice {
 namespace {
 
 using nlohmann::json;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
+using testing::ElementsAre;
+using testing::HasSubstr;
 
 // The leader of a group whose other processes say what the leader does, but for some changes.
 class LedGroup final : public ProcessGroup {
@@ -114,7 +117,7 @@ TEST(ProcessGroupTest, ARosterTellsWhoSharesAMachine) {
   const auto roster = check_in(group, {}, {});
   ASSERT_TRUE(roster);
   EXPECT_EQ(roster->per_machine, 2U);
-  EXPECT_THAT(text_of(*roster), ::testing::StartsWith("4 processes on "));
+  EXPECT_THAT(text_of(*roster), testing::StartsWith("4 processes on "));
   EXPECT_THAT(text_of(*roster), HasSubstr("other"));
 }
 
@@ -139,16 +142,18 @@ TEST(ProcessGroupTest, ServersOfTheirOwnGetTheirShards) {
   job.strategy.partition = Partition::kLayer;
   job.here = HostId(0);
   const Assembly assembly = assemble(job);
-  const auto learners = testing::toy_learners({2, 3, 1}, 1);
+  std::vector<std::unique_ptr<Learner>> learners;
+  learners.push_back(std::make_unique<IdleLearner>(job.layers));
+  const auto parameters = learners.front()->parameters();
+  std::iota(parameters.begin(), parameters.end(), 1.0F);
   LedGroup group({kAlike, kAlike});
   const TrainingState state = state_of(group, assembly, learners, {});
   ASSERT_EQ(group.scattered().size(), 3U);
   EXPECT_EQ(group.scattered()[0], "");
-  const auto parameters = learners.front()->parameters();
   const ZeroedBuffer first = shards_from(group.scattered()[1], assembly, HostId(1));
-  EXPECT_THAT(first.values(), ElementsAre(parameters[0], parameters[1], 0, 0, 0, parameters[5]));
+  EXPECT_THAT(first.values(), ElementsAre(1, 2, 0, 0, 0, 6));
   const ZeroedBuffer other = shards_from(group.scattered()[2], assembly, HostId(2));
-  EXPECT_THAT(other.values(), ElementsAre(0, 0, parameters[2], parameters[3], parameters[4], 0));
+  EXPECT_THAT(other.values(), ElementsAre(0, 0, 3, 4, 5, 0));
   EXPECT_THROW(shards_from("short", assembly, HostId(1)), std::runtime_error);
 }
 
