@@ -129,10 +129,10 @@ TEST(ProcessGroupTest, AProcessHasTheWorkersOfItsHost) {
 
 // Two machines with two workers each, and a third with two servers, or with one.
 TEST(ProcessGroupTest, ServersDoNotCountAsNeighboursOfWorkers) {
-  EXPECT_EQ(per_machine({.machines = {0, 0, 2, 2, 4, 4}, .per_machine = 2}, 4), 2U);
-  EXPECT_EQ(per_machine({.machines = {0, 0, 2, 2, 4}, .per_machine = 1}, 4), 2U);
-  EXPECT_EQ(per_machine({.machines = {0, 0, 0, 3}, .per_machine = 1}, 2), 2U);
-  EXPECT_EQ(per_machine({.machines = {0, 0, 0, 0}, .per_machine = 4}, 3), 4U);
+  EXPECT_EQ(per_machine({.hosts = {}, .machines = {0, 0, 2, 2, 4, 4}, .per_machine = 2}, 4), 2U);
+  EXPECT_EQ(per_machine({.hosts = {}, .machines = {0, 0, 2, 2, 4}, .per_machine = 1}, 4), 2U);
+  EXPECT_EQ(per_machine({.hosts = {}, .machines = {0, 0, 0, 3}, .per_machine = 1}, 2), 2U);
+  EXPECT_EQ(per_machine({.hosts = {}, .machines = {0, 0, 0, 0}, .per_machine = 4}, 3), 4U);
 }
 
 TEST(ProcessGroupTest, ServersOfTheirOwnGetTheirShards) {
