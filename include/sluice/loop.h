@@ -30,6 +30,10 @@ struct LoopOptions {
   // Threads of this process. If mpirun or similar started the program, every process is one worker
   // instead, and this is ignored.
   std::size_t workers = 2;
+  // Servers on hosts of their own, for presets with servers; 0: one beside every worker. If mpirun
+  // or similar started the program, the last processes are these servers: there run_loops() runs no
+  // loop and returns when the workers are done.
+  std::size_t servers = 0;
   std::int64_t iterations = 1;  // steps that every worker takes
 
   // Parameters are updated by stochastic gradient descent.

@@ -19,6 +19,7 @@
 #include "drivers/realtime/interrupt.h"
 #include "drivers/realtime/start_thread.h"
 #include "nodes/presets.h"
+#include "session/dedicated_servers.h"
 #include "session/nonfinite.h"
 #include "session/optimizer.h"
 #include "session/process_group.h"
@@ -64,24 +65,39 @@ OptimizerSpec optimizer_spec(const LoopOptions& options) {
 Agreement agreement_of(const LoopOptions& options) {
   return {{"preset", options.preset},
           {"iterations", fmt::format("{}", options.iterations)},
+          {"servers", fmt::format("{}", options.servers)},
           {"learning_rate", fmt::format("{}", options.learning_rate)},
           {"momentum", fmt::format("{}", options.momentum)},
           {"weight_decay", fmt::format("{}", options.weight_decay)},
           {"seed", fmt::format("{}", options.seed)}};
 }
 
-// Every process is one worker, or the workers are threads of this process.
-Topology topology_of(const LoopOptions& options, ProcessGroup& group) {
+// Every process is one worker, or a server if these are apart; or all are threads of this process.
+Topology topology_of(const LoopOptions& options, const Strategy& strategy, ProcessGroup& group) {
   if (options.workers < 1 || options.iterations < 1) {
     throw std::invalid_argument(
         fmt::format("expected at least one worker and one iteration, found {} and {}",
                     options.workers, options.iterations));
   }
+  if (options.servers > 0 && !strategy.uses_servers()) {
+    throw std::invalid_argument(
+        fmt::format("preset {} has no servers; leave the option servers at 0", options.preset));
+  }
+  if (group.own_host() && options.servers >= group.size()) {
+    throw std::invalid_argument(fmt::format(
+        "{} servers leave none of {} processes for workers; start more processes, or take fewer "
+        "servers",
+        options.servers, group.size()));
+  }
   const auto roster = check_in(group, agreement_of(options), {});
   if (!roster) {
     throw std::invalid_argument(roster.error().message());
   }
-  return {group.own_host() ? group.size() : options.workers, 1, 0, roster->per_machine};
+  if (!group.own_host()) {
+    return {options.workers, 1, options.servers};
+  }
+  const std::size_t workers = group.size() - options.servers;
+  return {workers, 1, options.servers, per_machine(*roster, workers)};
 }
 
 // What must be the same for all workers.
@@ -108,6 +124,7 @@ class LoopRun {
   void check_alike(const std::string& outline, const std::string& other, std::size_t rank) const;
   // Copies the first worker's parameters to all.
   void begin_alike();
+  Extent extent() const;
   void train();
   OnNonFinite on_nonfinite() const;
 
@@ -116,6 +133,7 @@ class LoopRun {
   ProcessGroup& group_;
   const Topology topology_;
   std::vector<std::unique_ptr<Learner>> learners_;  // of this process's workers
+  std::vector<Layer> layers_;                       // once all have attached
   std::optional<Interrupt> interrupt_;              // from train() on, if signals are to stop it
   std::optional<int> stopped_;                      // by which signal
 };
@@ -124,7 +142,7 @@ LoopRun::LoopRun(const LoopOptions& options, ProcessGroup& group)
     : options_(options),
       strategy_(strategy_spec(options)),
       group_(group),
-      topology_(topology_of(options, group)) {
+      topology_(topology_of(options, strategy_.strategy, group)) {
   for (const std::size_t rank : workers_here(group, topology_)) {
     learners_.push_back(
         std::make_unique<LoopLearner>(rank, topology_.workers(), options.iterations));
@@ -173,11 +191,19 @@ void LoopRun::run_loop(LoopLearner& worker, const std::function<void(LoopWorker&
 }
 
 void LoopRun::begin_alike() {
-  const std::string outline = outline_of(*learners_[0]);
+  const std::string outline = learners_.empty() ? "" : outline_of(*learners_[0]);
   for (std::size_t w = 1; w < learners_.size(); ++w) {
     check_alike(outline, outline_of(*learners_[w]), w);
   }
-  check_alike(group_.from_leader(outline, "the layers"), outline, group_.rank());
+  const std::string expected = group_.from_leader(outline, "the layers");
+  if (!learners_.empty()) {
+    check_alike(expected, outline, group_.rank());
+    layers_ = learners_[0]->layers();
+  }
+  if (has_dedicated_servers(group_, topology_)) {
+    const std::string text = group_.is_leader() ? to_text({layers_, extent()}) : "";
+    layers_ = outline_from(group_.from_leader(text, "the outline of the run")).layers;
+  }
   std::string own;
   if (group_.is_leader()) {
     const std::span<float> parameters = learners_[0]->parameters();
@@ -200,15 +226,19 @@ void LoopRun::check_alike(const std::string& outline, const std::string& other,
   }
 }
 
+Extent LoopRun::extent() const {
+  return {.workers = topology_.workers(),
+          .iterations = options_.iterations,
+          .per_epoch = options_.iterations};
+}
+
 void LoopRun::train() {
   Job job;
-  job.layers = learners_[0]->layers();
+  job.layers = layers_;
   job.topology = topology_;
   job.strategy = strategy_.strategy;
   group_.tune(job, strategy_.chosen);
-  const Extent extent{.workers = topology_.workers(),
-                      .iterations = options_.iterations,
-                      .per_epoch = options_.iterations};
+  const Extent extent = this->extent();
   const UpdateRule rule = rule_of(optimizer_spec(options_), extent);
   const Clock clock;
   if (options_.stop_on_signal) {
@@ -226,12 +256,11 @@ void LoopRun::train() {
 }
 
 OnNonFinite LoopRun::on_nonfinite() const {
-  const std::vector<Layer>& layers = learners_[0]->layers();
   return options_.stop_on_nonfinite
-             ? stop_on_nonfinite(layers,
+             ? stop_on_nonfinite(layers_,
                                  "try a lower learning_rate, or continue anyway with "
                                  "stop_on_nonfinite = false")
-             : warn_of_nonfinite(layers, say);
+             : warn_of_nonfinite(layers_, say);
 }
 
 }  // namespace

@@ -15,17 +15,30 @@
 namespace sluice::cli {
 namespace {
 
-// One worker per process, or several, if a launcher started the processes.
+// If a launcher started the processes, the last ones have the servers, if these have hosts of their
+// own, and the others one worker each, or several.
 Result<void> dictate_workers(const ProcessGroup& group, Settings& settings) {
   if (!group.own_host()) {
     return {};
   }
   const auto size = static_cast<std::int64_t>(group.size());
+  const std::int64_t for_servers =
+      settings.integer("servers") / settings.integer("servers-per-host");
+  if (for_servers >= size) {
+    return Error(
+        fmt::format("servers: {} of {} processes would have servers only, and none is left for "
+                    "workers; start more processes, or take fewer servers",
+                    for_servers, size));
+  }
+  const std::int64_t with_workers = size - for_servers;
   const std::int64_t each = settings.integer("workers-per-host");
-  return settings.dictate("workers", size * each,
-                          fmt::format("{} processes were started with {} worker{} each; leave "
-                                      "--workers out, or start as many as it needs",
-                                      size, each, each == 1 ? "" : "s"));
+  return settings.dictate(
+      "workers", with_workers * each,
+      fmt::format("{} processes were started{} with {} worker{} each; leave --workers out, or "
+                  "start as many as it needs",
+                  with_workers,
+                  for_servers == 0 ? "" : fmt::format(", besides {} for servers,", for_servers),
+                  each, each == 1 ? "" : "s"));
 }
 
 int train(ProcessGroup& group, Settings settings) {

@@ -23,14 +23,26 @@ Topology read_topology(Fields& fields) {
   const auto per_host = fields.get<std::int64_t>("workers_per_host", count, 1);
   const Json* servers = fields.optional("servers", count.or_word({"per-host"}));
   const bool apart = servers != nullptr && servers->is_number();
-  const auto server_hosts = apart ? servers->get<std::int64_t>() : 0;
+  const auto servers_apart = apart ? servers->get<std::int64_t>() : 0;
+  const auto servers_per_host = fields.get<std::int64_t>("servers_per_host", count, 1);
   if (hosts * per_host > kMaxNodes) {
     fields.complain("workers_per_host",
                     fmt::format("{} hosts come to {} workers, expected at most {}", hosts,
                                 hosts * per_host, kMaxNodes));
   }
+  if (!apart && hosts * servers_per_host > kMaxNodes) {
+    fields.complain("servers_per_host",
+                    fmt::format("{} hosts come to {} servers, expected at most {}", hosts,
+                                hosts * servers_per_host, kMaxNodes));
+  }
+  if (servers_apart % servers_per_host != 0) {
+    fields.complain("servers_per_host",
+                    fmt::format("{} servers do not fill hosts of {}, expected a divisor of {}",
+                                servers_apart, servers_per_host, servers_apart));
+  }
   return Topology(static_cast<std::size_t>(hosts), static_cast<std::size_t>(per_host),
-                  static_cast<std::size_t>(server_hosts));
+                  static_cast<std::size_t>(servers_apart / servers_per_host), 1,
+                  static_cast<std::size_t>(servers_per_host));
 }
 
 // What moving messages costs the processors.
@@ -114,10 +126,11 @@ std::string to_toml(const AllReduceCost& cost) {
 
 std::string to_toml(const Cluster& cluster) {
   const Topology& topology = cluster.topology;
-  const bool apart = topology.hosts() > topology.worker_hosts();
-  std::string toml = fmt::format("hosts = {}\nworkers_per_host = {}\nservers = {}\n",
-                                 topology.worker_hosts(), topology.workers_per_host(),
-                                 apart ? fmt::format("{}", topology.servers()) : "\"per-host\"");
+  std::string toml =
+      fmt::format("hosts = {}\nworkers_per_host = {}\nservers = {}\nservers_per_host = {}\n",
+                  topology.worker_hosts(), topology.workers_per_host(),
+                  topology.servers_apart() ? fmt::format("{}", topology.servers()) : "\"per-host\"",
+                  topology.servers_per_host());
   if (cluster.bandwidth_gbps > 0) {
     toml += fmt::format("bandwidth_gbps = {}\n", cluster.bandwidth_gbps);
   }

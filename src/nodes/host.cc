@@ -101,7 +101,8 @@ Host::Host(const Job& job, std::shared_ptr<const ChunkMap> chunks, HostId self)
       nodes_.push_back(make_worker(job, chunks, id));
       continue;
     }
-    server_ = id;
+    first_server_ = servers_ == 0 ? id.index() : first_server_;
+    ++servers_;
     if (job.strategy.uses_servers()) {
       nodes_.push_back(make_server_node(job, chunks, id));
     }
@@ -143,7 +144,8 @@ Counters Host::counters() const {
 
 Protocol& Host::node(NodeId id) const {
   check(is_here(id), "an event goes to the host of its node");
-  const std::size_t place = std::min(id.index() - first_worker_, workers_);
+  const std::size_t place =
+      is_worker_here(id) ? id.index() - first_worker_ : workers_ + (id.index() - first_server_);
   check(place < nodes_.size(), "an event goes to a node that this job has");
   return *nodes_[place];
 }

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <memory>
-#include <optional>
 #include <vector>
 
 #include "model/job.h"
@@ -31,15 +30,18 @@ class Host final : public Protocol {
   Protocol& node(NodeId id) const;
   bool bypasses_egress(const Message& message) const;
 
+  // Below the first, the difference wraps round.
+  bool is_worker_here(NodeId id) const { return id.index() - first_worker_ < workers_; }
   bool is_here(NodeId id) const {
-    return id.index() - first_worker_ < workers_ || id == server_;  // below the first: wraps round
+    return is_worker_here(id) || id.index() - first_server_ < servers_;
   }
 
   std::size_t first_worker_;
   std::size_t workers_;
-  std::optional<NodeId> server_;
+  std::size_t first_server_ = 0;
+  std::size_t servers_ = 0;
   std::vector<std::unique_ptr<Protocol>>
-      nodes_;  // workers by rank, then the server if there is one
+      nodes_;  // workers by rank, then servers if the job has any
   Egress egress_;
   Workbench workbench_;
   Counters counters_;

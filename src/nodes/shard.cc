@@ -11,10 +11,18 @@
 #include "wire/bad_message.h"
 
 namespace sluice {
+namespace {
+
+// What a unit of work costs besides its arithmetic: to hand it over, perhaps to another thread, and
+// to write and read the sum once more.
+constexpr double kUnitOfWorkNs = 10'000;
+
+}  // namespace
 
 Shard::Shard(const Job& job, std::shared_ptr<const ChunkMap> chunks, NodeId self)
     : strategy_(job.strategy),
       staleness_(traits_of(job.strategy.algorithm).max_lead(job.strategy)),
+      add_ns_per_byte_(job.link.reduce_ns_per_byte),
       topology_(job.topology),
       groups_(job),
       chunks_(std::move(chunks)),
@@ -45,6 +53,11 @@ void Shard::handle(const Event& event, Effects& effects) {
   if (const auto* finished = std::get_if<Finished>(&event)) {
     const Work& work = finished->work;
     Slot& slot = slot_of(work.chunk);
+    if (work.kind == WorkKind::kReduce) {
+      slot.summing = false;
+      sum_prefix(work.chunk, slot, effects);
+      return go_on(work.chunk, slot, effects);
+    }
     --slot.working;
     if (work.kind == WorkKind::kUpdate) {
       on_updated(*finished, slot, effects);
@@ -67,17 +80,26 @@ void Shard::on_push(const Received& event, Slot& slot, Effects& effects) {
   slot.gradients.resize(groups_.size());
   check_turn(push, slot);
   slot.gradients[groups_.index_of(push.from)] = event.payload;
-  if (++slot.arrived == groups_.size()) {
-    slot.arrived = 0;
-    slot.updates.push_back(update_with(push, std::exchange(slot.gradients, {})));
-    go_on(push.chunk, slot, effects);
+  while (slot.prefix < groups_.size() && slot.gradients[slot.prefix].size() > 0) {
+    ++slot.prefix;
   }
+  if (slot.prefix < groups_.size()) {
+    return sum_prefix(push.chunk, slot, effects);
+  }
+  const bool begun = slot.summed > 0;
+  Work update = update_with(push, take_prefix(slot));
+  update.begun = begun;
+  update.contributors = update.workers;
+  slot.updates.push_back(std::move(update));
+  slot.prefix = slot.summed = 0;
+  go_on(push.chunk, slot, effects);
 }
 
 // A gradient goes into the next update of its chunk, once.
 void Shard::check_turn(const Message& push, const Slot& slot) const {
   const Iteration next = slot.slowest + 1;
-  const bool again = slot.gradients[groups_.index_of(push.from)].size() > 0;
+  const std::size_t index = groups_.index_of(push.from);
+  const bool again = index < slot.summed || slot.gradients[index].size() > 0;
   if (push.iteration != next || again) {
     throw BadMessage(topology_.host_of(push.from).index(),
                      fmt::format("the gradient of chunk {} for iteration {}, expected that for {}",
@@ -100,12 +122,38 @@ Work Shard::update_with(const Message& push, std::vector<Payload> gradients) con
   return update;
 }
 
+// The gradients of the prefix that are not summed yet.
+std::vector<Payload> Shard::take_prefix(Slot& slot) {
+  std::vector<Payload> gradients;
+  gradients.reserve(slot.prefix - slot.summed);
+  for (; slot.summed < slot.prefix; ++slot.summed) {
+    gradients.push_back(std::exchange(slot.gradients[slot.summed], {}));
+  }
+  return gradients;
+}
+
+// Sparse gradients are merged when all are here.
+void Shard::sum_prefix(ChunkId chunk, Slot& slot, Effects& effects) const {
+  const bool fresh = slot.summed == 0;
+  const auto adds = static_cast<double>(slot.prefix - slot.summed) - (fresh ? 1 : 0);
+  const auto bytes = static_cast<double>((*chunks_)[chunk].range.size() * kFloatBytes);
+  const bool pays = adds * bytes * add_ns_per_byte_ >= kUnitOfWorkNs;
+  if (!pays || slot.summing || strategy_.sparse()) {
+    return;
+  }
+  Work sum = work_on(chunk, WorkKind::kReduce, self_, slot.slowest + 1);
+  sum.fresh = fresh;
+  sum.sources = take_prefix(slot);
+  slot.summing = true;
+  effects.start(std::move(sum));
+}
+
 // Answers come first: they are about updates that are made.
 void Shard::go_on(ChunkId chunk, Slot& slot, Effects& effects) {
   if (slot.working == 0 && !slot.pulls.empty()) {
     answer_pulls(chunk, slot, effects);
   }
-  if (slot.working == 0 && !slot.updates.empty()) {
+  if (slot.working == 0 && !slot.summing && !slot.updates.empty()) {
     Work next = std::move(slot.updates.front());
     slot.updates.pop_front();
     ++slot.working;

@@ -15,6 +15,9 @@ namespace sluice {
 // and is updated once with their sum in rank order; otherwise each gradient is taken as it comes,
 // as one of the workers' share of the mean.
 //
+// While gradients are missing, those of the first ranks are summed already, if that takes long
+// enough to pay for a unit of work of its own. The sum has the same bits either way.
+//
 // The result goes to all at once (broadcast), to whoever asks after a notice (notify, pull), to
 // whoever asked and is within the bound by then (late pull, SSP), or to whose gradient it was
 // (ASP).
@@ -33,11 +36,13 @@ class Shard final : public Protocol {
     Iteration slowest = 0;           // updates made with the gradients of every leader
     std::vector<Iteration> clocks;   // by leader, where each has its own
     std::vector<Payload> gradients;  // by rank, waiting for those of the others
-    std::size_t arrived = 0;
-    std::list<Work> updates;     // whose gradients are in
-    std::vector<Message> pulls;  // not answered yet
-    std::size_t working = 0;     // work in progress: one update, or answers
-    Payload patch;               // what the last update changed, if it was sparse
+    std::size_t prefix = 0;          // ranks from the first on whose gradients have come
+    std::size_t summed = 0;          // of these: in the sum, or being added to it
+    bool summing = false;            // no update may begin
+    std::list<Work> updates;         // whose gradients are in
+    std::vector<Message> pulls;      // not answered yet
+    std::size_t working = 0;         // work in progress: one update, or answers
+    Payload patch;                   // what the last update changed, if it was sparse
   };
 
   void on_push(const Received& event, Slot& slot, Effects& effects);
@@ -45,6 +50,9 @@ class Shard final : public Protocol {
   void on_updated(const Finished& event, Slot& slot, Effects& effects);
   void advance(Slot& slot, const Work& update) const;
   Work update_with(const Message& push, std::vector<Payload> gradients) const;
+  static std::vector<Payload> take_prefix(Slot& slot);
+  // Sums what is here of the first ranks, if it pays.
+  void sum_prefix(ChunkId chunk, Slot& slot, Effects& effects) const;
   // Begins what waits for the end of the work on this chunk.
   void go_on(ChunkId chunk, Slot& slot, Effects& effects);
   void answer_pulls(ChunkId chunk, Slot& slot, Effects& effects);
@@ -59,6 +67,7 @@ class Shard final : public Protocol {
 
   Strategy strategy_;
   Iteration staleness_;
+  double add_ns_per_byte_;
   Topology topology_;
   AggregationGroups groups_;
   std::shared_ptr<const ChunkMap> chunks_;

@@ -25,12 +25,12 @@ struct BufferRange {
 };
 
 enum class WorkKind : std::uint8_t {
-  // parameters[range] <- rule(parameters, mean of the sources in their order). Sparse sources
-  // change only the parameters they have entries for; the output is then a sparse vector of the
-  // new values.
+  // parameters[range] <- rule(parameters, mean of the sources in their order). If the sum is
+  // `begun`, gradients[range] comes before them. Sparse sources change only the parameters they
+  // have entries for; the output is then a sparse vector of the new values.
   kUpdate,
   // gradients[range] <- the sum of gradients[range] and the sources, in the order of the sources;
-  // the gradients come after the first `before` of them.
+  // the gradients come after the first `before` of them, or do not count if the sum is `fresh`.
   kReduce,
   kBlend,  // parameters[range] <- keep * parameters + add * the one source
   // With x the parameters and y the one source, x <- x + pull * (y - x); the output is
@@ -49,9 +49,11 @@ struct Work {
   WorkKind kind = WorkKind::kUpdate;
   std::uint16_t round = 0;  // of a collective
   std::uint32_t priority = 0;
-  std::uint32_t contributors = 1;  // update: workers whose gradients are in the sources
+  std::uint32_t contributors = 1;  // update: workers whose gradients are in the sum
   std::uint32_t workers = 1;       // update: workers of the joined batch, the divisor of the mean
   std::uint32_t before = 0;        // reduce: sources that are added before the gradients
+  bool fresh = false;              // reduce: the sum of the sources alone
+  bool begun = false;              // update: gradients[range] has the sum of earlier sources
   bool coded = false;              // the sources are packed by the codec
   bool exact = false;              // encode: gradients[range] become the values as they unpack
   bool feedback = false;           // encode: keep what packing loses for the next iteration

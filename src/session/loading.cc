@@ -6,8 +6,7 @@
 
 namespace sluice {
 
-nlohmann::ordered_json collect_loading(ProcessGroup& group, const AheadLoader& loader) {
-  const LoadingTally own = loader.tally();
+nlohmann::ordered_json collect_loading(ProcessGroup& group, const LoadingTally& own) {
   const nlohmann::json self{own.batches, own.ahead, own.loading.count(), own.waited.count()};
   LoadingTally sum;
   for (const std::string& report : group.to_leader(self.dump(), "the tally of the loaders")) {

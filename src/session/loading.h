@@ -9,7 +9,7 @@
 namespace sluice {
 
 // The work of the loaders of all processes, for the summary; the leader collects it.
-nlohmann::ordered_json collect_loading(ProcessGroup& group, const AheadLoader& loader);
+nlohmann::ordered_json collect_loading(ProcessGroup& group, const LoadingTally& own);
 // Adds it to a table of two columns.
 void add_loading_rows(const nlohmann::ordered_json& loading, Table& table);
 

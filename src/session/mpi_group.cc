@@ -24,6 +24,9 @@ class MpiGroup final : public ProcessGroup {
   std::vector<std::string> to_leader(const std::string& text, const std::string& what) override {
     return world_->gather(text, what);
   }
+  std::string scatter(const std::vector<std::string>& texts, const std::string& what) override {
+    return world_->scatter(texts, what);
+  }
   void meet() override { world_->meet(); }
   std::vector<std::size_t> machines() override { return world_->machines(); }
 

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "formats/document.h"
+#include "session/dedicated_servers.h"
 #include "session/mpi_group.h"
 #include "session/thread_group.h"
 
@@ -60,6 +61,20 @@ std::vector<std::string> hosts_of(const std::vector<Json>& processes) {
   return hosts;
 }
 
+// The parameters that the servers of this process begin with; empty if it has workers.
+ZeroedBuffer shards_by_leader(ProcessGroup& group, const Assembly& assembly,
+                              std::span<const std::unique_ptr<Learner>> learners) {
+  std::vector<std::string> texts;
+  if (group.is_leader()) {
+    texts.resize(group.size());
+    for (std::size_t r = assembly.job.topology.worker_hosts(); r < texts.size(); ++r) {
+      texts[r] = shards_of(assembly, HostId(r), learners.front()->parameters());
+    }
+  }
+  const std::string own = group.scatter(texts, "the first parameters");
+  return learners.empty() ? shards_from(own, assembly, *group.own_host()) : ZeroedBuffer(0);
+}
+
 }  // namespace
 
 Result<std::unique_ptr<ProcessGroup>> join_processes(Warn warn, Fail fail, MpiLife life) {
@@ -67,10 +82,20 @@ Result<std::unique_ptr<ProcessGroup>> join_processes(Warn warn, Fail fail, MpiLi
                       : make_thread_group();
 }
 
-TrainingState state_of(const ProcessGroup& group, const Assembly& assembly,
+bool has_dedicated_servers(const ProcessGroup& group, const Topology& topology) {
+  return group.own_host() && topology.servers_apart();
+}
+
+TrainingState state_of(ProcessGroup& group, const Assembly& assembly,
                        std::span<const std::unique_ptr<Learner>> learners, const UpdateRule& rule) {
-  return {assembly.job.topology, learners, *assembly.chunks,
-          assembly.job.strategy, rule,     group.own_host()};
+  const Job& job = assembly.job;
+  ZeroedBuffer shards(0);
+  if (has_dedicated_servers(group, job.topology)) {
+    shards = shards_by_leader(group, assembly, learners);
+  }
+  const TrainingState::FirstModel first{
+      job.layers, learners.empty() ? shards.values() : learners.front()->parameters()};
+  return {job.topology, learners, first, *assembly.chunks, job.strategy, rule, group.own_host()};
 }
 
 std::vector<std::size_t> workers_here(const ProcessGroup& group, const Topology& topology) {
@@ -108,9 +133,17 @@ Result<Roster> check_in(ProcessGroup& group, const Agreement& own, const Result<
     return Error(verdict);
   }
   group.meet();
-  Roster roster{.hosts = answer.at("hosts")};
-  roster.per_machine = processes_per_machine(group.machines());
+  Roster roster{.hosts = answer.at("hosts"), .machines = group.machines()};
+  roster.per_machine = processes_per_machine(roster.machines);
   return roster;
+}
+
+std::size_t per_machine(const Roster& roster, std::size_t with_workers) {
+  if (roster.per_machine == roster.machines.size()) {
+    return roster.per_machine;
+  }
+  const auto begin = roster.machines.begin();
+  return processes_per_machine({begin, begin + static_cast<std::ptrdiff_t>(with_workers)});
 }
 
 }  // namespace sluice

@@ -41,6 +41,8 @@ class ProcessGroup {
   // all, by rank. `what` names the text in warnings.
   virtual std::string from_leader(const std::string& text, const std::string& what) = 0;
   virtual std::vector<std::string> to_leader(const std::string& text, const std::string& what) = 0;
+  // Gives every process its own of the leader's texts, which are by rank.
+  virtual std::string scatter(const std::vector<std::string>& texts, const std::string& what) = 0;
   // Returns when every process has heard of every other.
   virtual void meet() = 0;
 
@@ -73,19 +75,28 @@ class ProcessGroup {
 Result<std::unique_ptr<ProcessGroup>> join_processes(Warn warn, Fail fail,
                                                      MpiLife life = MpiLife::kWorld);
 
-// The state of this process's workers and of the servers beside them.
-TrainingState state_of(const ProcessGroup& group, const Assembly& assembly,
+// The state of this process's workers and servers. Collective: a process with servers only gets the
+// first parameters of their shards from the leader.
+TrainingState state_of(ProcessGroup& group, const Assembly& assembly,
                        std::span<const std::unique_ptr<Learner>> learners, const UpdateRule& rule);
 
-// The workers of the topology that this process runs, by rank.
+// Whether some processes have servers only: see dedicated_servers.h.
+bool has_dedicated_servers(const ProcessGroup& group, const Topology& topology);
+
+// The workers of the topology that this process runs, by rank; with servers only there are none.
 std::vector<std::size_t> workers_here(const ProcessGroup& group, const Topology& topology);
 
 // The processes of a group.
 struct Roster {
-  std::vector<std::string> hosts;  // names, by rank
+  std::vector<std::string> hosts;     // names, by rank
+  std::vector<std::size_t> machines;  // as ProcessGroup::machines()
   // Processes per machine, if each machine has the same number of consecutive ranks; else 1.
   std::size_t per_machine = 1;
 };
+
+// Processes per machine of a run in which only the first ones have workers: all of them, if they
+// are on one machine; else like Roster::per_machine, but of the processes with workers.
+std::size_t per_machine(const Roster& roster, std::size_t with_workers);
 
 // "4 processes on h0, h1".
 std::string text_of(const Roster& roster);

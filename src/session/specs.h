@@ -25,7 +25,10 @@ struct StrategySpec {
 struct HostsSpec {
   std::size_t workers = 4;  // in total
   std::size_t workers_per_host = 1;
-  std::size_t servers = 0;  // on hosts of their own; 0: one on every host with workers
+  std::size_t servers = 0;  // on hosts of their own; 0: beside the workers of every host
+  std::size_t servers_per_host = 1;
+
+  std::size_t hosts_apart() const { return servers / servers_per_host; }
 };
 
 enum class DataKind : std::uint8_t {

@@ -18,6 +18,9 @@ class ThreadGroup final : public ProcessGroup {
                                      const std::string& /*what*/) override {
     return {text};
   }
+  std::string scatter(const std::vector<std::string>& texts, const std::string& /*what*/) override {
+    return texts.at(0);
+  }
   void meet() override {}
   std::vector<std::size_t> machines() override { return {0}; }
 

@@ -12,6 +12,7 @@
 #include "base/check.h"
 #include "formats/document.h"
 #include "nodes/presets.h"
+#include "session/dedicated_servers.h"
 #include "session/engine.h"
 #include "session/loading.h"
 #include "session/optimizer.h"
@@ -21,25 +22,34 @@ namespace sluice {
 namespace {
 
 // Threads can be any hosts; with several processes, each is a host.
-Result<void> check_hosts(const HostsSpec& hosts, const ProcessGroup& group) {
-  if (group.own_host() && hosts.servers != 0) {
-    return Error("servers: here every process runs a server beside its workers; leave it out");
+Result<void> check_hosts(const HostsSpec& hosts, const Strategy& strategy,
+                         const ProcessGroup& group) {
+  if (hosts.servers != 0 && !strategy.uses_servers()) {
+    return Error(fmt::format("servers: exchange {} has no servers; leave it out",
+                             name_of(kExchangeNames, strategy.exchange)));
+  }
+  if (hosts.servers % hosts.servers_per_host != 0) {
+    return Error(
+        fmt::format("servers-per-host: {} servers do not fill hosts of {}; use a divisor of {}",
+                    hosts.servers, hosts.servers_per_host, hosts.servers));
   }
   if (hosts.workers % hosts.workers_per_host != 0) {
     return Error(
         fmt::format("workers-per-host: {} workers do not fill hosts of {}; use a divisor of {}",
                     hosts.workers, hosts.workers_per_host, hosts.workers));
   }
-  if (group.own_host() && hosts.workers != group.size() * hosts.workers_per_host) {
-    return Error(fmt::format("workers: {} processes have {} workers each, which are not {}",
-                             group.size(), hosts.workers_per_host, hosts.workers));
+  const std::size_t with_workers = hosts.workers / hosts.workers_per_host;
+  if (group.own_host() && with_workers + hosts.hosts_apart() != group.size()) {
+    return Error(fmt::format(
+        "workers: {} processes, {} of them for servers, with {} workers each have not {} workers",
+        group.size(), hosts.hosts_apart(), hosts.workers_per_host, hosts.workers));
   }
   return {};
 }
 
 Topology topology_of(const HostsSpec& hosts, std::size_t hosts_per_machine) {
-  return {hosts.workers / hosts.workers_per_host, hosts.workers_per_host, hosts.servers,
-          hosts_per_machine};
+  return {hosts.workers / hosts.workers_per_host, hosts.workers_per_host, hosts.hosts_apart(),
+          hosts_per_machine, hosts.servers_per_host};
 }
 
 // A sum by the driver is either MPI's or made in shared memory.
@@ -62,7 +72,7 @@ Result<void> check_spec(const TrainSpec& spec, const ProcessGroup& group) {
   if (auto valid = validate(spec.strategy.strategy); !valid) {
     return valid;
   }
-  if (auto valid = check_hosts(spec.hosts, group); !valid) {
+  if (auto valid = check_hosts(spec.hosts, spec.strategy.strategy, group); !valid) {
     return valid;
   }
   // Which processes share a machine is not known yet.
@@ -118,11 +128,15 @@ Result<TrainingSession> TrainingSession::prepare(ProcessGroup& group, const Resu
   if (!roster) {
     return roster.error();
   }
-  if (group.own_host() && group.is_leader()) {
-    log.info(text_of(*roster));
-  }
   TrainingSession session = *std::move(own);
-  session.topology_ = topology_of(session.spec_.hosts, roster->per_machine);
+  const HostsSpec& hosts = session.spec_.hosts;
+  const std::size_t with_workers = hosts.workers / hosts.workers_per_host;
+  session.topology_ = topology_of(hosts, per_machine(*roster, with_workers));
+  if (group.own_host() && group.is_leader()) {
+    const bool apart = session.topology_.servers_apart();
+    log.info(text_of(*roster) +
+             (apart ? fmt::format("; servers from rank {} on", with_workers) : ""));
+  }
   session.hosts_ = roster->hosts;
   if (const auto valid =
           check_collective(session.spec_.strategy.strategy, session.topology_, group);
@@ -136,6 +150,9 @@ Result<TrainingSession> TrainingSession::prepare(ProcessGroup& group, const Trai
                                                  const Log& log) {
   if (const auto valid = check_spec(spec, group); !valid) {
     return valid.error();
+  }
+  if (workers_here(group, topology_of(spec.hosts, 1)).empty()) {
+    return TrainingSession(group, spec, {}, Record::without_folder(spec.record), log);
   }
   auto work = std::visit(
       [&](const auto& of) { return make_workload(of, spec.length, spec.hosts.workers, log); },
@@ -151,11 +168,15 @@ Result<TrainingSession> TrainingSession::prepare(ProcessGroup& group, const Trai
 }
 
 TrainReport TrainingSession::run() {
+  if (workers_here(group_, topology_).empty()) {
+    return serve();
+  }
   if (work_.task) {
     prepare_engine();
   }
   const std::vector<std::unique_ptr<Learner>> learners = make_learners();
   Learner& evaluator = *learners.front();
+  share_outline(evaluator.layers());
   Job job = make_job(evaluator.layers());
   const NetworkFacts network = group_.tune(job, spec_.strategy.chosen);
   if (group_.is_leader() && network.link) {
@@ -189,7 +210,7 @@ TrainReport TrainingSession::run() {
   }
   trained.counters = collect(trained.counters);
   const nlohmann::ordered_json loading =
-      work_.loader ? collect_loading(group_, *work_.loader) : nlohmann::ordered_json();
+      work_.loader ? collect_loading(group_, work_.loader->tally()) : nlohmann::ordered_json();
   TrainReport report;
   const auto write_record = [&] {
     report.summary = training_summary({spec_, work_, kernels_, trained, evaluator.parameters(),
@@ -207,6 +228,44 @@ TrainReport TrainingSession::run() {
   }
   agree_on_end(kept, stopped.empty() ? std::nullopt : trained.stopped, report);
   return report;
+}
+
+// Takes part in everything that run() does with the whole group.
+TrainReport TrainingSession::serve() {
+  const bool has_task = std::holds_alternative<TaskSpec>(spec_.work);
+  if (has_task) {
+    kernels_ = group_.from_leader("", "the choice of kernels");
+  }
+  const Outline outline = outline_from(group_.from_leader("", "the outline of the run"));
+  work_.extent = outline.extent;
+  rule_ = rule_of(spec_.optimizer, work_.extent);
+  Job job = make_job(outline.layers);
+  group_.tune(job, spec_.strategy.chosen);
+  group_.from_leader("", "the hash of the initial parameters");
+  const Clock clock;
+  interrupt_ = std::make_unique<Interrupt>();
+  const Trained trained =
+      run_training(job, {.group = group_,
+                         .learners = {},
+                         .rule = rule_,
+                         .extent = work_.extent,
+                         .clock = clock,
+                         .record = &record_,
+                         .interrupted = [this] { return interrupt_->signal(); }});
+  collect(trained.counters);
+  if (has_task) {
+    collect_loading(group_, {});
+  }
+  TrainReport report;
+  agree_on_end({}, {}, report);
+  return report;
+}
+
+void TrainingSession::share_outline(const std::vector<Layer>& layers) const {
+  if (has_dedicated_servers(group_, topology_)) {
+    group_.from_leader(group_.is_leader() ? to_text({layers, work_.extent}) : "",
+                       "the outline of the run");
+  }
 }
 
 void TrainingSession::agree_on_end(const Result<void>& kept, std::optional<int> stopped,

@@ -47,6 +47,10 @@ class TrainingSession {
   // Checks what one process can check.
   static Result<TrainingSession> prepare(ProcessGroup& group, const TrainSpec& spec,
                                          const Log& log);
+  // In a process with servers only.
+  TrainReport serve();
+  // Tells processes with servers only what they serve.
+  void share_outline(const std::vector<Layer>& layers) const;
   void prepare_engine();
   std::vector<std::unique_ptr<Learner>> make_learners() const;
   Job make_job(const std::vector<Layer>& layers) const;

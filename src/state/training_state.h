@@ -20,13 +20,24 @@ namespace sluice {
 // from the first iteration to the last, while the protocols that use them may be replaced.
 class TrainingState {
  public:
-  // The learners belong to the workers among the nodes, by rank. Servers begin with the first
-  // learner's parameters, and each keeps its chunks of this map. So if there are servers, later
-  // protocols must use the same map.
+  // A model before its first iteration.
+  struct FirstModel {
+    std::span<const Layer> layers;
+    std::span<const float> parameters;
+  };
+
+  // The learners belong to the workers among the nodes, by rank. Servers begin with these
+  // parameters, and each keeps its chunks of this map. So if there are servers, later protocols
+  // must use the same map.
+  TrainingState(const Topology& topology, std::span<const std::unique_ptr<Learner>> learners,
+                const FirstModel& first, const ChunkMap& chunks, const Strategy& strategy,
+                const UpdateRule& rule, std::optional<HostId> host = std::nullopt);
+  // The same with the first learner's parameters.
   TrainingState(const Topology& topology, std::span<const std::unique_ptr<Learner>> learners,
                 const ChunkMap& chunks, const Strategy& strategy, const UpdateRule& rule,
                 std::optional<HostId> host = std::nullopt);
 
+  const std::vector<Layer>& layers() const { return layers_; }
   Learner& learner(NodeId worker) const { return workers_.at(worker).learner; }
   const GradientSlots& slots(NodeId worker) const { return workers_.at(worker).slots; }
   Workspace& workspace(NodeId node) { return workspaces_.at(node); }
@@ -40,8 +51,9 @@ class TrainingState {
     GradientSlots slots;
   };
 
+  std::vector<Layer> layers_;
   std::unordered_map<NodeId, Replica> workers_;
-  std::vector<ZeroedBuffer> server_parameters_;
+  std::vector<ZeroedBuffer> server_buffers_;
   std::unordered_map<NodeId, Workspace> workspaces_;
 };
 

@@ -149,7 +149,10 @@ std::span<float> Workspace::gradient(const Work& work) const {
 Payload Workspace::update(const Work& work) {
   std::vector<std::vector<float>> decoded;
   std::vector<std::span<const float>> sources;
-  sources.reserve(work.sources.size());
+  sources.reserve(work.sources.size() + 1);
+  if (work.begun) {
+    sources.emplace_back(gradient(work));
+  }
   for (const Payload& source : work.sources) {
     if (work.coded) {
       decoded.emplace_back(static_cast<std::size_t>(work.range.size()));
@@ -176,11 +179,16 @@ Payload Workspace::update_sparse(const Work& work) {
 
 void Workspace::reduce(const Work& work) const {
   check(work.before <= work.sources.size(), "the gradients have their place among the sources");
+  check(!work.fresh || (work.before == 0 && !work.sources.empty()),
+        "a fresh sum begins with its first source");
   const std::span<float> own = gradient(work);
   const std::span sources(work.sources);
   const auto before = sources.first(work.before);
-  const auto after = sources.subspan(work.before);
+  const auto after = sources.subspan(work.fresh ? 1 : work.before);
   if (work.coded) {
+    if (work.fresh) {
+      coder_->decode(sources.front().bytes(), own);
+    }
     reduce_coded(before, after, own);
     return;
   }
@@ -189,6 +197,9 @@ void Workspace::reduce(const Work& work) const {
       return values.subspan(begin, std::min(kBlock, own.size() - begin));
     };
     const std::span<float> sum = block(own);
+    if (work.fresh) {
+      std::ranges::copy(block(sources.front().values()), sum.begin());
+    }
     // Addition commutes: what comes before the gradients is summed on its own, then added to them.
     if (!before.empty()) {
       std::array<float, kBlock> room;

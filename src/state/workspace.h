@@ -18,8 +18,8 @@ namespace sluice {
 // carry out the node's effects. The spans belong to the node; nothing here knows of threads.
 class Workspace {
  public:
-  // A worker has one or more gradient buffers, a server none. The layers tile the parameters; only
-  // sparse codecs use them.
+  // A worker has one or more gradient buffers, a server one for sums that it begins. The layers
+  // tile the parameters; only sparse codecs use them.
   Workspace(std::span<float> parameters, std::vector<std::span<float>> gradients,
             const UpdateRule& rule, const Strategy& strategy, const Topology& topology,
             std::span<const Layer> layers = {});

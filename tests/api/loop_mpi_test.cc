@@ -1,5 +1,6 @@
 // Runs loop_program.cc as processes of an MPI job.
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "support/mpirun.h"
@@ -24,6 +25,15 @@ TEST_F(LoopMpiTest, ASignalToOneRankStopsAll) {
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   const std::string once = "stopped by 15\n";
   EXPECT_EQ(outcome.out, once + once + once);
+}
+
+// Two workers and a server end with the loss of two workers with servers beside them.
+TEST_F(LoopMpiTest, AServerOfItsOwnServesWithoutALoop) {
+  const TemporaryFolder folder;
+  const Outcome outcome = mpirun(3, "'" SLUICE_LOOP_PROGRAM "' serve", folder);
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, testing::HasSubstr("2 workers, loss 0.151\n"));
+  EXPECT_THAT(outcome.out, testing::HasSubstr("served\n"));
 }
 
 class LoopAgainMpiTest : public LoopMpiTest, public testing::WithParamInterface<std::string> {};

@@ -2,6 +2,7 @@
 //
 //   loop_program RUNS [own]     own: the program itself initialises and finalises MPI
 //   loop_program stop           rank 1 gets SIGTERM in a run that has no end otherwise
+//   loop_program serve          the last process is a server; it prints that it is done
 //
 // Rank 0 prints the workers, and the loss of the last step of each run. With `stop`, every rank
 // prints the signal.
@@ -21,11 +22,14 @@ namespace {
 
 constexpr std::int64_t kIterations = 5;
 
-int run_once(std::int64_t iterations, bool is_interrupted) {
+int run_once(std::int64_t iterations, bool is_interrupted, std::size_t servers = 0) {
   sluice::LoopOptions options;
+  options.servers = servers;
   options.iterations = iterations;
   options.momentum = 0;
-  return sluice::run_loops(options, [=](sluice::LoopWorker& worker) {
+  bool has_worker = false;
+  const int signal = sluice::run_loops(options, [&](sluice::LoopWorker& worker) {
+    has_worker = true;
     torch::nn::Linear net(3, 1);
     net->weight.data().fill_(1.0F);
     net->bias.data().fill_(0.0F);
@@ -41,6 +45,10 @@ int run_once(std::int64_t iterations, bool is_interrupted) {
       std::printf("%zu workers, loss %.3f\n", worker.workers(), loss);
     }
   });
+  if (!has_worker) {
+    std::puts("served");
+  }
+  return signal;
 }
 
 }  // namespace
@@ -50,6 +58,10 @@ int main(int argc, char** argv) {
     constexpr std::int64_t kEndless = 1'000'000'000;
     const int signal = run_once(kEndless, true);
     std::printf("stopped by %d\n", signal);
+    return 0;
+  }
+  if (std::string(argv[1]) == "serve") {
+    run_once(kIterations, false, 1);
     return 0;
   }
   const bool own = argc > 2;

@@ -190,6 +190,9 @@ TEST(LoopFailureThreadsTest, RefusesWhatMakesNoSense) {
   LoopOptions none = options_for("p3");
   none.workers = 0;
   EXPECT_THAT(failure_of(none, nothing), HasSubstr("at least one worker"));
+  LoopOptions served = options_for("wfbp");
+  served.servers = 1;
+  EXPECT_THAT(failure_of(served, nothing), HasSubstr("preset wfbp has no servers"));
   EXPECT_THAT(failure_of(options_for("p3"),
                          [](LoopWorker& worker) {
                            torch::nn::Linear net(2, worker.rank() == 2 ? 4 : 3);

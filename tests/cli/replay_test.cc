@@ -103,6 +103,12 @@ TEST(CliReplayThreadsTest, HostsAndServersAreAsTheUserSays) {
   const Outcome apart = train("--workers 4 --workers-per-host 2 --servers 3");
   ASSERT_EQ(apart.code, 0) << apart.err;
   EXPECT_EQ(json::parse(apart.out).at("mechanism").at("bytes"), 4 * 2 * 4 * 4 * 1030);
+  const Outcome several = train("--workers 4 --servers 4 --servers-per-host 2");
+  ASSERT_EQ(several.code, 0) << several.err;
+  EXPECT_EQ(json::parse(several.out).at("mechanism").at("bytes"), 4 * 2 * 4 * 4 * 1030);
+  expect_refused(train("--servers 3 --servers-per-host 2"),
+                 "servers-per-host: 3 servers do not fill hosts of 2");
+  expect_refused(train("--servers 2 --preset wfbp"), "servers: exchange allreduce has no servers");
   const Outcome summed = train("--workers 4 --workers-per-host 2 --servers 3 --local-aggregation");
   ASSERT_EQ(summed.code, 0) << summed.err;
   EXPECT_EQ(json::parse(summed.out).at("mechanism").at("bytes"), 4 * 2 * 2 * 4 * 1030);

@@ -72,6 +72,21 @@ TEST(ClusterTest, ServersMayStandBesideTheWorkers) {
               StartsWith("c.toml: servers: is 0, expected"));
 }
 
+TEST(ClusterTest, ServersMayShareAHost) {
+  const auto apart = parse_cluster(kSmallest + "servers = 6\nservers_per_host = 3\n", "c.toml");
+  ASSERT_TRUE(apart);
+  EXPECT_EQ(apart->topology.hosts(), 6U);
+  EXPECT_EQ(apart->topology.servers(), 6U);
+  const auto beside = parse_cluster(kSmallest + "servers_per_host = 3\n", "c.toml");
+  ASSERT_TRUE(beside);
+  EXPECT_EQ(beside->topology.hosts(), 4U);
+  EXPECT_EQ(beside->topology.servers(), 12U);
+  EXPECT_THAT(complaint(kSmallest + "servers = 5\nservers_per_host = 3\n"),
+              StartsWith("c.toml: servers_per_host: 5 servers do not fill hosts of 3"));
+  EXPECT_THAT(complaint(kSmallest + "servers_per_host = 900000\n"),
+              StartsWith("c.toml: servers_per_host: 4 hosts come to 3600000 servers"));
+}
+
 TEST(ClusterTest, TheBandwidthMayBeAbsentWithAnAllReduce) {
   EXPECT_EQ(complaint("hosts = 2\n[allreduce]\nstartup_us = 0\nns_per_byte = 1\n"), "");
   EXPECT_THAT(complaint("hosts = 2\n"), StartsWith("c.toml: bandwidth_gbps: is missing"));
@@ -140,7 +155,7 @@ RC_GTEST_PROP(ClusterTest, ComesBackFromItsToml, ()) {
   const auto number = [](int max) { return *rc::gen::inRange(1, max) / 1024.0; };
   const auto count = [](std::size_t min) { return *rc::gen::inRange<std::size_t>(min, 9); };
   Cluster cluster;
-  cluster.topology = Topology(count(1), count(1), count(0));
+  cluster.topology = Topology(count(1), count(1), count(0), 1, count(1));
   cluster.bandwidth_gbps = number(100'000);
   cluster.latency = from_us(number(1'000'000));
   cluster.reduce_ns_per_byte = number(5000);
@@ -164,6 +179,7 @@ RC_GTEST_PROP(ClusterTest, ComesBackFromItsToml, ()) {
   RC_ASSERT(read->topology.worker_hosts() == cluster.topology.worker_hosts());
   RC_ASSERT(read->topology.workers_per_host() == cluster.topology.workers_per_host());
   RC_ASSERT(read->topology.hosts() == cluster.topology.hosts());
+  RC_ASSERT(read->topology.servers() == cluster.topology.servers());
   RC_ASSERT(read->bandwidth_gbps == cluster.bandwidth_gbps);
   RC_ASSERT(read->latency == cluster.latency);
   RC_ASSERT(read->reduce_ns_per_byte == cluster.reduce_ns_per_byte);

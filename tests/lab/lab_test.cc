@@ -179,6 +179,15 @@ TEST_F(LabTest, SluiceIsThisVeryProgram) {
   EXPECT_THAT(lab.out(), MatchesRegex("sluice [0-9.]+\n"));
 }
 
+TEST_F(LabTest, TheLastHostsMayBeServers) {
+  RunningLab lab({"--hosts", "3"},
+                 "exec sluice train --model replay:p4000/resnet50 --param-scale 0.001 "
+                 "--time-scale 0.001 --iterations 3 --servers 1 --json --run trained");
+  ASSERT_EQ(lab.wait(), 0) << lab.err();
+  EXPECT_THAT(lab.err(), HasSubstr("3 processes on h0, h1, h2; servers from rank 2 on"));
+  EXPECT_THAT(lab.out(), HasSubstr("\"workers\": 2,"));
+}
+
 TEST_F(LabTest, TheExitCodeIsTheCommands) {
   RunningLab lab({"--hosts", "2"}, "[ $(hostname) = h0 ] || exit 7");
   EXPECT_EQ(lab.wait(), 7);

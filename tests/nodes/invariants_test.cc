@@ -28,6 +28,10 @@ using testing::toy_learners;
 const UpdateRule kRule{.rate = {.base = 0.05F}, .momentum = 0.9F, .weight_decay = 0};
 const UpdateRule kStill{.rate = {.base = 0}, .momentum = 0, .weight_decay = 0};
 
+// What a server takes an add to cost: nothing, or enough to begin a sum as soon as it can.
+constexpr double kSumsAtTheEnd = 0;
+constexpr double kSumsAtOnce = 1e6;
+
 Job job_of(std::string_view preset, std::size_t workers) {
   Job job;
   job.layers = toy_learners(kLayers, 1).front()->layers();
@@ -47,13 +51,15 @@ Job any_job(std::string_view preset) {
   const auto per_host = *rc::gen::weightedElement<std::size_t>({{3, 1}, {1, 2}, {1, 3}});
   const auto servers_apart = *rc::gen::weightedElement<std::size_t>({{3, 0}, {1, 1}, {1, 2}});
   const bool apart = job.strategy.uses_servers() && servers_apart > 0;
-  job.topology = Topology(hosts, per_host, apart ? servers_apart : 0);
+  const auto servers_per_host = *rc::gen::weightedElement<std::size_t>({{3, 1}, {1, 2}});
+  job.topology = Topology(hosts, per_host, apart ? servers_apart : 0, 1, servers_per_host);
   const bool together =
       job.strategy.algorithm == Algorithm::kBsp || job.strategy.algorithm == Algorithm::kPipe;
   job.strategy.local_aggregation = together && *rc::gen::arbitrary<bool>();
   job.strategy.credit = *rc::gen::element<Bytes>(1, 64, 150, 1000);
   job.strategy.peer_credit = *rc::gen::element<Bytes>(1, 64, 100, 1000);
   job.server_threads = *rc::gen::inRange(1, 4);
+  job.link.reduce_ns_per_byte = *rc::gen::element(kSumsAtTheEnd, kSumsAtOnce);
   return job;
 }
 
@@ -117,6 +123,19 @@ RC_GTEST_PROP(AlgorithmInvariants, SynchronousPresetsDoNotDependOnTheOrder, ()) 
       RC_ASSERT(one.parameters(w) == other.parameters(0));
     }
   }
+}
+
+RC_GTEST_PROP(AlgorithmInvariants, AServersSumHasTheSameBitsWheneverItBegins, ()) {
+  const auto* const preset = *rc::gen::element("p3", "slicing", "kvstore", "tensorflow", "ps-sync");
+  Job job = any_job(preset);
+  job.strategy.codec = *rc::gen::element(Codec::kNone, Codec::kTruncate16, Codec::kQuantise8);
+  job.link.reduce_ns_per_byte = kSumsAtTheEnd;
+  Shuffle late(job, kRule, any_seed());
+  job.link.reduce_ns_per_byte = kSumsAtOnce;
+  Shuffle early(job, kRule, any_seed());
+  RC_ASSERT(late.run());
+  RC_ASSERT(early.run());
+  RC_ASSERT(early.parameters(0) == late.parameters(0));
 }
 
 // A rank adds its part as a server adds a slice: in the order of ranks.

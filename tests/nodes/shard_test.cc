@@ -18,21 +18,23 @@ namespace {
 
 using News = std::vector<std::string>;
 
-// A server apart with one chunk of four parameters, and two workers, 0 and 1.
+// A server apart with one chunk of four parameters, and two workers or more.
 class OneShard {
  public:
-  explicit OneShard(const std::string& preset, Iteration staleness = 1) {
+  explicit OneShard(const std::string& preset, Iteration staleness = 1, std::size_t workers = 2,
+                    double add_ns_per_byte = 0.1)
+      : self_(workers) {
     job_.layers = lay_out({"only"}, {4});
-    job_.topology = Topology(2, 1, 1);
+    job_.topology = Topology(workers, 1, 1);
+    job_.link.reduce_ns_per_byte = add_ns_per_byte;
     job_.strategy = find_preset(preset)->strategy;
     job_.strategy.staleness = staleness;
     chunks_ = std::make_shared<ChunkMap>(make_chunks(job_.layers, 1, job_.strategy));
-    shard_.emplace(job_, chunks_, NodeId(2));
+    shard_.emplace(job_, chunks_, self_);
   }
 
   void hear(MessageKind kind, std::size_t worker, Iteration iteration) {
-    Message message =
-        message_about(*chunks_, ChunkId(0), kind, NodeId(worker), NodeId(2), iteration);
+    Message message = message_about(*chunks_, ChunkId(0), kind, NodeId(worker), self_, iteration);
     message.payload_bytes = kind == MessageKind::kPush ? 16 : 0;
     shard_->handle(Received{message, Payload(message.payload_bytes)}, effects);
   }
@@ -50,6 +52,7 @@ class OneShard {
   testing::RecordedEffects effects;
 
  private:
+  NodeId self_;
   Job job_;
   std::shared_ptr<const ChunkMap> chunks_;
   std::optional<Shard> shard_;
@@ -143,6 +146,80 @@ TEST(Shard, AnUpdateWaitsUntilASparseAnswerIsMade) {
   asp.finish(1);
   EXPECT_EQ(asp.effects.news(), (News{"start 0", "start 0", "send to 0", "start 0"}));
   EXPECT_EQ(asp.effects.started[2].kind, WorkKind::kUpdate);
+}
+
+// ---- sums that begin before the last gradient ---------------------------------------------------
+
+constexpr double kPays = 1000;  // an add of the chunk takes 16 us
+
+TEST(Shard, SumsTheFirstRanksWhileOthersAreMissing) {
+  OneShard bsp("bsp", 0, 4, kPays);
+  bsp.push(2, 1);
+  bsp.push(0, 1);
+  EXPECT_EQ(bsp.effects.news(), News{}) << "one gradient is no sum";
+  bsp.push(1, 1);
+  EXPECT_EQ(bsp.effects.news(), News{"start 0"});
+  const Work sum = bsp.effects.started[0];
+  EXPECT_EQ(sum.kind, WorkKind::kReduce);
+  EXPECT_TRUE(sum.fresh);
+  EXPECT_EQ(sum.sources.size(), 3U);
+  EXPECT_EQ(sum.origin, sum.node) << "no gradient of a worker beside it";
+  bsp.push(3, 1);
+  EXPECT_EQ(bsp.effects.news(), News{}) << "the sum is still being made";
+  bsp.finish(0);
+  EXPECT_EQ(bsp.effects.news(), News{"start 0"});
+  const Work update = bsp.effects.started[1];
+  EXPECT_EQ(update.kind, WorkKind::kUpdate);
+  EXPECT_TRUE(update.begun);
+  EXPECT_EQ(update.sources.size(), 1U);
+  EXPECT_EQ(update.contributors, 4U);
+}
+
+TEST(Shard, GoesOnWithWhatHasComeDuringASum) {
+  OneShard bsp("bsp", 0, 5, kPays);
+  bsp.push(0, 1);
+  bsp.push(1, 1);
+  bsp.push(2, 1);
+  bsp.push(3, 1);
+  ASSERT_EQ(bsp.effects.started.size(), 1U);
+  bsp.finish(0);
+  ASSERT_EQ(bsp.effects.started.size(), 2U);
+  EXPECT_EQ(bsp.effects.started[1].kind, WorkKind::kReduce);
+  EXPECT_FALSE(bsp.effects.started[1].fresh);
+  EXPECT_EQ(bsp.effects.started[1].sources.size(), 2U);
+  EXPECT_THROW(bsp.push(1, 1), BadMessage) << "it is in the sum already";
+}
+
+// Two adds of 6.4 us pay, one does not.
+TEST(Shard, MakesNoSumThatCostsLessThanAUnitOfWork) {
+  OneShard bsp("bsp", 0, 4, 400);
+  bsp.push(0, 1);
+  bsp.push(1, 1);
+  EXPECT_EQ(bsp.effects.news(), News{});
+  bsp.push(2, 1);
+  EXPECT_EQ(bsp.effects.news(), News{"start 0"});
+  bsp.finish(0);
+  bsp.push(3, 1);
+  EXPECT_TRUE(bsp.effects.started[1].begun);
+  OneShard sparse("bsp+dgc", 0, 4, kPays);
+  sparse.push(0, 1);
+  sparse.push(1, 1);
+  EXPECT_EQ(sparse.effects.news(), News{}) << "sparse gradients are merged at once";
+}
+
+// A sum does not touch the parameters.
+TEST(Shard, AnswersPullsDuringASum) {
+  OneShard kvstore("kvstore", 0, 3, kPays);
+  for (std::size_t w = 0; w < 3; ++w) {
+    kvstore.push(w, 1);
+  }
+  kvstore.finish(0);
+  kvstore.finish(1);
+  kvstore.push(0, 2);
+  kvstore.push(1, 2);
+  kvstore.effects.news();
+  kvstore.pull(2, 1);
+  EXPECT_EQ(kvstore.effects.news(), (News{"borrow", "send to 2"}));
 }
 
 }  // namespace

@@ -234,7 +234,9 @@ TEST_P(Parity, HoldsForEveryCollectiveAndDenseCodec) {
 INSTANTIATE_TEST_SUITE_P(Workers, Parity, ::testing::Values(2, 3, 4));
 
 TEST(ParityTopologies, SeveralWorkersAHostAndServersApart) {
-  for (const Topology& topology : {Topology(2, 2, 0), Topology(3, 1, 2), Topology(1, 3, 1)}) {
+  for (const Topology& topology :
+       {Topology(2, 2, 0), Topology(3, 1, 2), Topology(1, 3, 1), Topology(3, 1, 2, 1, 2),
+        Topology(2, 1, 0, 1, 2), Topology(2, 1, 2, 4)}) {
     for (const Preset& preset : presets()) {
       SCOPED_TRACE(preset.name);
       const Strategy strategy = small(preset.name);

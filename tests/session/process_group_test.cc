@@ -4,8 +4,14 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <memory>
 #include <nlohmann/json.hpp>
+#include <numeric>
+#include <stdexcept>
+#include <vector>
 
+#include "learners/idle_learner.h"
+#include "session/dedicated_servers.h"
 #include "session/loading.h"
 #include "session/thread_group.h"
 
@@ -40,6 +46,10 @@ class LedGroup final : public ProcessGroup {
     }
     return texts;
   }
+  std::string scatter(const std::vector<std::string>& texts, const std::string&) override {
+    scattered_ = texts;
+    return texts.at(0);
+  }
   void meet() override { have_met_ = true; }
   std::vector<std::size_t> machines() override { return machines_; }
   NetworkFacts tune(Job&, const ChosenSizes&) override { return {}; }
@@ -49,11 +59,13 @@ class LedGroup final : public ProcessGroup {
   void abort(int) override {}
 
   bool have_met() const { return have_met_; }
+  const std::vector<std::string>& scattered() const { return scattered_; }
 
  private:
   std::vector<Change> others_;
   std::vector<std::size_t> machines_;
   bool have_met_ = false;
+  std::vector<std::string> scattered_;
 };
 
 const auto kAlike = [](json&) {};
@@ -115,10 +127,56 @@ TEST(ProcessGroupTest, AProcessHasTheWorkersOfItsHost) {
   EXPECT_THAT(workers_here(*make_thread_group(), topology), ElementsAre(0, 1, 2, 3, 4, 5));
 }
 
+// Two machines with two workers each, and a third with two servers, or with one.
+TEST(ProcessGroupTest, ServersDoNotCountAsNeighboursOfWorkers) {
+  EXPECT_EQ(per_machine({.hosts = {}, .machines = {0, 0, 2, 2, 4, 4}, .per_machine = 2}, 4), 2U);
+  EXPECT_EQ(per_machine({.hosts = {}, .machines = {0, 0, 2, 2, 4}, .per_machine = 1}, 4), 2U);
+  EXPECT_EQ(per_machine({.hosts = {}, .machines = {0, 0, 0, 3}, .per_machine = 1}, 2), 2U);
+  EXPECT_EQ(per_machine({.hosts = {}, .machines = {0, 0, 0, 0}, .per_machine = 4}, 3), 4U);
+}
+
+TEST(ProcessGroupTest, ServersOfTheirOwnGetTheirShards) {
+  Job job;
+  job.layers = lay_out({"a", "b", "c"}, {2, 3, 1});
+  job.topology = Topology(1, 1, 2);
+  job.strategy.partition = Partition::kLayer;
+  job.here = HostId(0);
+  const Assembly assembly = assemble(job);
+  std::vector<std::unique_ptr<Learner>> learners;
+  learners.push_back(std::make_unique<IdleLearner>(job.layers));
+  const auto parameters = learners.front()->parameters();
+  std::iota(parameters.begin(), parameters.end(), 1.0F);
+  LedGroup group({kAlike, kAlike});
+  const TrainingState state = state_of(group, assembly, learners, {});
+  ASSERT_EQ(group.scattered().size(), 3U);
+  EXPECT_EQ(group.scattered()[0], "");
+  const ZeroedBuffer first = shards_from(group.scattered()[1], assembly, HostId(1));
+  EXPECT_THAT(first.values(), ElementsAre(1, 2, 0, 0, 0, 6));
+  const ZeroedBuffer other = shards_from(group.scattered()[2], assembly, HostId(2));
+  EXPECT_THAT(other.values(), ElementsAre(0, 0, 3, 4, 5, 0));
+  EXPECT_THROW(shards_from("short", assembly, HostId(1)), std::runtime_error);
+}
+
+TEST(ProcessGroupTest, AnOutlineSurvivesTheWay) {
+  const Outline outline{
+      lay_out({"conv 1", "fc\n2"}, {10, 0}),
+      {.workers = 3, .batch = 8, .iterations = 70, .per_epoch = 7, .samples_per_epoch = 168}};
+  const Outline copy = outline_from(to_text(outline));
+  ASSERT_EQ(copy.layers.size(), 2U);
+  EXPECT_EQ(copy.layers[1].name, "fc\n2");
+  EXPECT_EQ(copy.layers[1].range, (Range{10, 10}));
+  EXPECT_EQ(copy.extent.workers, 3U);
+  EXPECT_EQ(copy.extent.batch, 8);
+  EXPECT_EQ(copy.extent.iterations, 70);
+  EXPECT_EQ(copy.extent.per_epoch, 7);
+  EXPECT_EQ(copy.extent.samples_per_epoch, 168);
+  EXPECT_ANY_THROW(outline_from("{}"));
+}
+
 TEST(ProcessGroupTest, TheLoadersOfAllProcessesAreAddedUp) {
   const auto of_other = [](json& said) { said = {5, 4, 3'000'000'000'000, 2'000'000'000'000}; };
   LedGroup group({of_other, of_other});
-  const auto loading = collect_loading(group, AheadLoader(0));
+  const auto loading = collect_loading(group, LoadingTally());
   EXPECT_EQ(loading.at("batches"), 10);
   EXPECT_EQ(loading.at("batches_ahead"), 8);
   EXPECT_EQ(loading.at("loading_s"), 6);

@@ -111,6 +111,50 @@ TEST(Workspace, AddsInTheOrderOfTheSourcesWithTheGradientsInTheirPlace) {
   EXPECT_THROW(node.workspace->execute(work), InvariantError);
 }
 
+// As a server does that begins its sum before the last gradient is there.
+TEST(Workspace, ASumInPartsHasTheBitsOfOneInOneGo) {
+  const std::vector<Payload> all{floats({1e8F, 1, 3}), floats({1, 1e8F, 5}), floats({-1e8F, 1, 7}),
+                                 floats({0.3F, -1e8F, 11})};
+  OneNode whole;
+  Work update = OneNode::work(WorkKind::kUpdate, all);
+  update.contributors = update.workers = 4;
+  whole.workspace->execute(update);
+  OneNode parts;
+  Work sum = OneNode::work(WorkKind::kReduce, {all[0], all[1]});
+  sum.fresh = true;
+  parts.workspace->execute(sum);
+  EXPECT_THAT(parts.gradients[0], ElementsAre(10, 1e8F, 1e8F, 8, 50, 60));
+  sum.fresh = false;
+  sum.sources = {all[2]};
+  parts.workspace->execute(sum);
+  update.begun = true;
+  update.sources = {all[3]};
+  parts.workspace->execute(update);
+  EXPECT_EQ(parts.parameters, whole.parameters);
+  sum.fresh = true;
+  sum.sources = {};
+  EXPECT_THROW(parts.workspace->execute(sum), InvariantError);
+}
+
+TEST(Workspace, ASumOfPackedGradientsInPartsHasTheBitsOfOneInOneGo) {
+  OneNode whole(Codec::kTruncate16);
+  const Payload packed = whole.workspace->execute(OneNode::work(WorkKind::kEncode, {}));
+  Work update = OneNode::work(WorkKind::kUpdate, {packed, packed, packed});
+  update.coded = true;
+  update.contributors = update.workers = 3;
+  whole.workspace->execute(update);
+  OneNode parts(Codec::kTruncate16);
+  Work sum = OneNode::work(WorkKind::kReduce, {packed, packed});
+  sum.coded = true;
+  sum.fresh = true;
+  parts.workspace->execute(sum);
+  EXPECT_THAT(parts.gradients[0], ElementsAre(10, 40, 60, 80, 50, 60));
+  update.begun = true;
+  update.sources = {packed};
+  parts.workspace->execute(update);
+  EXPECT_EQ(parts.parameters, whole.parameters);
+}
+
 TEST(Workspace, AddsManyValuesBlockByBlock) {
   constexpr std::size_t kMany = 2500;
   std::vector<float> parameters(kMany);

@@ -25,8 +25,9 @@ inline std::ostream& operator<<(std::ostream& out, const World& world) {
   }
   const Topology& t = world.cluster.topology;
   return out << "; workers " << t.workers() << ", per host " << t.workers_per_host() << ", hosts "
-             << t.hosts() << ", Gb/s " << world.cluster.bandwidth_gbps << ", latency us "
-             << to_us(world.cluster.latency) << ", threads " << world.cluster.server_threads;
+             << t.hosts() << ", servers " << t.servers() << ", Gb/s "
+             << world.cluster.bandwidth_gbps << ", latency us " << to_us(world.cluster.latency)
+             << ", threads " << world.cluster.server_threads;
 }
 
 inline rc::Gen<std::int64_t> between(std::int64_t low, std::int64_t high) {
@@ -53,7 +54,8 @@ inline World any_world() {
   }
   world.cluster.topology = Topology(
       static_cast<std::size_t>(*between(1, 5)), static_cast<std::size_t>(*between(1, 2)),
-      static_cast<std::size_t>(*rc::gen::weightedElement<std::int64_t>({{3, 0}, {1, 1}, {1, 2}})));
+      static_cast<std::size_t>(*rc::gen::weightedElement<std::int64_t>({{3, 0}, {1, 1}, {1, 2}})),
+      1, static_cast<std::size_t>(*rc::gen::weightedElement<std::int64_t>({{3, 1}, {1, 2}})));
   world.cluster.bandwidth_gbps = *rc::gen::element(0.05, 0.3, 1.0, 4.0, 25.0);
   world.cluster.latency = from_us(static_cast<double>(*between(0, 60)));
   world.cluster.server_threads = static_cast<int>(*between(1, 3));

@@ -30,6 +30,17 @@ inline Strategy toy_strategy(const std::string& words) {
   return strategy;
 }
 
+// The same with servers of their own, from text like STRATEGY@SERVERS.
+struct ToySetUp {
+  Strategy strategy;
+  std::size_t servers = 0;  // 0: beside the workers
+};
+inline ToySetUp toy_set_up(const std::string& words) {
+  const std::size_t at = words.find('@');
+  return {toy_strategy(words.substr(0, at)),
+          at == std::string::npos ? 0 : std::stoul(words.substr(at + 1))};
+}
+
 // The job in phases; if layers are merged, each phase has another plan of groups.
 struct ToyPhase {
   Job job;

@@ -28,6 +28,17 @@ std::optional<InFlight> to_in_flight(const Json& json) {
   return InFlight{static_cast<MessageKind>(kind), LayerId(json.at(1)), json.at(2), json.at(3)};
 }
 
+Json to_json(const std::optional<Gate::Position>& at) {
+  return at ? Json{at->layer.index(), at->iteration, at->waiting} : Json();
+}
+
+std::optional<Gate::Position> to_position(const Json& json) {
+  if (json.is_null()) {
+    return std::nullopt;
+  }
+  return Gate::Position{LayerId(json.at(0)), json.at(1), json.at(2)};
+}
+
 const char* content_of(MessageKind kind) {
   switch (kind) {
     case MessageKind::kPush:
@@ -48,8 +59,8 @@ class Diagnosis {
   std::string of(std::size_t stuck) const {
     const Heartbeat& heartbeat = heartbeats_[stuck];
     return fmt::format("{} has waited {:.0f} s for layer {} of iteration {}: {}", name(stuck),
-                       heartbeat.still_seconds, layer(heartbeat.worker.layer),
-                       heartbeat.worker.iteration, cause(stuck));
+                       heartbeat.still_seconds, layer(heartbeat.worker->layer),
+                       heartbeat.worker->iteration, cause(stuck));
   }
 
  private:
@@ -57,15 +68,15 @@ class Diagnosis {
     if (heartbeats_[stuck].incoming) {
       return arriving(stuck);
     }
-    const Iteration awaited = heartbeats_[stuck].worker.iteration;
+    const Iteration awaited = heartbeats_[stuck].worker->iteration;
     for (std::size_t r = 0; r < heartbeats_.size(); ++r) {
-      const Gate::Position& at = heartbeats_[r].worker;
-      if (!at.waiting && at.iteration < awaited) {
+      const auto& at = heartbeats_[r].worker;
+      if (at && !at->waiting && at->iteration < awaited) {
         return fmt::format(
             "the gradient of {} is not in; for {:.0f} s it has not got beyond layer {} of "
             "iteration "
             "{}",
-            name(r), heartbeats_[r].still_seconds, layer(at.layer), at.iteration);
+            name(r), heartbeats_[r].still_seconds, layer(at->layer), at->iteration);
       }
     }
     return transfer();
@@ -126,9 +137,7 @@ std::string describe_silence(std::size_t rank, const std::string& host, Duration
 
 std::string encode(const Heartbeat& heartbeat) {
   return Json{{"host", heartbeat.host},
-              {"layer", heartbeat.worker.layer.index()},
-              {"iteration", heartbeat.worker.iteration},
-              {"waiting", heartbeat.worker.waiting},
+              {"worker", to_json(heartbeat.worker)},
               {"still", heartbeat.still_seconds},
               {"out", to_json(heartbeat.outgoing)},
               {"in", to_json(heartbeat.incoming)}}
@@ -138,12 +147,11 @@ std::string encode(const Heartbeat& heartbeat) {
 Result<Heartbeat> decode_heartbeat(const std::string& text) {
   try {
     const Json json = Json::parse(text);
-    return Heartbeat{
-        .host = json.at("host"),
-        .worker = {LayerId(json.at("layer")), json.at("iteration"), json.at("waiting")},
-        .still_seconds = json.at("still"),
-        .outgoing = to_in_flight(json.at("out")),
-        .incoming = to_in_flight(json.at("in"))};
+    return Heartbeat{.host = json.at("host"),
+                     .worker = to_position(json.at("worker")),
+                     .still_seconds = json.at("still"),
+                     .outgoing = to_in_flight(json.at("out")),
+                     .incoming = to_in_flight(json.at("in"))};
   } catch (const std::exception& e) {
     return Error(fmt::format("not a valid heartbeat: {}", e.what()));
   }
@@ -152,13 +160,13 @@ Result<Heartbeat> decode_heartbeat(const std::string& text) {
 std::optional<std::string> diagnose(std::span<const Heartbeat> heartbeats,
                                     const std::vector<Layer>& layers, double patience_seconds) {
   const auto place = [&](std::size_t rank) {
-    const Gate::Position& at = heartbeats[rank].worker;
-    return std::tuple(at.iteration, at.layer, rank);
+    const auto& at = heartbeats[rank].worker;
+    return std::tuple(at->iteration, at->layer, rank);
   };
   std::optional<std::size_t> stuck;
   for (std::size_t r = 0; r < heartbeats.size(); ++r) {
-    const bool waits =
-        heartbeats[r].worker.waiting && heartbeats[r].still_seconds >= patience_seconds;
+    const auto& at = heartbeats[r].worker;
+    const bool waits = at && at->waiting && heartbeats[r].still_seconds >= patience_seconds;
     if (waits && (!stuck || place(r) < place(*stuck))) {
       stuck = r;
     }

@@ -34,9 +34,9 @@ struct InFlight {
 // The state of a process, which it sends to rank 0 every second.
 struct Heartbeat {
   std::string host;
-  Gate::Position worker;
-  double still_seconds = 0;          // how long the worker has been at this position
-  std::optional<InFlight> outgoing;  // the oldest
+  std::optional<Gate::Position> worker;  // none: a server, which has no worker beside it
+  double still_seconds = 0;              // how long the worker has been at this position
+  std::optional<InFlight> outgoing;      // the oldest
   std::optional<InFlight> incoming;
 };
 

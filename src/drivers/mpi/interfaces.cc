@@ -56,4 +56,12 @@ std::vector<Interface> interfaces() {
   return found;
 }
 
+std::optional<double> fastest_interface_gbps() {
+  std::optional<double> fastest;
+  for (const Interface& interface : interfaces()) {
+    fastest = std::max(fastest, interface.gbps);
+  }
+  return fastest;
+}
+
 }  // namespace sluice

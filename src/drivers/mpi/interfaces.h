@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "formats/survey.h"
@@ -8,5 +9,7 @@ namespace sluice {
 
 // The interfaces of this machine that are up, by name.
 std::vector<Interface> interfaces();
+// The highest of their rates that are known.
+std::optional<double> fastest_interface_gbps();
 
 }  // namespace sluice

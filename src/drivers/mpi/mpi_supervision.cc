@@ -231,8 +231,8 @@ void MpiSupervision::stop(Iteration at, int signal) {
 void MpiSupervision::pass_on_workers() {
   std::unique_lock lock(mutex_);
   const std::exception_ptr error = error_;
-  const bool finished = finished_ == world_.gates.size();
-  finished_ = finished ? 0 : finished_;
+  const bool finished = !said_done_ && finished_ == world_.gates.size();
+  said_done_ = said_done_ || finished;
   std::vector<StepReport> steps;
   if (finished || is_due(next_report_, kBetweenReports)) {
     steps.swap(own_);
@@ -286,7 +286,7 @@ void MpiSupervision::close_if_over() {
 }
 
 void MpiSupervision::beat() {
-  const Gate::Position position = furthest_behind();
+  const auto position = furthest_behind();
   if (position != position_) {
     position_ = position;
     position_since_ = now();
@@ -336,12 +336,14 @@ Heartbeat MpiSupervision::heartbeat() {
           .incoming = oldest(false)};
 }
 
-Gate::Position MpiSupervision::furthest_behind() const {
+std::optional<Gate::Position> MpiSupervision::furthest_behind() const {
   const auto place = [](const Gate::Position& at) { return std::tuple(at.iteration, at.layer); };
-  Gate::Position behind = world_.gates.begin()->second.position();
+  std::optional<Gate::Position> behind;
   for (const auto& [worker, gate] : world_.gates) {
     const Gate::Position position = gate.position();
-    behind = place(position) < place(behind) ? position : behind;
+    if (!behind || place(position) < place(*behind)) {
+      behind = position;
+    }
   }
   return behind;
 }

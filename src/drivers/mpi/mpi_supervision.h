@@ -31,7 +31,7 @@ class MpiSupervision final : public Transport {
  public:
   struct World {
     MpiTransport& transport;
-    const Gates& gates;                // of this process's workers
+    const Gates& gates;                // of this process's workers; a server's has none
     FinishLine& line;                  // likewise
     std::function<int()> interrupted;  // as in a phase
     const ChunkMap& chunks;
@@ -98,7 +98,7 @@ class MpiSupervision final : public Transport {
   void look_for_stalls(Time now);
   void close_if_over();
   Heartbeat heartbeat();
-  Gate::Position furthest_behind() const;
+  std::optional<Gate::Position> furthest_behind() const;
   std::optional<InFlight> oldest(bool outgoing) const;
   Time now() const { return world_.clock.now(); }
 
@@ -113,10 +113,12 @@ class MpiSupervision final : public Transport {
   Time next_warning_{0};
   std::vector<Time> heard_;            // by rank
   std::vector<Heartbeat> heartbeats_;  // by rank; on rank 0
-  Gate::Position position_;            // of the worker that is furthest behind; since when:
+  // Of the worker that is furthest behind, and since when.
+  std::optional<Gate::Position> position_;
   Time position_since_{0};
   int done_ = 0;              // processes, on rank 0
   std::vector<bool> parted_;  // by rank; on rank 0
+  bool said_done_ = false;    // the workers of this process are
   bool over_ = false;         // all workers of all processes are done
   bool said_last_ = false;    // kBye, or kClose on rank 0
   bool heard_last_ = false;   // all kByes on rank 0, or kClose
@@ -130,7 +132,7 @@ class MpiSupervision final : public Transport {
   std::mutex mutex_;                 // of all below
   std::vector<StepReport> own_;      // steps of these workers, not passed on yet
   std::vector<StepReport> reports_;  // on rank 0
-  std::size_t finished_ = 0;         // of these workers, until all are
+  std::size_t finished_ = 0;         // of these workers
   std::exception_ptr error_;
 };
 

@@ -78,17 +78,16 @@ Session::Session(MpiWorld& world, const Phase& phase, const Warn& warn)
                                       phase.strategy.order == Order::kPriority,
                   .spins = spins(phase),
                   .alarm = alarm_}),
-      supervision_(
-          {.transport = transport_,
-           .gates = gates_,
-           .line = line_,
-           .interrupted = phase.interrupted,
-           .chunks = phase.chunks,
-           .layers = phase.state.learner(phase.topology.nodes_on(host_of(world))[0]).layers(),
-           .workers = phase.topology.workers(),
-           .clock = phase.clock,
-           .mailbox = *mailbox_,
-           .warn = warn}),
+      supervision_({.transport = transport_,
+                    .gates = gates_,
+                    .line = line_,
+                    .interrupted = phase.interrupted,
+                    .chunks = phase.chunks,
+                    .layers = phase.state.layers(),
+                    .workers = phase.topology.workers(),
+                    .clock = phase.clock,
+                    .mailbox = *mailbox_,
+                    .warn = warn}),
       loop_(phase, host_of(world), {*mailbox_, supervision_, gates_, offloading_for(phase)}) {}
 
 std::optional<int> Session::run() {

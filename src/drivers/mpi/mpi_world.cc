@@ -107,6 +107,16 @@ class JoinedWorld final : public MpiWorld {
     return text;
   }
 
+  std::string scatter(const std::vector<std::string>& texts, const std::string& what) override {
+    if (rank_ != 0) {
+      return broadcast("", what);  // nobody can tell whom else a text is for
+    }
+    for (int r = 1; r < size_; ++r) {
+      send({r}, texts.at(static_cast<std::size_t>(r)), what);
+    }
+    return texts.at(0);
+  }
+
   void meet() override {
     std::vector<bool> here(size(), false);
     here[static_cast<std::size_t>(rank_)] = true;
@@ -328,14 +338,6 @@ class JoinedWorld final : public MpiWorld {
   int size_ = 1;
   std::optional<MpiHeartbeats> heartbeats_;
 };
-
-std::optional<double> fastest_interface_gbps() {
-  std::optional<double> fastest;
-  for (const Interface& interface : interfaces()) {
-    fastest = std::max(fastest, interface.gbps);
-  }
-  return fastest;
-}
 
 // Tunes how Open MPI sends a large message over TCP. By default it writes the message into the
 // socket as one fragment, and everything else between the two processes waits behind it, even the

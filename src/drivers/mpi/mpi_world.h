@@ -30,6 +30,8 @@ class MpiWorld {
   virtual std::vector<std::string> gather(const std::string& text, const std::string& what) = 0;
   // All get the text of rank 0.
   virtual std::string broadcast(const std::string& text, const std::string& what) = 0;
+  // Every rank gets its own of the texts that rank 0 has, by rank.
+  virtual std::string scatter(const std::vector<std::string>& texts, const std::string& what) = 0;
 
   // Returns when this process and every other one have heard of each other. MPI's collective
   // operations block without a message if two processes do not reach each other; after meet() all

@@ -11,7 +11,7 @@ namespace {
 // Parameters of the first layers, in bytes of floats and without headers.
 struct Prefix {
   double bytes = 0;
-  std::vector<double> by_server;
+  std::vector<double> by_host;  // of those that have servers
 };
 
 // The parts of the bound.
@@ -102,20 +102,20 @@ struct Pushers {
 double server_work(const Cluster& cluster, const Pushers& pushers, const Packing& packing) {
   const double all = (pushers.all - 1) * cluster.reduce_ns_per_byte + cluster.update_ns_per_byte;
   return packing.arithmetic * all /
-         static_cast<double>(cluster.topology.servers() *
+         static_cast<double>(cluster.topology.server_hosts() *
                              static_cast<std::size_t>(cluster.server_threads));
 }
 
 // Servers on hosts of their own.
 Limits apart_limits(const Cluster& cluster, const Pushers& pushers, const Packing& packing) {
-  const double per_server = pushers.all / static_cast<double>(cluster.topology.servers());
-  const double out = std::max(pushers.of_host * packing.there, per_server * packing.back);
-  const double in = std::max(pushers.of_host * packing.back, per_server * packing.there);
+  const double per_host = pushers.all / static_cast<double>(cluster.topology.server_hosts());
+  const double out = std::max(pushers.of_host * packing.there, per_host * packing.back);
+  const double in = std::max(pushers.of_host * packing.back, per_host * packing.there);
   return {resource_limit(cluster, out, in, server_work(cluster, pushers, packing)),
           [&cluster, pushers, packing](const Prefix& prefix) {
             const double pushed = pushers.of_host * packing.there * prefix.bytes;
             const double gathered =
-                pushers.all * packing.there * *std::ranges::max_element(prefix.by_server);
+                pushers.all * packing.there * *std::ranges::max_element(prefix.by_host);
             const double received = packing.back * prefix.bytes;
             return std::max(egress_time(cluster, pushed),
                             ingress_time(cluster, std::max(gathered, received))) +
@@ -126,14 +126,14 @@ Limits apart_limits(const Cluster& cluster, const Pushers& pushers, const Packin
 // A server on every host. Before a worker can go on, its host has received what its server collects
 // and what the worker needs from the other servers.
 Limits beside_limits(const Cluster& cluster, const Pushers& pushers, const Packing& packing) {
-  const double busiest = pushers.elsewhere / static_cast<double>(cluster.topology.servers()) *
+  const double busiest = pushers.elsewhere / static_cast<double>(cluster.topology.server_hosts()) *
                          (packing.there + packing.back);
   return {resource_limit(cluster, busiest, busiest, server_work(cluster, pushers, packing)),
           [&cluster, pushers, packing](const Prefix& prefix) {
             const double push = pushers.elsewhere * packing.there;
             double max = 0;
             double min = std::numeric_limits<double>::infinity();
-            for (const double share : prefix.by_server) {
+            for (const double share : prefix.by_host) {
               max = std::max(max, push * share);
               min = std::min(min, push * share + packing.back * (prefix.bytes - share));
             }
@@ -150,18 +150,19 @@ Limits limits_of(const Cluster& cluster, const Strategy& strategy) {
     return allreduce_limits(cluster, packing);
   }
   const Pushers pushers(cluster.topology, strategy);
-  const bool apart = cluster.topology.hosts() > cluster.topology.servers();
-  return apart ? apart_limits(cluster, pushers, packing) : beside_limits(cluster, pushers, packing);
+  return cluster.topology.servers_apart() ? apart_limits(cluster, pushers, packing)
+                                          : beside_limits(cluster, pushers, packing);
 }
 
-void add_layer(const Layer& layer, LayerId id, const ChunkMap& chunks, Prefix& prefix) {
+void add_layer(const Layer& layer, LayerId id, const ChunkMap& chunks, std::size_t servers_per_host,
+               Prefix& prefix) {
   for (const ChunkId chunk : chunks.chunks_of(id)) {
     const Range& range = chunks[chunk].range;
     const auto bytes = static_cast<double>(
         (std::min(range.end, layer.range.end) - std::max(range.begin, layer.range.begin)) *
         kFloatBytes);
     prefix.bytes += bytes;
-    prefix.by_server[chunks[chunk].server] += bytes;
+    prefix.by_host[chunks[chunk].server / servers_per_host] += bytes;
   }
 }
 
@@ -178,9 +179,9 @@ Duration lower_bound(const Profile& profile, const Cluster& cluster, const Strat
   const Limits limits = limits_of(cluster, strategy);
   const std::vector<Layer> layers = profile.layout();
   Duration rest = profile.compute();  // forward and backward of this layer and later ones
-  Prefix prefix{0, std::vector<double>(cluster.topology.servers())};
+  Prefix prefix{0, std::vector<double>(cluster.topology.server_hosts())};
   for (std::size_t l = 0; l < layers.size(); ++l) {
-    add_layer(layers[l], LayerId(l), chunks, prefix);
+    add_layer(layers[l], LayerId(l), chunks, cluster.topology.servers_per_host(), prefix);
     if (prefix.bytes > 0 && lock_step) {
       bound = std::max(bound, rest + limits.window(prefix));
     }

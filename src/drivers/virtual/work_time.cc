@@ -14,15 +14,24 @@ double bytes_of(const std::vector<Payload>& sources) {
 }
 
 // Packed sources are unpacked first; sparse ones are shorter than their range, and only their
-// entries are touched.
+// entries are touched. A sum that is begun is dense.
 double update_ns(const Work& work, double bytes, const Cluster& cluster) {
   const auto sources = static_cast<double>(work.sources.size());
   if (!work.coded) {
-    return bytes * ((sources - 1) * cluster.reduce_ns_per_byte + cluster.update_ns_per_byte);
+    const double added = work.begun ? sources : sources - 1;
+    return bytes * (added * cluster.reduce_ns_per_byte + cluster.update_ns_per_byte);
   }
   const double read = bytes_of(work.sources);
-  const double touched = std::min(bytes, read);
+  const double touched = work.begun ? bytes : std::min(bytes, read);
   return sources * touched * cluster.code_ns_per_byte + touched * cluster.update_ns_per_byte;
+}
+
+double reduce_ns(const Work& work, double bytes, const Cluster& cluster) {
+  const auto sources = static_cast<double>(work.sources.size());
+  if (work.coded) {
+    return bytes * sources * cluster.code_ns_per_byte;
+  }
+  return bytes * (work.fresh ? sources - 1 : sources) * cluster.reduce_ns_per_byte;
 }
 
 double nanoseconds(const Work& work, const Cluster& cluster) {
@@ -31,8 +40,7 @@ double nanoseconds(const Work& work, const Cluster& cluster) {
     case WorkKind::kUpdate:
       return update_ns(work, bytes, cluster);
     case WorkKind::kReduce:
-      return bytes * static_cast<double>(work.sources.size()) *
-             (work.coded ? cluster.code_ns_per_byte : cluster.reduce_ns_per_byte);
+      return reduce_ns(work, bytes, cluster);
     case WorkKind::kBlend:
     case WorkKind::kElastic:
     case WorkKind::kSwap:

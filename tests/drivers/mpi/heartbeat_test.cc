@@ -15,7 +15,7 @@ const std::vector<Layer> kLayers = lay_out({"conv1", "fc2"}, {10, 20});
 Heartbeat at(const std::string& host, std::size_t layer, Iteration iteration, bool waiting,
              double still) {
   return {.host = host,
-          .worker = {LayerId(layer), iteration, waiting},
+          .worker = Gate::Position{LayerId(layer), iteration, waiting},
           .still_seconds = still,
           .outgoing = {},
           .incoming = {}};
@@ -73,9 +73,22 @@ TEST(HeartbeatTest, BlamesOnlyAWorkerThatIsBehind) {
   std::vector<Heartbeat> heartbeats{at("a", 0, 5, true, 12), at("b", 1, 5, false, 12)};
   EXPECT_THAT(diagnose(heartbeats, kLayers, 10),
               Optional(::testing::EndsWith("nothing is in flight")));
-  heartbeats[1].worker.iteration = 4;
+  heartbeats[1].worker->iteration = 4;
   EXPECT_THAT(diagnose(heartbeats, kLayers, 10),
               Optional(::testing::HasSubstr("the gradient of rank 1 on b is not in")));
+}
+
+// It has no worker that could be behind.
+TEST(HeartbeatTest, AServerNeitherWaitsNorHoldsUpOthers) {
+  Heartbeat server{.host = "s", .worker = {}, .still_seconds = 99, .outgoing = {}, .incoming = {}};
+  const auto copy = decode_heartbeat(encode(server));
+  ASSERT_TRUE(copy);
+  EXPECT_FALSE(copy->worker);
+  EXPECT_EQ(diagnose(std::vector{at("a", 0, 5, false, 12), server}, kLayers, 10), std::nullopt);
+  server.outgoing = InFlight{MessageKind::kParameters, LayerId(1), 0, 9};
+  EXPECT_THAT(diagnose(std::vector{at("a", 0, 5, true, 12), server}, kLayers, 10),
+              Optional(::testing::EndsWith("rank 1 on s has not got the parameters of layer fc2 "
+                                           "through to rank 0 on a for 9 s")));
 }
 
 TEST(HeartbeatTest, NamesTheOldestOfSeveralTransfers) {

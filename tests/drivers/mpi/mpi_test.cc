@@ -5,12 +5,10 @@
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
-#include <sstream>
 #include <tuple>
 
-#include "base/hash.h"
+#include "drivers/mpi/mpi_jobs.h"
 #include "nodes/presets.h"
-#include "support/mpirun.h"
 #include "support/short_training.h"
 #include "support/skip.h"
 #include "support/threaded.h"
@@ -23,47 +21,6 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::SizeIs;
-
-constexpr int kProcesses = 4;
-constexpr Iteration kIterations = 30;
-
-class MpiTest : public MpiJobTest {
- protected:
-  Outcome toys(const std::string& arguments) const {
-    return mpirun(kProcesses, "'" SLUICE_MPI_TOY "' " + arguments, folder_);
-  }
-  Outcome sluice(const std::string& arguments) const {
-    return mpirun(kProcesses, "'" SLUICE_BINARY "' " + arguments, folder_);
-  }
-};
-
-std::vector<std::string> lines_of(const std::string& text) {
-  std::vector<std::string> lines;
-  std::istringstream stream(text);
-  for (std::string line; std::getline(stream, line);) {
-    lines.push_back(line);
-  }
-  return lines;
-}
-
-// The hash of every worker's parameters after the same run on threads.
-std::vector<std::string> hashes_on_threads(const std::vector<std::unique_ptr<Learner>>& learners,
-                                           const Strategy& strategy) {
-  const Job job = testing::job_for(learners, Topology(learners.size(), 1, 0), strategy);
-  TrainingState state = testing::state_for(learners, assemble(job), testing::kToyRule);
-  for (const auto& [part, last] : testing::toy_phases(job, kIterations)) {
-    testing::run_phase(assemble(part), state, last);
-  }
-  std::vector<std::string> hashes;
-  for (const auto& learner : learners) {
-    hashes.push_back(fmt::format("{:016x}", hash_of(std::as_bytes(learner->parameters()))));
-  }
-  return hashes;
-}
-
-bool is_synchronous(const Strategy& strategy) {
-  return strategy.algorithm == Algorithm::kBsp || strategy.algorithm == Algorithm::kPipe;
-}
 
 class MpiPresetTest : public MpiTest, public ::testing::WithParamInterface<Preset> {};
 INSTANTIATE_TEST_SUITE_P(, MpiPresetTest, ::testing::ValuesIn(presets()), preset_name);
@@ -260,27 +217,6 @@ TEST_F(MpiTest, DifferentSettingsAreRefusedByName) {
   EXPECT_THAT(outcome.err, HasSubstr("rank 3 on "));
   EXPECT_THAT(outcome.err, HasSubstr("has slice = 7, but rank 0 has 50000"));
 }
-
-class MpiTrainTest : public MpiTest {
- protected:
-  void SetUp() override {
-    MpiTest::SetUp();
-    if (!kHasModels) {
-      SKIP_AS_INAPPLICABLE("built without LibTorch");
-    }
-  }
-
-  static std::string threads(const std::string& arguments) {
-    return "'" SLUICE_BINARY "' " + arguments + " --run threads";
-  }
-  static std::string processes(const std::string& arguments) {
-    return "'" SLUICE_BINARY "' " + arguments + " --run processes";
-  }
-  static nlohmann::json summary_of(const Outcome& outcome) {
-    EXPECT_EQ(outcome.code, 0) << outcome.err;
-    return nlohmann::json::parse(outcome.out);
-  }
-};
 
 TEST_F(MpiTrainTest, EndsWithTheBitsOfThreads) {
   for (const Preset& preset : presets()) {

@@ -1,6 +1,6 @@
 // Trains toy learners as one process of an MPI job, for mpi_test.cc:
 //
-//   toy_program STRATEGY ITERATIONS [RANK FAULT]     STRATEGY as for toy_strategy(); FAULT of that
+//   toy_program STRATEGY ITERATIONS [RANK FAULT]     STRATEGY as for toy_set_up(); FAULT of that
 //                                                    rank: see below
 //
 // throw, kill, stop, sleep: in the third iteration. babble, misdeal, garble, repeat: a message that
@@ -9,7 +9,7 @@
 // stop-finalising in MPI_Finalize.
 //
 // With native sums, which have an order of their own, gradients are whole numbers. Rank 0 prints
-// the hash of every rank's parameters, one line each.
+// the hash of every rank's parameters, one line each, or that it is a server.
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -200,16 +200,31 @@ void check_long_texts(MpiWorld& world) {
   check(world.broadcast("", "nothing").empty(), "an empty text arrives too");
 }
 
-void run(MpiWorld& world, const Strategy& strategy, Iteration iterations,
-         const std::string& fault) {
+// Every rank gets its own text, whatever its length.
+void check_scattering(MpiWorld& world) {
+  std::vector<std::string> texts;
+  for (std::size_t r = 0; r < world.size(); ++r) {
+    texts.emplace_back(r * kBlockBytes, static_cast<char>('a' + r));
+  }
+  const auto own = texts[world.rank()];
+  check(world.scatter(world.rank() == 0 ? texts : std::vector<std::string>(), "texts") == own,
+        "every rank gets its own text");
+}
+
+void run(MpiWorld& world, const ToySetUp& set_up, Iteration iterations, const std::string& fault) {
+  const Strategy& strategy = set_up.strategy;
+  const std::size_t workers = world.size() - set_up.servers;
+  // A server has a learner only to begin with its parameters.
+  const std::unique_ptr<Learner> first = toy(0, strategy.driver_sums());
   std::vector<std::unique_ptr<Learner>> learners;
-  learners.push_back(
-      std::make_unique<Faulty>(toy(world.rank(), strategy.driver_sums()), fault, iterations - 1));
-  Learner& learner = *learners.front();
+  if (world.rank() < workers) {
+    learners.push_back(
+        std::make_unique<Faulty>(toy(world.rank(), strategy.driver_sums()), fault, iterations - 1));
+  }
   Job job;
-  job.layers = learner.layers();
+  job.layers = first->layers();
   const bool in_memory = strategy.collective == Collective::kSharedMemory;
-  job.topology = Topology(world.size(), 1, 0, in_memory ? world.size() : 1);
+  job.topology = Topology(workers, 1, set_up.servers, in_memory ? world.size() : 1);
   job.strategy = strategy;
   job.here = HostId(world.rank());
   const Clock clock;
@@ -223,8 +238,9 @@ void run(MpiWorld& world, const Strategy& strategy, Iteration iterations,
         fault == "babble" || fault == "misdeal" || fault == "garble" || fault == "repeat";
     host = babbles ? &babbling : host;
     if (!state) {
-      state.emplace(part.topology, learners, *assembly.chunks, part.strategy, kToyRule,
-                    HostId(world.rank()));
+      state.emplace(part.topology, learners,
+                    TrainingState::FirstModel{first->layers(), first->parameters()},
+                    *assembly.chunks, part.strategy, kToyRule, HostId(world.rank()));
     }
     train_on_mpi(world,
                  {.topology = part.topology,
@@ -247,13 +263,17 @@ void run(MpiWorld& world, const Strategy& strategy, Iteration iterations,
     world.attend([] { std::this_thread::sleep_for(std::chrono::seconds(9)); });
   }
   if (world.rank() == 0) {
-    check(steps == static_cast<std::size_t>(iterations) * world.size(), "every step is reported");
+    check(steps == static_cast<std::size_t>(iterations) * workers, "every step is reported");
   }
   check_gatherings(world);
   check_long_texts(world);
+  check_scattering(world);
   check(processes_per_machine(world.machines()) == world.size(), "all are on this machine");
-  const auto hash = hash_of(std::as_bytes(learner.parameters()));
-  for (const std::string& line : world.gather(fmt::format("{:016x}", hash), "the hash")) {
+  const std::string own =
+      learners.empty()
+          ? "server"
+          : fmt::format("{:016x}", hash_of(std::as_bytes(learners.front()->parameters())));
+  for (const std::string& line : world.gather(own, "the hash")) {
     std::cout << line << "\n";
   }
 }
@@ -273,7 +293,7 @@ int main(int argc, char** argv) {
   const bool faulty = argc > 4 && joined->rank() == std::stoul(argv[3]);
   const std::string of_others = fault == "late" ? "linger" : "";
   try {
-    sluice::testing::run(*joined, sluice::testing::toy_strategy(argv[1]), std::stol(argv[2]),
+    sluice::testing::run(*joined, sluice::testing::toy_set_up(argv[1]), std::stol(argv[2]),
                          faulty ? fault : of_others);
   } catch (const std::exception& e) {
     joined->abort(sluice::testing::fail(joined->rank(), e));

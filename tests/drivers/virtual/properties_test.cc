@@ -31,9 +31,15 @@ class Census final : public Observer {
   void sent(const Message& message, Time, Time) override { ++flights_[key(message)].first; }
   void received(const Message& message, Time, Time) override { ++flights_[key(message)].second; }
   void worked(const Work& work, Time, Time) override {
+    const Subject subject{work.node.index(), work.chunk.index(), work.iteration};
+    if (work.kind == WorkKind::kReduce) {
+      std::size_t& summed = summed_[subject];
+      summed = work.sources.size() + (work.fresh ? 0 : summed);
+    }
     if (work.kind == WorkKind::kUpdate) {
-      ++updates_[{work.node.index(), work.chunk.index(), work.iteration}];
-      RC_ASSERT(work.contributors % work.sources.size() == 0U);
+      ++updates_[subject];
+      const std::size_t all = work.sources.size() + (work.begun ? summed_.at(subject) : 0);
+      RC_ASSERT(work.contributors % all == 0U);
     }
   }
 
@@ -44,7 +50,9 @@ class Census final : public Observer {
   }
 
   std::map<Flight, std::pair<int, int>> flights_;
-  std::map<std::tuple<std::size_t, std::size_t, Iteration>, int> updates_;
+  using Subject = std::tuple<std::size_t, std::size_t, Iteration>;
+  std::map<Subject, int> updates_;
+  std::map<Subject, std::size_t> summed_;  // gradients, before the update
   std::int64_t computed_ = 0;
 };
 

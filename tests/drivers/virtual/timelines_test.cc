@@ -1,6 +1,10 @@
 // The papers' own time lines, to the unit. One unit is one microsecond.
 #include <gtest/gtest.h>
 
+#include <tuple>
+#include <utility>
+#include <vector>
+
 #include "support/simulated.h"
 
 namespace sluice {
@@ -9,6 +13,7 @@ namespace {
 using testing::point;
 using testing::profile_of;
 using testing::run_simulated;
+using testing::Simulated;
 
 // P3, Figure 4: three layers, forward and backward 1 each, synchronisation 2 each.
 class Figure4 : public ::testing::Test {
@@ -125,6 +130,58 @@ TEST_F(LongMessages, TakeTurnsFragmentByFragment) {
   cluster_.fragment_bytes = 4;
   run();
   EXPECT_EQ(leaves_, (Spans{{4, 7}, {2, 12}}));
+}
+
+// Three workers push ten parameters to a server at the same time; the server receives one after
+// the other. A push, an add and an update take ten each.
+class GradualSum : public ::testing::Test, public Observer {
+ protected:
+  GradualSum() {
+    cluster_.topology = Topology(3, 1, 1);
+    cluster_.bandwidth_gbps = 0.032;
+    cluster_.latency = Duration{0};
+    cluster_.header_bytes = 0;
+    cluster_.reduce_ns_per_byte = 250;
+    cluster_.update_ns_per_byte = 250;
+  }
+
+  void computed(NodeId, LayerId, Iteration, Pass, Time, Time) override {}
+  void waited(NodeId, LayerId, Iteration, Time, Time) override {}
+  void sent(const Message&, Time, Time) override {}
+  void received(const Message&, Time, Time) override {}
+  void worked(const Work& work, Time begin, Time end) override {
+    if (work.iteration == 1) {
+      works_.push_back({work.kind, to_us(begin), to_us(end)});
+    }
+  }
+
+  Simulated run(const Job& job) { return run_simulated(profile_, cluster_, job, 4, this); }
+
+  using Works = std::vector<std::tuple<WorkKind, double, double>>;
+  Profile profile_ = profile_of({10}, 0, 0);
+  Cluster cluster_;
+  Works works_;
+};
+
+TEST_F(GradualSum, BeginsBeforeTheLastGradientComes) {
+  Job job = testing::job_for(profile_, cluster_,
+                             point(Exchange::kBroadcast, Partition::kLayer, Order::kFifo));
+  EXPECT_EQ(to_us(run(job).result.iteration_time()), 60.0);
+  EXPECT_EQ(works_, (Works{{WorkKind::kReduce, 20, 30}, {WorkKind::kUpdate, 30, 50}}));
+  works_.clear();
+  job.link.reduce_ns_per_byte = 0;  // as if a sum were not worth a unit of work
+  EXPECT_EQ(to_us(run(job).result.iteration_time()), 70.0);
+  EXPECT_EQ(works_, (Works{{WorkKind::kUpdate, 30, 60}}));
+}
+
+// A packed gradient is half as long; each of them takes ten to unpack.
+TEST_F(GradualSum, UnpacksWhatItHas) {
+  cluster_.code_ns_per_byte = 250;
+  Strategy strategy = point(Exchange::kBroadcast, Partition::kLayer, Order::kFifo);
+  strategy.codec = Codec::kTruncate16;
+  run(testing::job_for(profile_, cluster_, strategy));
+  const Works at_server(works_.begin() + 3, works_.end());
+  EXPECT_EQ(at_server, (Works{{WorkKind::kReduce, 20, 40}, {WorkKind::kUpdate, 40, 60}}));
 }
 
 }  // namespace
