@@ -7,6 +7,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "drivers/mpi/mpi_world.h"
 #include "lab/lab.h"
 #include "support/command.h"
 #include "support/short_training.h"
@@ -23,6 +24,9 @@ class LabTrainPresetTest : public ::testing::TestWithParam<Preset> {
     }
     if (!kHasModels) {
       SKIP_AS_INAPPLICABLE("built without LibTorch");
+    }
+    if (const std::string library = mpi_info().library; !library.starts_with("Open MPI")) {
+      SKIP_AS_INAPPLICABLE("built with " + library + "; a lab is for Open MPI");
     }
   }
 
