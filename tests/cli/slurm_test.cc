@@ -13,7 +13,6 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "drivers/mpi/mpi_world.h"
 #include "lab/lab.h"
 #include "support/mpirun.h"
 #include "support/short_training.h"
@@ -29,8 +28,6 @@ constexpr const char* kCluster = SLUICE_SOURCE_DIR "/scripts/slurm-cluster";
 
 // Until Slurm has no job left.
 constexpr const char* kAwaitEnd = "while squeue --noheader | grep -q .; do sleep 0.1; done\n";
-
-bool uses_open_mpi() { return mpi_info().library.starts_with("Open MPI"); }
 
 std::string srun() { return uses_open_mpi() ? "srun --mpi=pmix" : "srun --mpi=pmi2"; }
 

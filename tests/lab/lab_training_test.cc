@@ -7,9 +7,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "drivers/mpi/mpi_world.h"
 #include "lab/lab.h"
-#include "support/command.h"
+#include "support/mpirun.h"
 #include "support/short_training.h"
 #include "support/skip.h"
 
@@ -25,8 +24,8 @@ class LabTrainPresetTest : public ::testing::TestWithParam<Preset> {
     if (!kHasModels) {
       SKIP_AS_INAPPLICABLE("built without LibTorch");
     }
-    if (const std::string library = mpi_info().library; !library.starts_with("Open MPI")) {
-      SKIP_AS_INAPPLICABLE("built with " + library + "; a lab is for Open MPI");
+    if (!uses_open_mpi()) {
+      SKIP_AS_INAPPLICABLE("a lab starts its processes with Open MPI's mpirun");
     }
   }
 
