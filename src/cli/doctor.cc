@@ -98,7 +98,7 @@ void add_transports(std::vector<Part>& parts) {
   }
   const std::string of = launch->size ? fmt::format(" of {}", *launch->size) : "";
   parts.push_back({"process manager", fmt::format("{}: rank {}{}", launch->by, launch->rank, of),
-                   misfit(*launch, mpi.library).value_or("")});
+                   misfit(launch->pmi, mpi.library).value_or("")});
 }
 
 }  // namespace

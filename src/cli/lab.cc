@@ -61,8 +61,7 @@ int lab(const Settings& settings, const std::vector<std::string>& command) {
   if (!folder) {
     return bad_input(folder.error());
   }
-  if (const std::string library = mpi_info().library;
-      misfit({.by = "Open MPI's mpirun", .pmi = Pmi::kPmix}, library)) {
+  if (const std::string library = mpi_info().library; misfit(Pmi::kPmix, library)) {
     spdlog::warn(
         "a lab starts its processes with Open MPI's mpirun, but this sluice was built with {}: in "
         "the lab its processes will not find each other; build it with Open MPI for that",

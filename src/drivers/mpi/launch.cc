@@ -149,15 +149,15 @@ std::string library_name(const std::string& version) {
   return name;
 }
 
-std::optional<std::string> misfit(const Launch& launch, const std::string& library) {
+std::optional<std::string> misfit(Pmi offered, const std::string& library) {
   const Start start = start_of(library);
-  if (!start.pmi || start.pmi == launch.pmi) {
+  if (!start.pmi || start.pmi == offered) {
     return std::nullopt;
   }
   return fmt::format(
       "it offers {}, but {}, which sluice was built with, understands {}: the processes would not "
       "find each other; start with {}",
-      name_of(launch.pmi), library, name_of(*start.pmi), start.with);
+      name_of(offered), library, name_of(*start.pmi), start.with);
 }
 
 std::string strangers(const Launch& launch, std::size_t known, const std::string& library) {

@@ -63,9 +63,9 @@ std::size_t processes_per_machine(const std::vector<std::size_t>& machines);
 // The name and version in what MPI_Get_library_version returns: "Open MPI v4.1.4", "MPICH 4.0.2".
 std::string library_name(const std::string& version);
 
-// Why this launcher does not fit the MPI library that was built in, and what to start with instead.
-// None if they fit, or if the library is not known.
-std::optional<std::string> misfit(const Launch& launch, const std::string& library);
+// Why a launcher that offers this does not fit the MPI library that was built in, and what to start
+// with instead. None if they fit, or if the library is not known.
+std::optional<std::string> misfit(Pmi offered, const std::string& library);
 
 // The error when the launcher started a different number of processes than MPI knows of: they use
 // different protocols.

@@ -100,17 +100,17 @@ TEST(LaunchTest, ALauncherMustFitTheLibrary) {
     const auto launch = launch_in(variables);
     ASSERT_TRUE(launch);
     SCOPED_TRACE(library + " under " + launch->by);
-    const auto why = misfit(*launch, library);
+    const auto why = misfit(launch->pmi, library);
     ASSERT_EQ(why.has_value(), *advice != '\0');
     if (why) {
       EXPECT_THAT(*why, EndsWith(std::string("; start with ") + advice));
       EXPECT_THAT(*why, HasSubstr(library));
     }
   }
-  EXPECT_THAT(*misfit(*launch_in(step_with(kPmi2)), open_mpi),
+  EXPECT_THAT(*misfit(Pmi::kPmi2, open_mpi),
               StartsWith("it offers PMI-2, but Open MPI v4.1.4, which sluice was built with, "
                          "understands PMIx: "));
-  EXPECT_THAT(*misfit(*launch_in(step_with({})), mpich), StartsWith("it offers no PMI, but "));
+  EXPECT_THAT(*misfit(Pmi::kNone, mpich), StartsWith("it offers no PMI, but "));
 }
 
 TEST(LaunchTest, CountsTheProcessesOfAMachine) {
