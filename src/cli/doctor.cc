@@ -15,6 +15,7 @@
 #include "cli/network.h"
 #include "data/idx.h"
 #include "data/images/image.h"
+#include "drivers/mpi/launch.h"
 #include "drivers/mpi/mpi_world.h"
 #include "report/table.h"
 #include "torch/torch_learner.h"
@@ -25,7 +26,7 @@ namespace {
 struct Part {
   std::string what;
   std::string state;
-  std::string advice = {};  // how to get what is missing; empty if nothing is
+  std::string advice = {};  // if it is missing or does not fit: what to do
 };
 
 std::string version(int major, int minor, int patch) {
@@ -90,6 +91,14 @@ void add_transports(std::vector<Part>& parts) {
   parts.push_back({"threads", "yes"});
   const MpiInfo mpi = mpi_info();
   parts.push_back({"MPI", mpi.library.empty() ? "missing" : mpi.library, mpi.advice});
+  const auto launch = find_launch();
+  if (!launch) {
+    parts.push_back({"process manager", "none"});
+    return;
+  }
+  const std::string of = launch->size ? fmt::format(" of {}", *launch->size) : "";
+  parts.push_back({"process manager", fmt::format("{}: rank {}{}", launch->by, launch->rank, of),
+                   misfit(launch->pmi, mpi.library).value_or("")});
 }
 
 }  // namespace
@@ -122,7 +131,8 @@ int doctor(const Settings& settings) {
   if (settings.on("json")) {
     print(report);
   } else {
-    print(table.render() + (missing.empty() ? "" : "\nwhat is missing, and how to get it\n") +
+    print(table.render() +
+          (missing.empty() ? "" : "\nwhat is missing or does not fit, and what to do\n") +
           advice.render());
   }
   return kOk;

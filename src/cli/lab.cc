@@ -12,6 +12,7 @@
 #include "cli/console.h"
 #include "cli/specs.h"
 #include "drivers/mpi/launch.h"
+#include "drivers/mpi/mpi_world.h"
 #include "session/record.h"
 
 namespace sluice::cli {
@@ -59,6 +60,12 @@ int lab(const Settings& settings, const std::vector<std::string>& command) {
   const auto folder = open_run_folder(run_folder_spec(settings), "lab");
   if (!folder) {
     return bad_input(folder.error());
+  }
+  if (const std::string library = mpi_info().library; misfit(Pmi::kPmix, library)) {
+    spdlog::warn(
+        "a lab starts its processes with Open MPI's mpirun, but this sluice was built with {}: in "
+        "the lab its processes will not find each other; build it with Open MPI for that",
+        library);
   }
   const std::time_t started = std::time(nullptr);
   const std::string path = folder->file("utilisation.csv");

@@ -181,8 +181,25 @@ TEST(CliTest, TheDoctorTellsWhatIsMissing) {
   const bool has_mpi = report.at("MPI") != "missing";
   EXPECT_NE(report.at("missing").contains("MPI"), has_mpi);
   const bool complete = report.at("missing").empty();
-  EXPECT_EQ(sluice("doctor").out.find("what is missing, and how to get it") == std::string::npos,
+  EXPECT_EQ(sluice("doctor").out.find("what is missing or does not fit") == std::string::npos,
             complete);
+}
+
+TEST(CliTest, TheDoctorTellsWhatStartedItAndWhetherThatFits) {
+  EXPECT_EQ(json::parse(sluice("doctor --json").out).at("process manager"), "none");
+  const TemporaryFolder folder;
+  const auto started = [&](const std::string& variables) {
+    return json::parse(run_command(variables + " '" SLUICE_BINARY "' doctor --json", folder).out);
+  };
+  const json hydra = started("PMI_RANK=1 PMI_SIZE=4 MPI_LOCALNRANKS=4");
+  EXPECT_EQ(hydra.at("process manager"), "MPICH's mpiexec (Hydra): rank 1 of 4");
+  const json open_mpi = started("OMPI_COMM_WORLD_RANK=1 OMPI_COMM_WORLD_SIZE=4");
+  EXPECT_EQ(open_mpi.at("process manager"), "Open MPI's mpirun: rank 1 of 4");
+  if (hydra.at("MPI") != "missing") {
+    EXPECT_NE(hydra.at("missing").contains("process manager"),
+              open_mpi.at("missing").contains("process manager"))
+        << "no MPI understands both";
+  }
 }
 
 TEST(CliTest, AResultThatCannotBeWrittenIsAFailure) {

@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "lab/lab.h"
-#include "support/command.h"
+#include "support/mpirun.h"
 #include "support/short_training.h"
 #include "support/skip.h"
 
@@ -23,6 +23,9 @@ class LabTrainPresetTest : public ::testing::TestWithParam<Preset> {
     }
     if (!kHasModels) {
       SKIP_AS_INAPPLICABLE("built without LibTorch");
+    }
+    if (!uses_open_mpi()) {
+      SKIP_AS_INAPPLICABLE("a lab starts its processes with Open MPI's mpirun");
     }
   }
 

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <string>
 
+#include "drivers/mpi/mpi_world.h"
 #include "support/command.h"
 #include "support/skip.h"
 
@@ -18,9 +19,15 @@ inline std::string why_no_mpi() {
              : "";
 }
 
+// Launchers differ in what they say and how they pass on signals.
+inline bool uses_open_mpi() { return mpi_info().library.starts_with("Open MPI"); }
+
+// The rank of a process, in a script that mpirun() runs: Open MPI's and MPICH's variable.
+inline constexpr const char* kRankInScript = "${OMPI_COMM_WORLD_RANK-$PMI_RANK}";
+
 // Runs a program as several processes on this machine. The settings are Open MPI's, for versions up
-// to 4 and from 5 on: allow root, allow more processes than cores, bind to none. Leak detection is
-// off, since MPI has leaks. A job that hangs is killed.
+// to 4 and from 5 on: allow root, allow more processes than cores, bind to none; other MPIs ignore
+// them. Leak detection is off, since MPI has leaks. A job that hangs is killed.
 inline Outcome mpirun(int processes, const std::string& program, const TemporaryFolder& folder) {
   return run_command(
       "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 "

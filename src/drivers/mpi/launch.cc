@@ -9,30 +9,40 @@
 #include <cstdlib>
 #include <fstream>
 #include <set>
+#include <sstream>
 #include <string_view>
 #include <thread>
 
+#include "base/check.h"
 #include "model/message_size.h"
 
 namespace sluice {
 namespace {
 
 struct Launcher {
+  const char* name;
+  Pmi pmi;
   const char* rank;
   const char* size;
   const char* size_here;
+  const char* sign;  // set by this launcher, but not by the next ones with the same rank variable
 };
 
-// The first launcher whose rank variable is set counts.
+// The first launcher whose rank variable and sign are set counts: one may start another, as in an
+// allocation of Slurm.
 constexpr std::array kLaunchers{
-    // Open MPI's mpirun
-    Launcher{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE"},
-    // MPICH's mpiexec; srun --mpi=pmi2
-    Launcher{"PMI_RANK", "PMI_SIZE", "MPI_LOCALNRANKS"},
-    // srun --mpi=pmix; PRRTE's prun
-    Launcher{"PMIX_RANK", "SLURM_STEP_NUM_TASKS", "SLURM_NTASKS_PER_NODE"},
-    // srun without an MPI plugin
-    Launcher{"SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_NTASKS_PER_NODE"},
+    Launcher{"Open MPI's mpirun", Pmi::kPmix, "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE",
+             "OMPI_COMM_WORLD_LOCAL_SIZE", "OMPI_COMM_WORLD_RANK"},
+    Launcher{"MPICH's mpiexec (Hydra)", Pmi::kPmi2, "PMI_RANK", "PMI_SIZE", "MPI_LOCALNRANKS",
+             "MPI_LOCALNRANKS"},
+    Launcher{"Slurm's srun --mpi=pmi2", Pmi::kPmi2, "PMI_RANK", "PMI_SIZE", "SLURM_NTASKS_PER_NODE",
+             "SLURM_STEP_ID"},
+    Launcher{"a launcher with PMI", Pmi::kPmi2, "PMI_RANK", "PMI_SIZE", "", "PMI_RANK"},
+    Launcher{"Slurm's srun --mpi=pmix", Pmi::kPmix, "PMIX_RANK", "SLURM_STEP_NUM_TASKS",
+             "SLURM_NTASKS_PER_NODE", "SLURM_PMIX_MAPPING_SERV"},
+    Launcher{"a launcher with PMIx", Pmi::kPmix, "PMIX_RANK", "", "", "PMIX_RANK"},
+    Launcher{"Slurm's srun without PMI (--mpi=none)", Pmi::kNone, "SLURM_PROCID",
+             "SLURM_STEP_NUM_TASKS", "SLURM_NTASKS_PER_NODE", "SLURM_PROCID"},
 };
 
 std::optional<std::size_t> number(const char* text) {
@@ -46,20 +56,49 @@ std::optional<std::size_t> number(const char* text) {
   return whole ? std::optional(value) : std::nullopt;
 }
 
+// How an MPI library is started.
+struct Start {
+  std::optional<Pmi> pmi;  // none if it is not known
+  const char* with;
+};
+
+Start start_of(const std::string& library) {
+  if (library.starts_with("Open MPI")) {
+    return {Pmi::kPmix, "the mpirun of the same Open MPI, or srun --mpi=pmix"};
+  }
+  if (library.find("MPICH") != std::string::npos || library.starts_with("Intel")) {
+    return {Pmi::kPmi2, "the mpiexec of the same MPI, or srun --mpi=pmi2"};
+  }
+  return {std::nullopt, "the launcher of the same MPI"};
+}
+
+const char* name_of(Pmi pmi) {
+  switch (pmi) {
+    case Pmi::kNone:
+      return "no PMI";
+    case Pmi::kPmi2:
+      return "PMI-2";
+    case Pmi::kPmix:
+      return "PMIx";
+  }
+  fail_check("there is no such PMI");
+}
+
 }  // namespace
 
 std::optional<Launch> find_launch(const Environment& environment) {
   for (const Launcher& launcher : kLaunchers) {
     const auto rank = number(environment(launcher.rank));
-    if (!rank) {
+    if (!rank || environment(launcher.sign) == nullptr) {
       continue;
     }
     const auto size = number(environment(launcher.size));
     // The batch script of a Slurm allocation has a rank too, but it is a single task.
-    if (std::string_view(launcher.rank) == "SLURM_PROCID" && size.value_or(1) == 1) {
+    if (launcher.pmi == Pmi::kNone && size.value_or(1) == 1) {
       continue;
     }
-    return Launch{.by = launcher.rank,
+    return Launch{.by = launcher.name,
+                  .pmi = launcher.pmi,
                   .rank = *rank,
                   .size = size,
                   .size_by = launcher.size,
@@ -110,20 +149,33 @@ std::size_t processes_per_machine(const std::vector<std::size_t>& machines) {
   return machines.size() % group == 0 ? group : 1;
 }
 
-std::string strangers(const Launch& launch, std::size_t known, const std::string& library) {
-  // Slurm's plugin must match the library.
-  std::string advice = "the launcher of the same MPI";
-  if (library.starts_with("Open MPI")) {
-    advice = "the mpirun of the same Open MPI, or srun --mpi=pmix";
-  } else if (library.find("MPICH") != std::string::npos || library.find("Intel") == 0) {
-    advice = "the mpiexec of the same MPI, or srun --mpi=pmi2";
+std::string library_name(const std::string& version) {
+  std::istringstream line(version.substr(0, version.find_first_of(",\n")));
+  std::string name;
+  for (std::string word; line >> word;) {
+    if (word != "Version:") {
+      name += (name.empty() ? "" : " ") + word;
+    }
+  }
+  return name;
+}
+
+std::optional<std::string> misfit(Pmi offered, const std::string& library) {
+  const Start start = start_of(library);
+  if (!start.pmi || start.pmi == offered) {
+    return std::nullopt;
   }
   return fmt::format(
-      "{} processes were started (according to {}), but MPI knows of {}: the launcher is not one "
-      "for "
-      "{}, "
-      "which sluice was built with; start with {}",
-      launch.size.value_or(0), launch.size_by, known, library, advice);
+      "it offers {}, but {}, which sluice was built with, understands {}: the processes would not "
+      "find each other; start with {}",
+      name_of(offered), library, name_of(*start.pmi), start.with);
+}
+
+std::string strangers(const Launch& launch, std::size_t known, const std::string& library) {
+  return fmt::format(
+      "{} processes were started by {} (according to {}), but MPI knows of {}: {}, which sluice "
+      "was built with, does not understand this launcher; start with {}",
+      launch.size.value_or(0), launch.by, launch.size_by, known, library, start_of(library).with);
 }
 
 std::string host_name() {

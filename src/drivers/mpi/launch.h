@@ -10,10 +10,18 @@
 
 namespace sluice {
 
+// How a launcher tells its processes of each other. The MPI library must understand it.
+enum class Pmi {
+  kNone,
+  kPmi2,  // PMI-1 too
+  kPmix,
+};
+
 // How this process was started, according to the environment: as one of several by mpirun, srun or
 // similar. Known before MPI starts, and in a build without MPI.
 struct Launch {
-  std::string by;  // the variable that gave the rank
+  std::string by;  // the launcher, in words
+  Pmi pmi = Pmi::kNone;
   std::size_t rank = 0;
   std::optional<std::size_t> size;       // if the launcher tells it
   std::string size_by;                   // the variable that gave the size
@@ -58,8 +66,15 @@ std::size_t processes_per_machine(const std::vector<std::size_t>& machines);
 // The same of a topology whose hosts are processes.
 std::size_t processes_on_a_machine(const Topology& topology);
 
+// The name and version in what MPI_Get_library_version returns: "Open MPI v4.1.4", "MPICH 4.0.2".
+std::string library_name(const std::string& version);
+
+// Why a launcher that offers this does not fit the MPI library that was built in, and what to start
+// with instead. None if they fit, or if the library is not known.
+std::optional<std::string> misfit(Pmi offered, const std::string& library);
+
 // The error when the launcher started a different number of processes than MPI knows of: they use
-// different protocols. `library` is the MPI that was built in.
+// different protocols.
 std::string strangers(const Launch& launch, std::size_t known, const std::string& library);
 
 std::string host_name();

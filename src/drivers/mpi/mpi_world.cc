@@ -393,7 +393,7 @@ MpiInfo mpi_info() {
   int length = 0;
   MPI_Get_library_version(text.data(), &length);
   const std::string version(text.data(), static_cast<std::size_t>(length));
-  return {.library = version.substr(0, version.find_first_of(",\n")), .advice = ""};
+  return {.library = library_name(version), .advice = ""};
 }
 
 }  // namespace sluice

@@ -4,13 +4,17 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <string>
 #include <thread>
+#include <tuple>
 
 namespace sluice {
 namespace {
 
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::Not;
+using ::testing::StartsWith;
 
 std::optional<Launch> launch_in(const std::map<std::string, std::string>& variables) {
   return find_launch([&](const char* name) {
@@ -25,20 +29,88 @@ TEST(LaunchTest, AloneThereIsNone) {
   EXPECT_FALSE(launch_in({{"PMI_RANK", "some"}}));
 }
 
+// What Slurm sets for every task of a step, on Debian 12 and 13.
+std::map<std::string, std::string> step_with(const std::map<std::string, std::string>& more) {
+  std::map<std::string, std::string> variables{
+      {"SLURM_PROCID", "5"}, {"SLURM_STEP_ID", "0"}, {"SLURM_STEP_NUM_TASKS", "8"}};
+  variables.insert(more.begin(), more.end());
+  return variables;
+}
+
+const std::map<std::string, std::string> kPmi2{{"PMI_RANK", "5"}, {"PMI_SIZE", "8"}};
+const std::map<std::string, std::string> kPmix{{"PMIX_RANK", "5"},
+                                               {"SLURM_PMIX_MAPPING_SERV", "(vector,(0,2,4))"}};
+const std::map<std::string, std::string> kHydra{
+    {"PMI_RANK", "5"}, {"PMI_SIZE", "8"}, {"MPI_LOCALNRANKS", "4"}};
+const std::map<std::string, std::string> kOpenMpi{
+    {"PMIX_RANK", "5"}, {"OMPI_COMM_WORLD_RANK", "5"}, {"OMPI_COMM_WORLD_SIZE", "8"}};
+
 TEST(LaunchTest, KnowsTheLaunchers) {
-  const auto open_mpi = launch_in({{"OMPI_COMM_WORLD_RANK", "3"}, {"OMPI_COMM_WORLD_SIZE", "4"}});
-  ASSERT_TRUE(open_mpi);
-  EXPECT_EQ(open_mpi->rank, 3U);
-  EXPECT_EQ(open_mpi->size, 4U);
-  EXPECT_FALSE(open_mpi->size_here);
-  const auto mpich = launch_in({{"PMI_RANK", "1"}, {"PMI_SIZE", "2"}});
-  ASSERT_TRUE(mpich);
-  EXPECT_EQ(mpich->size, 2U);
-  const auto srun =
-      launch_in({{"PMIX_RANK", "5"}, {"SLURM_PROCID", "5"}, {"SLURM_STEP_NUM_TASKS", "8"}});
-  ASSERT_TRUE(srun);
-  EXPECT_EQ(srun->rank, 5U);
-  EXPECT_EQ(srun->size, 8U);
+  for (const auto& [variables, by, pmi] :
+       {std::tuple{kOpenMpi, "Open MPI's mpirun", Pmi::kPmix},
+        {kHydra, "MPICH's mpiexec (Hydra)", Pmi::kPmi2},
+        {kPmi2, "a launcher with PMI", Pmi::kPmi2},
+        {step_with(kPmi2), "Slurm's srun --mpi=pmi2", Pmi::kPmi2},
+        {step_with(kPmix), "Slurm's srun --mpi=pmix", Pmi::kPmix},
+        {step_with({}), "Slurm's srun without PMI (--mpi=none)", Pmi::kNone},
+        // Slurm starts the daemons of another launcher, which pass on its variables.
+        {step_with(kOpenMpi), "Open MPI's mpirun", Pmi::kPmix},
+        {step_with(kHydra), "MPICH's mpiexec (Hydra)", Pmi::kPmi2}}) {
+    SCOPED_TRACE(by);
+    const auto launch = launch_in(variables);
+    ASSERT_TRUE(launch);
+    EXPECT_EQ(launch->by, by);
+    EXPECT_EQ(launch->pmi, pmi);
+    EXPECT_EQ(launch->rank, 5U);
+    EXPECT_EQ(launch->size, 8U);
+  }
+}
+
+TEST(LaunchTest, ALauncherWithinAStepMayStartAnyNumber) {
+  const auto launch = launch_in(step_with({{"PMIX_RANK", "5"}}));
+  ASSERT_TRUE(launch);
+  EXPECT_EQ(launch->by, "a launcher with PMIx");
+  EXPECT_FALSE(launch->size);
+}
+
+TEST(LaunchTest, ALibraryIsNamedInOneLine) {
+  EXPECT_EQ(library_name("Open MPI v4.1.4, package: Debian OpenMPI, ident: 4.1.4"),
+            "Open MPI v4.1.4");
+  EXPECT_EQ(library_name("MPICH Version:\t4.0.2\nMPICH Release date:\tThu"), "MPICH 4.0.2");
+  EXPECT_EQ(library_name("MPICH Version:      4.2.1\n"), "MPICH 4.2.1");
+}
+
+TEST(LaunchTest, ALauncherMustFitTheLibrary) {
+  const std::string open_mpi = "Open MPI v4.1.4";
+  const std::string mpich = "MPICH 4.0.2";
+  for (const auto& [variables, library, advice] :
+       {std::tuple{kOpenMpi, open_mpi, ""},
+        {kOpenMpi, mpich, "the mpiexec of the same MPI, or srun --mpi=pmi2"},
+        {kHydra, mpich, ""},
+        {kHydra, std::string("Intel(R) MPI Library 2021.10"), ""},
+        {kHydra, open_mpi, "the mpirun of the same Open MPI, or srun --mpi=pmix"},
+        {step_with(kPmix), open_mpi, ""},
+        {step_with(kPmix), mpich, "the mpiexec of the same MPI, or srun --mpi=pmi2"},
+        {step_with(kPmi2), mpich, ""},
+        {step_with(kPmi2), open_mpi, "the mpirun of the same Open MPI, or srun --mpi=pmix"},
+        {step_with({}), open_mpi, "the mpirun of the same Open MPI, or srun --mpi=pmix"},
+        {step_with({}), mpich, "the mpiexec of the same MPI, or srun --mpi=pmi2"},
+        {step_with({}), std::string("Some MPI"), ""},
+        {kHydra, std::string(), ""}}) {
+    const auto launch = launch_in(variables);
+    ASSERT_TRUE(launch);
+    SCOPED_TRACE(library + " under " + launch->by);
+    const auto why = misfit(launch->pmi, library);
+    ASSERT_EQ(why.has_value(), *advice != '\0');
+    if (why) {
+      EXPECT_THAT(*why, EndsWith(std::string("; start with ") + advice));
+      EXPECT_THAT(*why, HasSubstr(library));
+    }
+  }
+  EXPECT_THAT(*misfit(Pmi::kPmi2, open_mpi),
+              StartsWith("it offers PMI-2, but Open MPI v4.1.4, which sluice was built with, "
+                         "understands PMIx: "));
+  EXPECT_THAT(*misfit(Pmi::kNone, mpich), StartsWith("it offers no PMI, but "));
 }
 
 TEST(LaunchTest, CountsTheProcessesOfAMachine) {
@@ -51,16 +123,13 @@ TEST(LaunchTest, CountsTheProcessesOfAMachine) {
 
 // The advice must not repeat the flag that was given.
 TEST(LaunchTest, AdvisesALauncherThatTheLibraryUnderstands) {
-  const auto pmix =
-      launch_in({{"PMIX_RANK", "0"}, {"SLURM_PROCID", "0"}, {"SLURM_STEP_NUM_TASKS", "8"}});
+  const auto pmix = launch_in(step_with(kPmix));
   ASSERT_TRUE(pmix);
-  const std::string mpich = strangers(*pmix, 1, "MPICH Version:\t4.0.2");
-  EXPECT_THAT(mpich, HasSubstr("8 processes were started (according to SLURM_STEP_NUM_TASKS)"));
-  EXPECT_THAT(mpich, HasSubstr("MPI knows of 1"));
-  EXPECT_THAT(mpich, HasSubstr("srun --mpi=pmi2"));
-  EXPECT_THAT(mpich, HasSubstr("mpiexec"));
-  EXPECT_THAT(mpich, Not(HasSubstr("--mpi=pmix")));
-  const auto pmi2 = launch_in({{"PMI_RANK", "0"}, {"PMI_SIZE", "8"}});
+  const std::string mpich = strangers(*pmix, 1, "MPICH 4.0.2");
+  EXPECT_THAT(mpich, HasSubstr("8 processes were started by Slurm's srun --mpi=pmix (according to "
+                               "SLURM_STEP_NUM_TASKS), but MPI knows of 1: MPICH"));
+  EXPECT_THAT(mpich, EndsWith("start with the mpiexec of the same MPI, or srun --mpi=pmi2"));
+  const auto pmi2 = launch_in(kPmi2);
   ASSERT_TRUE(pmi2);
   const std::string open_mpi = strangers(*pmi2, 1, "Open MPI v4.1.4");
   EXPECT_THAT(open_mpi, HasSubstr("srun --mpi=pmix"));
