@@ -16,17 +16,8 @@ class Heap {
 
   void push(const Key& key, const T& value) {
     const Entry entry{key, value};
-    std::size_t hole = entries_.size();
     entries_.push_back(entry);
-    while (hole > 0) {
-      const std::size_t parent = (hole - 1) / kChildren;
-      if (!(entry.key < entries_[parent].key)) {
-        break;
-      }
-      entries_[hole] = entries_[parent];
-      hole = parent;
-    }
-    entries_[hole] = entry;
+    rise(entries_.size() - 1, entry);
   }
 
   void pop() {
@@ -45,29 +36,43 @@ class Heap {
 
   static constexpr std::size_t kChildren = 4;
 
-  // Moves the hole at the root down to the place of `entry`.
+  // Fills the hole at the root. The hole sinks to the bottom first and `entry`, which was the last,
+  // rises from there: it hardly ever rises far, and nothing on the way down needs a guess.
   void sink(const Entry& entry) {
     const std::size_t size = entries_.size();
     std::size_t hole = 0;
-    for (;;) {
-      const std::size_t first = hole * kChildren + 1;
-      if (first >= size) {
+    std::size_t child = 1;
+    for (; child + kChildren <= size; child = hole * kChildren + 1) {
+      const std::size_t left = least(child, child + 1);
+      const std::size_t right = least(child + 2, child + 3);
+      child = least(left, right);
+      entries_[hole] = entries_[child];
+      hole = child;
+    }
+    if (child < size) {
+      for (std::size_t other = child + 1; other < size; ++other) {
+        child = least(child, other);
+      }
+      entries_[hole] = entries_[child];
+      hole = child;
+    }
+    rise(hole, entry);
+  }
+
+  void rise(std::size_t hole, const Entry& entry) {
+    while (hole > 0) {
+      const std::size_t parent = (hole - 1) / kChildren;
+      if (!(entry.key < entries_[parent].key)) {
         break;
       }
-      std::size_t least = first;
-      const std::size_t end = first + kChildren < size ? first + kChildren : size;
-      for (std::size_t child = first + 1; child < end; ++child) {
-        if (entries_[child].key < entries_[least].key) {
-          least = child;
-        }
-      }
-      if (!(entries_[least].key < entry.key)) {
-        break;
-      }
-      entries_[hole] = entries_[least];
-      hole = least;
+      entries_[hole] = entries_[parent];
+      hole = parent;
     }
     entries_[hole] = entry;
+  }
+
+  std::size_t least(std::size_t a, std::size_t b) const {
+    return entries_[b].key < entries_[a].key ? b : a;
   }
 
   std::vector<Entry> entries_;

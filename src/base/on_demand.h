@@ -19,8 +19,7 @@ class OnDemand {
   T& operator[](std::size_t index) {
     std::unique_ptr<T[]>& page = pages_[index / kPage];
     if (page == nullptr) [[unlikely]] {
-      page = std::make_unique<T[]>(kPage);
-      std::fill_n(page.get(), kPage, initial_);
+      allocate(page);
     }
     return page[index % kPage];
   }
@@ -32,7 +31,13 @@ class OnDemand {
   }
 
  private:
-  static constexpr std::size_t kPage = 16;
+  // Apart, so that the access itself is inlined.
+  [[gnu::noinline]] void allocate(std::unique_ptr<T[]>& page) const {
+    page = std::make_unique<T[]>(kPage);
+    std::fill_n(page.get(), kPage, initial_);
+  }
+
+  static constexpr std::size_t kPage = 32;
 
   T initial_;
   std::vector<std::unique_ptr<T[]>> pages_;

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include <future>
 #include <nlohmann/json.hpp>
 #include <utility>
 #include <vector>
@@ -210,9 +211,12 @@ int simulate(const Settings& settings) {
   const bool merges = job.strategy.partition == Partition::kMerged;
   Merging merging = merges ? plan_groups(job, *profile, *cluster) : Merging{};
   Record aside;
-  const Simulated warm_up = run_job(job, *profile, *cluster, kWarmUp, aside);
-  const Simulated simulated = counted(
-      run_job(job, *profile, *cluster, kWarmUp + settings.integer("iterations"), record), warm_up);
+  // On another core, so that the user does not wait for the warm-up twice.
+  auto warm_up = std::async(std::launch::async,
+                            [&] { return run_job(job, *profile, *cluster, kWarmUp, aside); });
+  Simulated longer =
+      run_job(job, *profile, *cluster, kWarmUp + settings.integer("iterations"), record);
+  const Simulated simulated = counted(std::move(longer), warm_up.get());
   OrderedJson summary = summarise(settings, *profile, *cluster, simulated);
   if (merges) {
     merging.groups = groups_of(simulated.assembly);

@@ -17,12 +17,9 @@ class Payload {
   Payload() = default;
   explicit Payload(Bytes size) : size_(size) {}
   Payload(std::span<const float> values, std::shared_ptr<const void> hold)
-      : data_(reinterpret_cast<const std::byte*>(values.data())),
-        size_(static_cast<Bytes>(values.size_bytes())),
-        hold_(std::move(hold)) {}
-
+      : Payload(std::as_bytes(values), std::move(hold)) {}
   Payload(std::span<const std::byte> bytes, std::shared_ptr<const void> hold)
-      : data_(bytes.data()), size_(static_cast<Bytes>(bytes.size())), hold_(std::move(hold)) {}
+      : data_(std::move(hold), bytes.data()), size_(static_cast<Bytes>(bytes.size())) {}
 
   static Payload owning(std::vector<float> values) {
     auto kept = std::make_shared<const std::vector<float>>(std::move(values));
@@ -38,20 +35,18 @@ class Payload {
   Bytes size() const { return size_; }
   bool has_data() const { return data_ != nullptr; }
   std::span<const float> values() const {
-    return {reinterpret_cast<const float*>(data_), static_cast<std::size_t>(size_ / kFloatBytes)};
+    return {reinterpret_cast<const float*>(data_.get()),
+            static_cast<std::size_t>(size_ / kFloatBytes)};
   }
-  std::span<const std::byte> bytes() const { return {data_, static_cast<std::size_t>(size_)}; }
+  std::span<const std::byte> bytes() const {
+    return {data_.get(), static_cast<std::size_t>(size_)};
+  }
   // The same bytes, kept alive by another object (a loan that reports its end, or a copy).
-  Payload held_by(std::shared_ptr<const void> hold) const {
-    Payload p = *this;
-    p.hold_ = std::move(hold);
-    return p;
-  }
+  Payload held_by(std::shared_ptr<const void> hold) const { return {bytes(), std::move(hold)}; }
 
  private:
-  const std::byte* data_ = nullptr;
+  std::shared_ptr<const std::byte> data_;  // points at the bytes and holds their owner
   Bytes size_ = 0;
-  std::shared_ptr<const void> hold_;
 };
 
 }  // namespace sluice

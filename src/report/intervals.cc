@@ -4,14 +4,24 @@
 
 namespace sluice {
 
+// The first that is not over before this time. Most come nearly in order, so it is hardly ever
+// searched for.
+std::vector<Interval>::iterator Intervals::first_until(Time begin) {
+  if (kept_.empty() || kept_.back().end < begin) {
+    return kept_.end();
+  }
+  if (kept_.back().begin <= begin) {
+    return kept_.end() - 1;
+  }
+  return std::ranges::lower_bound(kept_, begin, {}, &Interval::end);
+}
+
 void Intervals::add(Interval added) {
   added.begin = std::max(added.begin, floor_);
   if (added.end <= added.begin) {
     return;
   }
-  const auto first = kept_.empty() || kept_.back().end < added.begin
-                         ? kept_.end()
-                         : std::ranges::lower_bound(kept_, added.begin, {}, &Interval::end);
+  const auto first = first_until(added.begin);
   auto last = first;
   for (; last != kept_.end() && last->begin <= added.end; ++last) {
     added.begin = std::min(added.begin, last->begin);

@@ -28,6 +28,8 @@ class Intervals {
   void forget(Time before);
 
  private:
+  std::vector<Interval>::iterator first_until(Time begin);
+
   std::vector<Interval> kept_;
   Time floor_ = Time::min();
   Duration total_{0};

@@ -24,6 +24,9 @@ namespace sluice {
 //
 // The channel may have lanes, each with its own budget in addition to the common one. A full lane
 // delays only the items in that lane.
+//
+// All items wait in one line. Who comes to its front while his lane is full steps aside and waits
+// in a line of that lane; so a lane costs next to nothing while it has room.
 template <class T>
 class AdmissionQueue {
  public:
@@ -31,156 +34,213 @@ class AdmissionQueue {
 
   AdmissionQueue(Order order, std::int64_t budget, std::size_t lanes = 1,
                  std::int64_t lane_budget = kUnbounded)
-      : order_(order), common_{budget}, lanes_(lanes, Lane{{lane_budget}}) {}
+      : order_(order), budget_(budget), lane_budget_(lane_budget), lanes_(lanes, Lane{}) {}
 
   void push(std::uint64_t urgency, std::int64_t cost, T item, std::size_t lane = 0) {
     const std::uint64_t rank = order_ == Order::kPriority ? urgency : 0;
-    Lane& its = lanes_[lane];
-    const std::uint32_t slot = items_.put(std::move(item));
-    notes_.resize(std::max<std::size_t>(notes_.size(), slot + 1));
-    notes_[slot] = {next_sequence_++, its.arrived++, cost, kNone};
-    const bool first = its.classes.empty() || rank < its.classes.back().urgency;
-    append(its.classes, rank, slot);
+    const std::uint32_t slot =
+        entries_.put({next_sequence_++, cost, lanes_[lane].arrived++,
+                      static_cast<std::uint32_t>(lane), kNone, std::move(item)});
+    append(line_, rank, slot);
+    cheapest_ = waiting_ == 0 ? cost : std::min(cheapest_, cost);
     ++waiting_;
-    if (first) {
-      stand_for(lane);
-    }
   }
 
   // Admits an item that would be the first of all if it were pushed now. If it says no, push.
   bool admit_at_once(std::int64_t cost, std::size_t lane = 0) {
     Lane& its = lanes_[lane];
-    if (waiting_ > 0 || !its.budget.admits(cost) || !common_.admits(cost)) {
+    if (waiting_ > 0 || !has_room(its, cost) || !has_room(cost)) {
       return false;
     }
     ++its.arrived;
     ++its.admitted;
-    its.budget.spent += cost;
-    common_.spent += cost;
+    its.spent += cost;
+    spent_ += cost;
     return true;
   }
 
   // The next item, if the budgets allow it.
   std::optional<T> take() {
-    while (!heads_.empty()) {
-      const std::size_t lane = heads_.value();
-      Lane& its = lanes_[lane];
-      if (its.classes.empty() || !(head_key(its) == heads_.key()) ||
-          !its.budget.admits(head(its).cost)) {
-        heads_.pop();  // outdated
-        continue;
+    while (waiting_ > 0 && has_room(cheapest_)) {
+      drop_outdated_heads();
+      if (!heads_.empty() && (line_.empty() || heads_.key() < first_key(line_))) {
+        const std::uint32_t lane = heads_.value();
+        Lane& its = lanes_[lane];
+        if (!has_room(first(aside_[its.aside]).cost)) {
+          return std::nullopt;
+        }
+        heads_.pop();
+        std::optional<T> item = admit(its, aside_[its.aside]);
+        close_if_empty(its);
+        stand_for(lane);
+        return item;
       }
-      if (!common_.admits(head(its).cost)) {
+      if (line_.empty()) {
+        break;
+      }
+      const Entry& next = first(line_);
+      Lane& its = lanes_[next.lane];
+      if (!has_room(its, next.cost) || has_before(its, first_key(line_))) {
+        step_aside(its);
+      } else if (!has_room(next.cost)) {
         return std::nullopt;
+      } else {
+        return admit(its, line_);
       }
-      heads_.pop();
-      return admit(lane);
     }
     return std::nullopt;
   }
 
   void give_back(std::int64_t cost, std::size_t lane = 0) {
-    common_.give_back(cost);
-    lanes_[lane].budget.give_back(cost);
-    stand_for(lane);
+    Lane& its = lanes_[lane];
+    check(cost <= spent_ && cost <= its.spent, "at most the spent budget is given back");
+    spent_ -= cost;
+    its.spent -= cost;
+    stand_for(static_cast<std::uint32_t>(lane));
   }
 
-  std::int64_t spent() const { return common_.spent; }
+  std::int64_t spent() const { return spent_; }
   std::size_t waiting() const { return waiting_; }
   // Items admitted before an earlier arrival in the same lane.
   std::int64_t overtakings() const { return overtakings_; }
 
  private:
+  static constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
+
   struct Key {
     std::uint64_t urgency;
     std::uint64_t sequence;
     auto operator<=>(const Key&) const = default;
   };
-  // About an item; apart from it, since a lane's first is looked at more often than it is taken.
-  struct Note {
+  struct Entry {
     std::uint64_t sequence;
-    std::uint64_t arrival;  // in its lane
     std::int64_t cost;
-    std::uint32_t next;  // of the same lane and urgency
+    std::uint32_t arrival;  // in its lane
+    std::uint32_t lane;
+    std::uint32_t next;  // of the same line and urgency
+    T item;
   };
-  // Items that are equally urgent, in the order of arrival. Few urgencies wait at a time, those of
-  // one model's layers, and most arrivals belong to the most urgent of them or are more urgent.
+  // Items that are equally urgent, in the order of arrival.
   struct Class {
     std::uint64_t urgency;
     std::uint32_t first;
     std::uint32_t last;
   };
-  struct Budget {
-    bool admits(std::int64_t cost) const { return spent == 0 || cost <= limit - spent; }
-    void give_back(std::int64_t cost) {
-      check(cost <= spent, "at most the spent budget is given back");
-      spent -= cost;
-    }
-    std::int64_t limit = kUnbounded;
-    std::int64_t spent = 0;
-  };
+  // The most urgent class is the last. There are few, those of one model's layers, and most
+  // arrivals belong to the most urgent of them or are more urgent.
+  using Line = std::vector<Class>;
+  // A host has a lane for every peer, so lanes are small.
   struct Lane {
-    Budget budget;
-    std::uint64_t arrived = 0;
-    std::uint64_t admitted = 0;
-    std::vector<Class> classes = {};  // the most urgent is the last
+    std::int64_t spent = 0;
+    std::uint32_t arrived = 0;  // these two may wrap around
+    std::uint32_t admitted = 0;
+    std::uint32_t aside = kNone;  // the line of those who stepped aside, if there are any
   };
 
-  static constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
+  static bool fits(std::int64_t cost, std::int64_t spent, std::int64_t limit) {
+    return spent == 0 || cost <= limit - spent;
+  }
+  bool has_room(std::int64_t cost) const { return fits(cost, spent_, budget_); }
+  bool has_room(const Lane& lane, std::int64_t cost) const {
+    return fits(cost, lane.spent, lane_budget_);
+  }
 
-  void append(std::vector<Class>& classes, std::uint64_t urgency, std::uint32_t slot) {
-    auto at = classes.end();
-    if (!classes.empty() && classes.back().urgency <= urgency) {
-      at = std::lower_bound(classes.begin(), classes.end(), urgency,
+  const Entry& first(const Line& line) const { return entries_[line.back().first]; }
+  Key first_key(const Line& line) const { return {line.back().urgency, first(line).sequence}; }
+  bool has_before(const Lane& lane, const Key& key) const {
+    return lane.aside != kNone && first_key(aside_[lane.aside]) < key;
+  }
+
+  void append(Line& line, std::uint64_t urgency, std::uint32_t slot) {
+    auto at = line.end();
+    if (!line.empty() && line.back().urgency <= urgency) {
+      at = std::lower_bound(line.begin(), line.end(), urgency,
                             [](const Class& of, std::uint64_t u) { return of.urgency > u; });
     }
-    if (at != classes.end() && at->urgency == urgency) {
-      notes_[at->last].next = slot;
+    if (at != line.end() && at->urgency == urgency) {
+      entries_[at->last].next = slot;
       at->last = slot;
     } else {
-      classes.insert(at, {urgency, slot, slot});
+      line.insert(at, {urgency, slot, slot});
     }
   }
 
-  const Note& head(const Lane& lane) const { return notes_[lane.classes.back().first]; }
-  Key head_key(const Lane& lane) const {
-    return {lane.classes.back().urgency, head(lane).sequence};
-  }
-
-  // Enters the head of a lane into `heads_`. take() drops entries that are outdated or duplicates.
-  void stand_for(std::size_t lane) {
-    Lane& its = lanes_[lane];
-    if (!its.classes.empty() && its.budget.admits(head(its).cost)) {
-      heads_.push(head_key(its), static_cast<std::uint32_t>(lane));
-    }
-  }
-
-  T admit(std::size_t lane) {
-    Lane& its = lanes_[lane];
-    Class& most_urgent = its.classes.back();
+  std::uint32_t remove_first(Line& line) {
+    Class& most_urgent = line.back();
     const std::uint32_t slot = most_urgent.first;
-    const Note note = notes_[slot];
-    if (note.next == kNone) {
-      its.classes.pop_back();
+    const std::uint32_t next = std::exchange(entries_[slot].next, kNone);
+    entries_.prefetch(next);
+    if (next == kNone) {
+      line.pop_back();
     } else {
-      most_urgent.first = note.next;
+      most_urgent.first = next;
     }
+    return slot;
+  }
+
+  void step_aside(Lane& its) {
+    const std::uint64_t urgency = line_.back().urgency;
+    if (its.aside == kNone) {
+      its.aside = aside_.claim();
+    }
+    append(aside_[its.aside], urgency, remove_first(line_));
+  }
+
+  void close_if_empty(Lane& its) {
+    if (aside_[its.aside].empty()) {
+      aside_.free(std::exchange(its.aside, kNone));
+    }
+  }
+
+  // Enters the first of those who stepped aside into `heads_`, if their lane has room for it.
+  void stand_for(std::uint32_t lane) {
+    const Lane& its = lanes_[lane];
+    if (its.aside == kNone || !has_room(its, cheapest_)) {
+      return;
+    }
+    const Line& line = aside_[its.aside];
+    if (has_room(its, first(line).cost)) {
+      heads_.push(first_key(line), lane);
+    }
+  }
+
+  // An entry is outdated if another has become the first in its lane, or the lane has filled up.
+  void drop_outdated_heads() {
+    while (!heads_.empty()) {
+      const Lane& its = lanes_[heads_.value()];
+      if (its.aside != kNone && first_key(aside_[its.aside]) == heads_.key() &&
+          has_room(its, first(aside_[its.aside]).cost)) {
+        return;
+      }
+      heads_.pop();
+    }
+  }
+
+  std::optional<T> admit(Lane& its, Line& from) {
+    const std::uint32_t slot = remove_first(from);
+    Entry& entry = entries_[slot];
     --waiting_;
-    overtakings_ += note.arrival > its.admitted++ ? 1 : 0;
-    its.budget.spent += note.cost;
-    common_.spent += note.cost;
-    stand_for(lane);
-    return items_.take(slot);
+    overtakings_ += static_cast<std::int32_t>(entry.arrival - its.admitted++) > 0 ? 1 : 0;
+    its.spent += entry.cost;
+    spent_ += entry.cost;
+    entries_.free(slot);
+    return std::move(entry.item);
   }
 
   Order order_;
-  Budget common_;
+  std::int64_t budget_;
+  std::int64_t lane_budget_;
+  std::int64_t spent_ = 0;
   OnDemand<Lane> lanes_;
-  Heap<Key, std::uint32_t> heads_;  // lanes that may be next, by their first items
-  Slots<T> items_;
-  std::vector<Note> notes_;  // by slot
+  Slots<Entry> entries_;
+  Line line_;
+  Slots<Line> aside_;
+  Heap<Key, std::uint32_t> heads_;  // lanes with room for the first who stepped aside, and others
   std::uint64_t next_sequence_ = 0;
   std::size_t waiting_ = 0;
+  // Nothing that waits costs less. Most channels are full most of the time, and this tells so
+  // without a look at an item, which is hardly ever in the cache.
+  std::int64_t cheapest_ = 0;
   std::int64_t overtakings_ = 0;
 };
 

@@ -13,8 +13,25 @@ namespace sluice {
 template <class T>
 class EventQueue {
  public:
-  void ready_at(Time time, T what) { heap_.push({time, next_++}, what); }
-  void free_at(Time time, T what) { heap_.push({time, next_++ | kFree}, what); }
+  // A place in the order.
+  struct Key {
+    Time time;
+    std::uint64_t order;
+
+    // Without a branch, which nobody could predict.
+    bool operator<(const Key& other) const {
+      return static_cast<bool>(int{time < other.time} |
+                               (int{time == other.time} & int{order < other.order}));
+    }
+  };
+
+  void ready_at(Time time, T what) { schedule(reserve_ready(time), what); }
+  void free_at(Time time, T what) { schedule({time, next_++ | kFree}, what); }
+
+  // Scheduling in two steps: takes the place now, and schedules the event later, but in time. So
+  // of events whose order is known only the first needs to be here.
+  Key reserve_ready(Time time) { return {time, next_++}; }
+  void schedule(const Key& key, T what) { heap_.push(key, what); }
 
   bool empty() const { return heap_.empty(); }
   Time next_time() const { return heap_.key().time; }
@@ -26,15 +43,6 @@ class EventQueue {
   }
 
  private:
-  struct Key {
-    Time time;
-    std::uint64_t order;
-
-    bool operator<(const Key& other) const {
-      return time != other.time ? time < other.time : order < other.order;
-    }
-  };
-
   static constexpr std::uint64_t kFree = 1ULL << 63U;
 
   Heap<Key, T> heap_;

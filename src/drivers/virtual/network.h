@@ -28,18 +28,21 @@ class Network {
 
   // Calls must come in the order of time, and not before the sender's last egress_end.
   Flight begin(HostId from, HostId to, Bytes payload, Time now) {
-    const Duration wire = cluster_.wire_time(payload + cluster_.header_bytes);
-    const Duration reception = cluster_.ingress_time(payload + cluster_.header_bytes);
+    if (payload != payload_) {
+      payload_ = payload;
+      wire_ = cluster_.wire_time(payload + cluster_.header_bytes);
+      reception_ = cluster_.ingress_time(payload + cluster_.header_bytes);
+    }
     Host& sender = hosts_[from.index()];
     Host& receiver = hosts_[to.index()];
     Flight flight{};
-    flight.egress_end = now + wire;
+    flight.egress_end = now + wire_;
     flight.ingress_begin = std::max(now + cluster_.latency, receiver.ingress_free);
     flight.ingress_end =
-        std::max(flight.ingress_begin + reception, flight.egress_end + cluster_.latency);
+        std::max(flight.ingress_begin + reception_, flight.egress_end + cluster_.latency);
     receiver.ingress_free = flight.ingress_end;
-    sender.egress_busy += wire;
-    receiver.ingress_busy += reception;
+    sender.egress_busy += wire_;
+    receiver.ingress_busy += reception_;
     return flight;
   }
 
@@ -55,6 +58,10 @@ class Network {
 
   const Cluster& cluster_;
   std::vector<Host> hosts_;
+  // What a payload of this length takes; most have the length of the one before.
+  Bytes payload_ = -1;
+  Duration wire_{0};
+  Duration reception_{0};
 };
 
 }  // namespace sluice

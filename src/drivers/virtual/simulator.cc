@@ -58,7 +58,7 @@ class Simulator final : public Effects {
   void on_computed(NodeId worker);
   void on_cores_free(HostId host);
   void on_egress_free(HostId host);
-  void deliver(Traffic::Transit transit);
+  void deliver(Traffic::Transit&& transit);
   void on_work_done(std::uint32_t slot);
   void on_channel_free();
   void pump_channel();
@@ -219,7 +219,8 @@ void Simulator::send(const Message& message, Payload payload) {
     return pump_channel();
   }
   // What is in flight must not change when the sender continues.
-  traffic_.send(message, Numbers::snapshot(payload), now_);
+  traffic_.send(message, payload.has_data() ? Numbers::snapshot(payload) : std::move(payload),
+                now_);
 }
 
 void Simulator::on_egress_free(HostId host) {
@@ -235,14 +236,16 @@ void Simulator::on_egress_free(HostId host) {
   traffic_.pump_egress(host, now_);
 }
 
-void Simulator::deliver(Traffic::Transit transit) {
+void Simulator::deliver(Traffic::Transit&& transit) {
   const Message& message = transit.message;
   const HostId host = host_of(message.to);
   const bool local = host_of(message.from) == host;
   if (!local && setup_.observer != nullptr) {
     setup_.observer->received(message, transit.ingress_begin, now_);
   }
-  numbers_.land(message.to, setup_.hosts[host.index()]->landing(message), transit.payload);
+  if (setup_.numbers != nullptr) {
+    numbers_.land(message.to, setup_.hosts[host.index()]->landing(message), transit.payload);
+  }
   deliver_event(host, Received{message, std::move(transit.payload)});
   if (local && message.wants_return) {
     deliver_event(host, Returned{message});

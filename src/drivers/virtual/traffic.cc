@@ -9,9 +9,33 @@ std::uint32_t index_of(HostId host) { return static_cast<std::uint32_t>(host.ind
 
 }  // namespace
 
+void Traffic::Queue::push_back(std::uint32_t slot, Slots<Transit>& transits) {
+  transits[slot].next = kNone;
+  if (empty()) {
+    first_ = slot;
+  } else {
+    transits[last_].next = slot;
+  }
+  last_ = slot;
+}
+
+void Traffic::Queue::push_front(std::uint32_t slot, Slots<Transit>& transits) {
+  transits[slot].next = first_;
+  if (empty()) {
+    last_ = slot;
+  }
+  first_ = slot;
+}
+
+std::uint32_t Traffic::Queue::pop_front(const Slots<Transit>& transits) {
+  const std::uint32_t slot = first_;
+  first_ = transits[slot].next;
+  return slot;
+}
+
 void Traffic::send(const Message& message, Payload payload, Time now) {
   const auto slot = transits_.put(
-      {.message = message, .payload = std::move(payload), .left = message.payload_bytes});
+      {.message = message, .left = message.payload_bytes, .payload = std::move(payload)});
   const HostId from = host_of(message.from);
   if (from == host_of(message.to)) {
     return due_.ready_at(now, {Due::Kind::kArrived, slot});
@@ -22,19 +46,18 @@ void Traffic::send(const Message& message, Payload payload, Time now) {
     transits_[slot].leg = Transit::Leg::kAnnouncement;
   }
   if (cluster_.charges_messages()) {
-    return enter_thread(from, {slot, true}, now);
+    return enter_thread(from, slot, true, now);
   }
-  hosts_[from.index()].queue.push_back(slot);
+  hosts_[from.index()].egress.push_back(slot, transits_);
   pump_egress(from, now);
 }
 
 void Traffic::pump_egress(HostId host, Time now) {
   Host& of = hosts_[host.index()];
-  if (of.busy || of.queue.empty()) {
+  if (of.busy || of.egress.empty()) {
     return;
   }
-  const std::uint32_t slot = of.queue.front();
-  of.queue.pop_front();
+  const std::uint32_t slot = of.egress.pop_front(transits_);
   Transit& transit = transits_[slot];
   const bool is_data = transit.leg == Transit::Leg::kData;
   const Bytes fragment = !is_data                                 ? 0
@@ -42,7 +65,8 @@ void Traffic::pump_egress(HostId host, Time now) {
                                                                   : transit.left;
   const bool is_request = transit.leg == Transit::Leg::kRequest;
   const NodeId to = is_request ? transit.message.from : transit.message.to;
-  const auto flight = network_.begin(host, host_of(to), fragment, now);
+  const HostId receiver = host_of(to);
+  const auto flight = network_.begin(host, receiver, fragment, now);
   if (transit.left == transit.message.payload_bytes) {
     transit.egress_begin = now;
     transit.ingress_begin = flight.ingress_begin;
@@ -51,12 +75,33 @@ void Traffic::pump_egress(HostId host, Time now) {
   of.busy = true;
   due_.free_at(flight.egress_end, {Due::Kind::kEgressFree, index_of(host)});
   if (is_data && transit.left > 0) {
-    of.queue.push_back(slot);
+    of.egress.push_back(slot, transits_);
     return;
   }
-  due_.ready_at(flight.ingress_end, {Due::Kind::kArrived, slot});
+  expect(slot, receiver, flight.ingress_end);
   if (is_data) {
     of.departing = {transit.message, transit.egress_begin};
+  }
+}
+
+void Traffic::expect(std::uint32_t slot, HostId at, Time arrival) {
+  Queue& ingress = hosts_[at.index()].ingress;
+  const bool first = ingress.empty();
+  transits_[slot].arrival = due_.reserve_ready(arrival);
+  ingress.push_back(slot, transits_);
+  if (first) {
+    due_.schedule(transits_[slot].arrival, {Due::Kind::kArrived, slot});
+  }
+}
+
+// The first in the queue has arrived.
+void Traffic::expect_next(HostId at) {
+  Queue& ingress = hosts_[at.index()].ingress;
+  ingress.pop_front(transits_);
+  if (!ingress.empty()) {
+    const std::uint32_t slot = ingress.front();
+    due_.schedule(transits_[slot].arrival, {Due::Kind::kArrived, slot});
+    transits_.prefetch(transits_[slot].next);  // most have been in flight for long
   }
 }
 
@@ -71,9 +116,12 @@ std::optional<Traffic::Transit> Traffic::on_arrived(std::uint32_t slot, Time now
   const bool is_request = transit.leg == Transit::Leg::kRequest;
   const HostId to = host_of(is_request ? transit.message.from : transit.message.to);
   const bool local = host_of(transit.message.from) == host_of(transit.message.to);
-  if (!local && cluster_.charges_messages()) {
-    enter_thread(to, {slot, false}, now);
-    return std::nullopt;
+  if (!local) {
+    expect_next(to);
+    if (cluster_.charges_messages()) {
+      enter_thread(to, slot, false, now);
+      return std::nullopt;
+    }
   }
   return arrive(slot, now);
 }
@@ -88,14 +136,14 @@ std::optional<Traffic::Transit> Traffic::arrive(std::uint32_t slot, Time now) {
     case Transit::Leg::kAnnouncement: {
       transit.leg = Transit::Leg::kRequest;
       const HostId receiver = host_of(transit.message.to);
-      hosts_[receiver.index()].queue.push_front(slot);
+      hosts_[receiver.index()].egress.push_front(slot, transits_);
       pump_egress(receiver, now);
       return std::nullopt;
     }
     case Transit::Leg::kRequest: {
       transit.leg = Transit::Leg::kData;
       const HostId sender = host_of(transit.message.from);
-      hosts_[sender.index()].queue.push_back(slot);
+      hosts_[sender.index()].egress.push_back(slot, transits_);
       pump_egress(sender, now);
       return std::nullopt;
     }
@@ -103,10 +151,12 @@ std::optional<Traffic::Transit> Traffic::arrive(std::uint32_t slot, Time now) {
   return std::nullopt;
 }
 
-void Traffic::enter_thread(HostId host, Chore chore, Time now) {
-  auto& chores = hosts_[host.index()].chores;
-  chores.push_back(chore);
-  if (chores.size() == 1) {
+void Traffic::enter_thread(HostId host, std::uint32_t slot, bool outgoing, Time now) {
+  Queue& thread = hosts_[host.index()].thread;
+  const bool idle = thread.empty();
+  transits_[slot].outgoing = outgoing;
+  thread.push_back(slot, transits_);
+  if (idle) {
     begin_chore(host, now);
   }
 }
@@ -114,25 +164,23 @@ void Traffic::enter_thread(HostId host, Chore chore, Time now) {
 // All bytes of a message are charged at once, with its announcement if it has one: the thread
 // copies them while they leave, and what is urgent does not wait for that here.
 void Traffic::begin_chore(HostId host, Time now) {
-  const Chore& chore = hosts_[host.index()].chores.front();
-  const Transit& transit = transits_[chore.slot];
+  const Transit& transit = transits_[hosts_[host.index()].thread.front()];
   const bool data = transit.leg == Transit::Leg::kData;
-  const MessageCost& cost = chore.outgoing ? cluster_.sending : cluster_.receiving;
-  const Bytes bytes = chore.outgoing || data ? transit.message.payload_bytes : 0;
+  const MessageCost& cost = transit.outgoing ? cluster_.sending : cluster_.receiving;
+  const Bytes bytes = transit.outgoing || data ? transit.message.payload_bytes : 0;
   cores_.run(host, {Due::Kind::kThreadFree, index_of(host)}, cost.time(bytes), 1, now);
 }
 
 std::optional<Traffic::Transit> Traffic::on_thread_free(HostId host, Time now) {
-  auto& chores = hosts_[host.index()].chores;
-  const Chore done = chores.front();
-  chores.pop_front();
-  if (!chores.empty()) {
+  Queue& thread = hosts_[host.index()].thread;
+  const std::uint32_t done = thread.pop_front(transits_);
+  if (!thread.empty()) {
     begin_chore(host, now);
   }
-  if (!done.outgoing) {
-    return arrive(done.slot, now);
+  if (!transits_[done].outgoing) {
+    return arrive(done, now);
   }
-  hosts_[host.index()].queue.push_back(done.slot);
+  hosts_[host.index()].egress.push_back(done, transits_);
   pump_egress(host, now);
   return std::nullopt;
 }

@@ -1,6 +1,7 @@
 #pragma once
 
-#include <deque>
+#include <cstdint>
+#include <limits>
 #include <optional>
 #include <vector>
 
@@ -21,12 +22,15 @@ class Traffic {
  public:
   // A message in flight. In a rendezvous it goes out as an announcement, comes back as a request,
   // and goes out again with its data.
-  struct Transit {
+  struct alignas(64) Transit {
     enum class Leg : std::uint8_t { kAnnouncement, kRequest, kData };
     Message message;
-    Payload payload;
     Leg leg = Leg::kData;
+    bool outgoing = true;    // in the queue of a message thread: on its way out
+    std::uint32_t next = 0;  // in the queue where it waits
+    DueQueue::Key arrival{};
     Bytes left{0};  // data that has not begun to leave
+    Payload payload;
     Time egress_begin{0};
     Time ingress_begin{0};
   };
@@ -56,20 +60,33 @@ class Traffic {
   Bytes bytes() const { return bytes_; }
 
  private:
-  // A message, or a leg of it, before it leaves or after it came.
-  struct Chore {
-    std::uint32_t slot;
-    bool outgoing;
+  // Slots of transits, chained through them: a transit waits in one place at a time.
+  class Queue {
+   public:
+    bool empty() const { return first_ == kNone; }
+    std::uint32_t front() const { return first_; }
+    void push_back(std::uint32_t slot, Slots<Transit>& transits);
+    void push_front(std::uint32_t slot, Slots<Transit>& transits);
+    std::uint32_t pop_front(const Slots<Transit>& transits);
+
+   private:
+    static constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
+
+    std::uint32_t first_ = kNone;
+    std::uint32_t last_ = kNone;
   };
   struct Host {
-    std::deque<std::uint32_t> queue;  // slots of what waits behind the current fragment
+    Queue egress;   // what waits behind the current fragment
+    Queue thread;   // what waits for the message thread; the first is in progress
+    Queue ingress;  // what arrives, one after the other; only the first is scheduled
     bool busy = false;
     std::optional<Departure> departing;  // the message whose last fragment leaves
-    std::deque<Chore> chores;            // of the message thread; the first is in progress
   };
 
-  void enter_thread(HostId host, Chore chore, Time now);
+  void enter_thread(HostId host, std::uint32_t slot, bool outgoing, Time now);
   void begin_chore(HostId host, Time now);
+  void expect(std::uint32_t slot, HostId at, Time arrival);
+  void expect_next(HostId at);
   std::optional<Transit> arrive(std::uint32_t slot, Time now);
   HostId host_of(NodeId node) const { return cluster_.topology.host_of(node); }
 
