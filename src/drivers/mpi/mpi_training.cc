@@ -56,7 +56,8 @@ HostId host_of(const MpiWorld& world) { return HostId(world.rank()); }
 // loop does not sleep.
 std::shared_ptr<SocketAlarm> make_alarm(const Phase& phase) {
   const Topology& topology = phase.topology;
-  const bool sleeps = processes_on_a_machine(topology) == 1 && topology.hosts() > 1 && !spins(phase);
+  const bool sleeps =
+      processes_on_a_machine(topology) == 1 && topology.hosts() > 1 && !spins(phase);
   return sleeps ? watch_sockets(topology.hosts() - 1) : nullptr;
 }
 
