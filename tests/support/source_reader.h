@@ -10,6 +10,8 @@
 #include <string_view>
 #include <vector>
 
+#include "support/lines.h"
+
 // Reads the sources of Sluice, for tests that inspect them.
 namespace sluice {
 
@@ -54,15 +56,6 @@ inline std::string code_only(std::string text) {
     at = std::max(end, at + 1);
   }
   return text;
-}
-
-inline std::vector<std::string> lines_of(const std::string& text) {
-  std::vector<std::string> lines;
-  std::istringstream stream(text);
-  for (std::string line; std::getline(stream, line);) {
-    lines.push_back(line);
-  }
-  return lines;
 }
 
 inline std::string text_of(const std::filesystem::path& path) {

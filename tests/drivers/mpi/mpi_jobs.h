@@ -5,11 +5,11 @@
 
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <sstream>
 #include <string>
 #include <vector>
 
 #include "base/hash.h"
+#include "support/lines.h"
 #include "support/mpirun.h"
 #include "support/short_training.h"
 #include "support/skip.h"
@@ -31,15 +31,6 @@ class MpiTest : public MpiJobTest {
     return mpirun(kProcesses, "'" SLUICE_BINARY "' " + arguments, folder_);
   }
 };
-
-inline std::vector<std::string> lines_of(const std::string& text) {
-  std::vector<std::string> lines;
-  std::istringstream stream(text);
-  for (std::string line; std::getline(stream, line);) {
-    lines.push_back(line);
-  }
-  return lines;
-}
 
 // The hash of every worker's parameters after the same run on threads.
 inline std::vector<std::string> hashes_on_threads(
