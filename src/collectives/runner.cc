@@ -41,8 +41,7 @@ CollectiveRunner::CollectiveRunner(const Strategy& strategy, std::vector<Collect
       collectives_(std::move(collectives)),
       self_(self),
       groups_(groups),
-      chunks_(std::move(chunks)),
-      open_(chunks_->size() * strategy.gradient_slots()) {
+      chunks_(std::move(chunks)) {
   std::size_t runs = 0;
   for (std::size_t c = 0; c < chunks_->size(); ++c) {
     first_run_.push_back(runs);
@@ -72,11 +71,10 @@ std::size_t CollectiveRunner::index_of(ChunkId chunk, Iteration iteration,
   return first_run_[chunk.index()] + strategy_.gradient_slot(iteration) * segments + segment;
 }
 
-std::optional<CollectiveRunner::Done> CollectiveRunner::begin(ChunkId chunk, Iteration iteration,
-                                                              Effects& effects) {
+std::vector<CollectiveRunner::Done> CollectiveRunner::begin(ChunkId chunk, Iteration iteration,
+                                                            Effects& effects) {
   const std::size_t segments = segments_of(chunk);
-  open_[chunk.index() * strategy_.gradient_slots() + strategy_.gradient_slot(iteration)] = segments;
-  std::optional<Done> done;
+  std::vector<Done> done;
   for (std::size_t s = 0; s < segments; ++s) {
     Run& run = run_of(chunk, iteration, s);
     check(run.state == State::kIdle, "a slot's sum is done before its next begins");
@@ -94,7 +92,9 @@ std::optional<CollectiveRunner::Done> CollectiveRunner::begin(ChunkId chunk, Ite
     if (strategy_.sparse()) {
       pack(run, 0, range_of(chunk, s), effects);
     }
-    done = advance(run, effects);
+    if (auto segment = advance(run, effects)) {
+      done.push_back(std::move(*segment));
+    }
   }
   return done;
 }
@@ -149,12 +149,7 @@ std::optional<CollectiveRunner::Done> CollectiveRunner::advance(Run& run, Effect
     return std::nullopt;
   }
   run.state = State::kIdle;
-  auto& open = open_[run.chunk.index() * strategy_.gradient_slots() +
-                     strategy_.gradient_slot(run.iteration)];
-  if (--open > 0) {
-    return std::nullopt;
-  }
-  Done done{run.chunk, run.iteration, {}};
+  Done done{run.chunk, run.segment, run.iteration, {}};
   if (strategy_.sparse()) {
     done.sum = std::move(run.packed);
   }

@@ -25,8 +25,10 @@ namespace sluice {
 // vector.
 class CollectiveRunner {
  public:
+  // A segment whose sum is done.
   struct Done {
     ChunkId chunk;
+    std::uint32_t segment = 0;
     Iteration iteration = 0;
     Payload sum;  // if sparse; otherwise the sum is in place
   };
@@ -35,11 +37,14 @@ class CollectiveRunner {
   CollectiveRunner(const Strategy& strategy, std::vector<Collective> collectives, NodeId self,
                    const AggregationGroups& groups, std::shared_ptr<const ChunkMap> chunks);
 
-  // Sums the gradients for this iteration. Returns the chunk if its sum is done at once.
-  std::optional<Done> begin(ChunkId chunk, Iteration iteration, Effects& effects);
-  // Returns the chunk that this event completed, if any: its sum is in place and no peer reads it.
+  // Sums the gradients for this iteration. Returns the segments that are done at once.
+  std::vector<Done> begin(ChunkId chunk, Iteration iteration, Effects& effects);
+  // Returns the segment that this event completed, if any: its sum is in place and no peer reads
+  // it.
   std::optional<Done> handle(const Event& event, Effects& effects);
   BufferRange landing(const Message& message) const;
+  std::size_t segments_of(ChunkId chunk) const;
+  Range range_of(ChunkId chunk, std::size_t segment) const;
 
  private:
   enum class State : std::uint8_t { kIdle, kEntering, kPacking, kReceiving };
@@ -75,16 +80,14 @@ class CollectiveRunner {
     std::vector<Arrival> early;  // for later steps or iterations
   };
 
-  std::size_t segments_of(ChunkId chunk) const;
-  Range range_of(ChunkId chunk, std::size_t segment) const;
   Plan plan_of(ChunkId chunk, std::size_t segment) const;
   std::size_t index_of(ChunkId chunk, Iteration iteration, std::size_t segment) const;
   Run& run_of(ChunkId chunk, Iteration iteration, std::size_t segment) {
     return runs_[index_of(chunk, iteration, segment)];
   }
 
-  // Continues the run until it has to wait. Returns the chunk when its last segment is complete and
-  // nothing of it is lent any more.
+  // Continues the run until it has to wait. Returns the segment when it is complete and nothing of
+  // it is lent any more.
   std::optional<Done> advance(Run& run, Effects& effects);
   bool advance_step(Run& run, Effects& effects);
   static void on_received(const Received& event, Run& run);
@@ -107,7 +110,6 @@ class CollectiveRunner {
   std::shared_ptr<const ChunkMap> chunks_;
   std::vector<std::size_t> first_run_;  // by chunk
   std::vector<Run> runs_;               // by chunk, slot and segment
-  std::vector<std::size_t> open_;       // unfinished segments, by chunk and slot
 };
 
 }  // namespace sluice

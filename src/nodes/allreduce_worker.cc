@@ -13,8 +13,13 @@ AllReduceWorker::AllReduceWorker(const Job& job, std::shared_ptr<const ChunkMap>
     : BasicWorker(job, chunk_map, self, done),
       runner_(job.strategy, collectives_for(job, *chunk_map), self, AggregationGroups(job),
               chunk_map),
-      states_(chunks().size(), State{.applied = job.first, .summed = job.first}),
-      sums_(job.strategy.sparse() ? chunks().size() * job.strategy.gradient_slots() : 0) {}
+      sums_(job.strategy.sparse() ? chunks().size() * job.strategy.gradient_slots() : 0) {
+  const Segment fresh{.applied = job.first, .summed = job.first};
+  for (std::size_t c = 0; c < chunks().size(); ++c) {
+    const std::size_t segments = strategy().driver_sums() ? 1 : runner_.segments_of(ChunkId(c));
+    states_.push_back({.segments = std::vector(segments, fresh)});
+  }
+}
 
 BufferRange AllReduceWorker::landing(const Message& message) const {
   return message.kind == MessageKind::kAllReduce ? gradient_of(message.chunk, message.iteration)
@@ -22,41 +27,45 @@ BufferRange AllReduceWorker::landing(const Message& message) const {
 }
 
 void AllReduceWorker::exchange(ChunkId chunk, Iteration iteration, Effects& effects) {
-  states_[chunk.index()].next = iteration;
+  State& state = states_[chunk.index()];
+  state.next = iteration;
+  state.needed = iteration - (depth_at(iteration) - 1);
+  state.behind = static_cast<std::size_t>(std::ranges::count_if(
+      state.segments, [&](const Segment& segment) { return segment.applied < state.needed; }));
   if (strategy().driver_sums()) {
     Message message = about(chunk, MessageKind::kAllReduce, self(), iteration);
     message.payload_bytes = coded_size(strategy(), chunks()[chunk].range.size(), iteration);
     effects.send(message, effects.borrow(self(), gradient_of(chunk, iteration)));
-  } else if (const auto done = runner_.begin(chunk, iteration, effects)) {
-    on_done(*done);
+  } else {
+    for (const auto& done : runner_.begin(chunk, iteration, effects)) {
+      on_done(done, effects);
+    }
   }
-  go_on_if_ready(chunk, effects);
+  for (std::size_t s = 0; s < state.segments.size(); ++s) {
+    update_if_ready(chunk, s, effects);
+  }
+  complete_if_ready(chunk, effects);
 }
 
 void AllReduceWorker::on_network(const Event& event, Effects& effects) {
   if (const auto* received = std::get_if<Received>(&event);
       received != nullptr && received->message.kind == MessageKind::kAllReduce) {
-    on_summed(received->message.chunk, received->message.iteration);
-    return go_on_if_ready(received->message.chunk, effects);
+    return on_summed(received->message.chunk, 0, received->message.iteration, effects);
   }
   if (const auto* finished = std::get_if<Finished>(&event);
       finished != nullptr && finished->work.kind == WorkKind::kUpdate) {
-    State& state = states_[finished->work.chunk.index()];
-    state.updating = false;
-    state.applied = finished->work.iteration;
-    return go_on_if_ready(finished->work.chunk, effects);
+    return on_updated(finished->work, effects);
   }
   if (const auto done = runner_.handle(event, effects)) {
-    on_done(*done);
-    go_on_if_ready(done->chunk, effects);
+    on_done(*done, effects);
   }
 }
 
-void AllReduceWorker::on_done(const CollectiveRunner::Done& done) {
+void AllReduceWorker::on_done(const CollectiveRunner::Done& done, Effects& effects) {
   if (strategy().sparse()) {
     sum_of(done.chunk, done.iteration) = done.sum;
   }
-  on_summed(done.chunk, done.iteration);
+  on_summed(done.chunk, done.segment, done.iteration, effects);
 }
 
 Payload& AllReduceWorker::sum_of(ChunkId chunk, Iteration iteration) {
@@ -64,36 +73,55 @@ Payload& AllReduceWorker::sum_of(ChunkId chunk, Iteration iteration) {
 }
 
 // Sums may come in another order than their gradients were made.
-void AllReduceWorker::on_summed(ChunkId chunk, Iteration iteration) {
-  State& state = states_[chunk.index()];
-  auto& early = state.summed_early;
+void AllReduceWorker::on_summed(ChunkId chunk, std::size_t index, Iteration iteration,
+                                Effects& effects) {
+  Segment& segment = states_[chunk.index()].segments[index];
+  auto& early = segment.summed_early;
   early.push_back(iteration);
-  const auto find_next = [&] { return std::find(early.begin(), early.end(), state.summed + 1); };
+  const auto find_next = [&] { return std::find(early.begin(), early.end(), segment.summed + 1); };
   for (auto next = find_next(); next != early.end(); next = find_next()) {
     early.erase(next);
-    ++state.summed;
+    ++segment.summed;
+  }
+  update_if_ready(chunk, index, effects);
+}
+
+void AllReduceWorker::on_updated(const Work& work, Effects& effects) {
+  State& state = states_[work.chunk.index()];
+  Segment& segment = state.segments[work.segment];
+  segment.updating = false;
+  segment.applied = work.iteration;
+  if (segment.applied == state.needed) {
+    --state.behind;
+    return complete_if_ready(work.chunk, effects);
+  }
+  update_if_ready(work.chunk, work.segment, effects);
+}
+
+void AllReduceWorker::update_if_ready(ChunkId chunk, std::size_t index, Effects& effects) {
+  const State& state = states_[chunk.index()];
+  Segment& segment = states_[chunk.index()].segments[index];
+  if (state.next == 0 || segment.updating || segment.applied >= state.needed ||
+      segment.summed == segment.applied) {
+    return;
+  }
+  segment.updating = true;
+  const Iteration iteration = segment.applied + 1;
+  const BatchShare all = BatchShare::all(topology().workers());
+  if (strategy().driver_sums()) {
+    update(chunk, iteration, all, effects);
+  } else if (strategy().sparse()) {
+    update_coded(chunk, iteration, all, std::exchange(sum_of(chunk, iteration), {}), effects);
+  } else {
+    update_segment(chunk, static_cast<std::uint32_t>(index), runner_.range_of(chunk, index),
+                   iteration, all, effects);
   }
 }
 
-// The next iteration needs all gradients up to itself less the depth of the pipeline.
-void AllReduceWorker::go_on_if_ready(ChunkId chunk, Effects& effects) {
+void AllReduceWorker::complete_if_ready(ChunkId chunk, Effects& effects) {
   State& state = states_[chunk.index()];
-  if (state.next == 0 || state.updating) {
-    return;
-  }
-  const Iteration needed = state.next - (depth_at(state.next) - 1);
-  if (state.applied >= needed) {
-    const Iteration next = std::exchange(state.next, 0);
-    complete(chunk, next, effects);
-  } else if (state.summed > state.applied) {
-    state.updating = true;
-    const Iteration iteration = state.applied + 1;
-    if (strategy().sparse() && !strategy().driver_sums()) {
-      update_coded(chunk, iteration, BatchShare::all(topology().workers()),
-                   std::exchange(sum_of(chunk, iteration), {}), effects);
-    } else {
-      update(chunk, iteration, BatchShare::all(topology().workers()), effects);
-    }
+  if (state.next != 0 && state.behind == 0) {
+    complete(chunk, std::exchange(state.next, 0), effects);
   }
 }
 

@@ -10,7 +10,8 @@ namespace sluice {
 // Training without servers: the workers sum each chunk among themselves, and every one applies the
 // same update to its own replica. With a pipeline of depth K (Pipe-SGD) the parameters of iteration
 // t contain the gradients up to t-K, so that K-1 sums may be in flight while the worker computes;
-// K = 1 is plain synchronous training. An update is made only between two uses of the chunk.
+// K = 1 is plain synchronous training. An update is made only between two uses of the chunk,
+// segment by segment: the update of one hides behind the sums of the others.
 class AllReduceWorker final : public BasicWorker {
  public:
   AllReduceWorker(const Job& job, std::shared_ptr<const ChunkMap> chunks, NodeId self,
@@ -19,20 +20,27 @@ class AllReduceWorker final : public BasicWorker {
   BufferRange landing(const Message& message) const override;
 
  private:
-  struct State {
-    Iteration next = 0;     // the iteration that waits for this chunk; 0 if none does
+  struct Segment {
     Iteration applied = 0;  // gradients in the parameters
     Iteration summed = 0;   // gradients whose sums are there, from the first on without a gap
     std::vector<Iteration> summed_early = {};
     bool updating = false;
   };
+  struct State {
+    Iteration next = 0;      // the iteration that waits for this chunk; 0 if none does
+    Iteration needed = 0;    // gradients that it needs in the parameters
+    std::size_t behind = 0;  // segments that have fewer
+    std::vector<Segment> segments;
+  };
 
   void exchange(ChunkId chunk, Iteration iteration, Effects& effects) override;
   void on_network(const Event& event, Effects& effects) override;
-  void on_summed(ChunkId chunk, Iteration iteration);
-  void on_done(const CollectiveRunner::Done& done);
+  void on_summed(ChunkId chunk, std::size_t segment, Iteration iteration, Effects& effects);
+  void on_done(const CollectiveRunner::Done& done, Effects& effects);
+  void on_updated(const Work& work, Effects& effects);
   Payload& sum_of(ChunkId chunk, Iteration iteration);
-  void go_on_if_ready(ChunkId chunk, Effects& effects);
+  void update_if_ready(ChunkId chunk, std::size_t segment, Effects& effects);
+  void complete_if_ready(ChunkId chunk, Effects& effects);
   Iteration depth_at(Iteration iteration) const;
 
   CollectiveRunner runner_;

@@ -24,19 +24,27 @@ void BasicWorker::on_next_iteration(Iteration /*iteration*/, Effects& /*effects*
 
 void BasicWorker::update(ChunkId chunk, Iteration iteration, const BatchShare& share,
                          Effects& effects) const {
-  apply(chunk, iteration, share, effects.borrow(self_, gradient_of(chunk, iteration)), false,
-        effects);
+  update_segment(chunk, 0, (*chunks_)[chunk].range, iteration, share, effects);
+}
+
+void BasicWorker::update_segment(ChunkId chunk, std::uint32_t segment, const Range& range,
+                                 Iteration iteration, const BatchShare& share,
+                                 Effects& effects) const {
+  Work work = work_on(chunk, WorkKind::kUpdate, iteration);
+  work.segment = segment;
+  work.range = range;
+  const std::size_t slot = strategy_.gradient_slot(iteration);
+  apply(std::move(work), share, effects.borrow(self_, {Buffer::kGradients, range, slot}), effects);
 }
 
 void BasicWorker::update_coded(ChunkId chunk, Iteration iteration, const BatchShare& share,
                                Payload gradient, Effects& effects) const {
-  apply(chunk, iteration, share, std::move(gradient), true, effects);
+  Work work = work_on(chunk, WorkKind::kUpdate, iteration);
+  work.coded = true;
+  apply(std::move(work), share, std::move(gradient), effects);
 }
 
-void BasicWorker::apply(ChunkId chunk, Iteration iteration, const BatchShare& share,
-                        Payload gradient, bool coded, Effects& effects) const {
-  Work work = work_on(chunk, WorkKind::kUpdate, iteration);
-  work.coded = coded;
+void BasicWorker::apply(Work work, const BatchShare& share, Payload gradient, Effects& effects) {
   work.contributors = share.contributors;
   work.workers = share.workers;
   work.sources.push_back(std::move(gradient));

@@ -24,6 +24,9 @@ class BasicWorker : public WorkerAlgorithm {
   // Applies the gradient that goes into this iteration to the worker's own replica, as this share
   // of a batch; Finished follows.
   void update(ChunkId chunk, Iteration iteration, const BatchShare& share, Effects& effects) const;
+  // The same for a part of the chunk, which counts as this segment.
+  void update_segment(ChunkId chunk, std::uint32_t segment, const Range& range, Iteration iteration,
+                      const BatchShare& share, Effects& effects) const;
   // The same with a gradient as the codec writes it.
   void update_coded(ChunkId chunk, Iteration iteration, const BatchShare& share, Payload gradient,
                     Effects& effects) const;
@@ -48,8 +51,7 @@ class BasicWorker : public WorkerAlgorithm {
   NodeId server_of(ChunkId chunk) const { return topology_.server(chunks()[chunk].server); }
 
  private:
-  void apply(ChunkId chunk, Iteration iteration, const BatchShare& share, Payload gradient,
-             bool coded, Effects& effects) const;
+  static void apply(Work work, const BatchShare& share, Payload gradient, Effects& effects);
 
   Strategy strategy_;
   Topology topology_;

@@ -51,8 +51,11 @@ class RunnerWorld {
   bool run() {
     for (auto& node : nodes_) {
       for (std::size_t c = 0; c < chunks_->size(); ++c) {
-        events_.emplace_back(
-            [this, &node, c] { node->note(node->runner->begin(ChunkId(c), 1, *node)); });
+        events_.emplace_back([&node, c] {
+          for (const auto& done : node->runner->begin(ChunkId(c), 1, *node)) {
+            node->note(done);
+          }
+        });
       }
     }
     while (!events_.empty()) {
@@ -63,7 +66,11 @@ class RunnerWorld {
       event();
     }
     for (const auto& node : nodes_) {
-      if (node->done.size() != chunks_->size()) {
+      std::size_t segments = 0;
+      for (std::size_t c = 0; c < chunks_->size(); ++c) {
+        segments += node->runner->segments_of(ChunkId(c));
+      }
+      if (node->done.size() != segments) {
         return false;
       }
     }
@@ -119,14 +126,19 @@ class RunnerWorld {
     }
     void note(const std::optional<CollectiveRunner::Done>& of) {
       if (of) {
-        check(done.insert(of->chunk).second, "a chunk is done once");
+        check(done.emplace(of->chunk, of->segment).second, "a segment is done once");
+        const Range range = runner->range_of(of->chunk, of->segment);
+        check(std::ranges::equal(view(range), std::span(world.expected_)
+                                                  .subspan(static_cast<std::size_t>(range.begin),
+                                                           static_cast<std::size_t>(range.size()))),
+              "the sum of a segment is in place when it is done");
       }
     }
 
     RunnerWorld& world;
     std::vector<float> gradients;
     std::unique_ptr<CollectiveRunner> runner;
-    std::set<ChunkId> done;
+    std::set<std::pair<ChunkId, std::uint32_t>> done;
   };
 
   // The payload is read on delivery and must not have changed since it was sent.

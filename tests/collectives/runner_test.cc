@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -55,9 +56,9 @@ TEST(CollectiveRunner, OfOneRankIsDoneAtOnce) {
   EffectLog world;
   auto runner = runner_of(job_of(1, 10, 100), Collective::kRing, 0);
   const auto done = runner.begin(kChunk, 3, world);
-  ASSERT_TRUE(done);
-  EXPECT_EQ(done->chunk, kChunk);
-  EXPECT_EQ(done->iteration, 3);
+  ASSERT_EQ(done.size(), 1U);
+  EXPECT_EQ(done[0].chunk, kChunk);
+  EXPECT_EQ(done[0].iteration, 3);
   EXPECT_TRUE(world.sent.empty());
 }
 
@@ -65,7 +66,7 @@ TEST(CollectiveRunner, OfOneRankIsDoneAtOnce) {
 TEST(CollectiveRunner, IsDoneWhenTheSumIsInPlaceAndNothingIsLent) {
   EffectLog world;
   auto runner = runner_of(job_of(2, 10, 100), Collective::kRing, 0);
-  EXPECT_FALSE(runner.begin(kChunk, 1, world));
+  EXPECT_TRUE(runner.begin(kChunk, 1, world).empty());
   ASSERT_EQ(world.sent.size(), 1U);
   EXPECT_EQ(world.sent[0].message.kind, MessageKind::kReduce);
   EXPECT_TRUE(world.sent[0].message.wants_return);
@@ -90,7 +91,7 @@ TEST(CollectiveRunner, KeepsWhatComesAheadOfItsRound) {
   EXPECT_FALSE(runner.handle(from_peer(MessageKind::kGather, 1, 1, 20), world));
   EXPECT_FALSE(runner.handle(from_peer(MessageKind::kReduce, 0, 1, 20), world));
   EXPECT_TRUE(world.started.empty()) << "its own gradient is not final yet";
-  EXPECT_FALSE(runner.begin(kChunk, 1, world));
+  EXPECT_TRUE(runner.begin(kChunk, 1, world).empty());
   ASSERT_EQ(world.started.size(), 1U);
   EXPECT_FALSE(runner.handle(Finished{world.started[0], {}}, world));
   ASSERT_EQ(world.sent.size(), 2U);
@@ -102,7 +103,7 @@ TEST(CollectiveRunner, KeepsWhatComesAheadOfItsRound) {
 TEST(CollectiveRunner, SendsACopyOfWhatItAddsTo) {
   EffectLog world;
   auto runner = runner_of(job_of(2, 10, 100), Collective::kRecursiveDoubling, 0);
-  EXPECT_FALSE(runner.begin(kChunk, 1, world));
+  EXPECT_TRUE(runner.begin(kChunk, 1, world).empty());
   EXPECT_EQ(world.copied.size(), 1U);
   EXPECT_TRUE(world.borrowed.empty());
   EXPECT_FALSE(world.sent.at(0).message.wants_return);
@@ -114,7 +115,7 @@ TEST(CollectiveRunner, SendsACopyOfWhatItAddsTo) {
 TEST(CollectiveRunner, AddsInTheOrderOfRanksAsFarAsItHasArrived) {
   EffectLog world;
   auto runner = runner_of(job_of(5, 50, 100), Collective::kDirect, 1);
-  EXPECT_FALSE(runner.begin(kChunk, 1, world));
+  EXPECT_TRUE(runner.begin(kChunk, 1, world).empty());
   EXPECT_EQ(world.sent.size(), 4U) << "all messages of a step go at once";
   // In round i, rank 1 receives from the rank i + 1 places before it.
   const auto receive_from = [&](std::uint16_t rank) {
@@ -180,7 +181,9 @@ class Group {
 
   void sum() {
     for (auto& rank : ranks_) {
-      rank->note(rank->runner.begin(kChunk, 1, *rank));
+      for (const auto& done : rank->runner.begin(kChunk, 1, *rank)) {
+        rank->note(done);
+      }
     }
     for (bool moved = true; moved;) {
       moved = false;
@@ -201,7 +204,9 @@ class Group {
     }
   }
 
-  int done(std::size_t rank) const { return ranks_[rank]->done; }
+  // How often each segment was done.
+  const std::map<std::uint32_t, int>& done(std::size_t rank) const { return ranks_[rank]->done; }
+  std::size_t segments() const { return ranks_.front()->runner.segments_of(kChunk); }
   const std::vector<float>& values(std::size_t rank) const { return ranks_[rank]->gradient; }
 
   std::vector<Message> messages;
@@ -245,13 +250,17 @@ class Group {
       tell(Finished{work, {}});
     }
     void tell(const Event& event) { note(runner.handle(event, *this)); }
-    void note(const std::optional<CollectiveRunner::Done>& finished) { done += finished ? 1 : 0; }
+    void note(const std::optional<CollectiveRunner::Done>& finished) {
+      if (finished) {
+        ++done[finished->segment];
+      }
+    }
 
     CollectiveRunner runner;
     std::vector<float> gradient;
     std::vector<std::pair<Message, Payload>> outbox;
     std::vector<Work> works;
-    int done = 0;
+    std::map<std::uint32_t, int> done;
   };
 
  public:
@@ -263,7 +272,7 @@ class Group {
   std::vector<std::unique_ptr<Rank>> ranks_;
 };
 
-RC_GTEST_PROP(CollectiveRunner, EveryRankEndsOnceWithTheSum, ()) {
+RC_GTEST_PROP(CollectiveRunner, EveryRankEndsEachSegmentOnceWithTheSum, ()) {
   const auto ranks = *rc::gen::inRange<std::size_t>(1, 10);
   const auto params = *rc::gen::inRange<std::int64_t>(1, 80);
   const auto segment = *rc::gen::inRange<std::int64_t>(1, 40);
@@ -271,7 +280,8 @@ RC_GTEST_PROP(CollectiveRunner, EveryRankEndsOnceWithTheSum, ()) {
   Group group(job_of(ranks, params, segment), collective);
   group.sum();
   for (std::size_t r = 0; r < ranks; ++r) {
-    RC_ASSERT(group.done(r) == 1);
+    RC_ASSERT(group.done(r).size() == group.segments());
+    RC_ASSERT(std::ranges::all_of(group.done(r), [](const auto& d) { return d.second == 1; }));
     for (std::int64_t i = 0; i < params; ++i) {
       float sum = 0;
       for (std::size_t s = 0; s < ranks; ++s) {
