@@ -52,6 +52,8 @@ void read_processors(Fields& fields, Cluster& cluster) {
   const Form cores = Form::number(0, kMaxCores);
   cluster.cores = fields.get("cores", cores, cluster.cores);
   cluster.compute_cores = fields.get("compute_cores", cores, cluster.compute_cores);
+  cluster.message_threads =
+      fields.get("message_threads", Form::integer(1, 2), cluster.message_threads);
   cluster.sending.startup = from_us(fields.get<double>("send_message_us", time, 0));
   cluster.sending.ns_per_byte = fields.get<double>("send_ns_per_byte", cost, 0);
   cluster.receiving.startup = from_us(fields.get<double>("receive_message_us", time, 0));
@@ -144,10 +146,11 @@ std::string to_toml(const Cluster& cluster) {
       cluster.code_ns_per_byte, cluster.server_threads, cluster.header_bytes,
       cluster.fragment_bytes, to_us(cluster.sync));
   toml += fmt::format(
-      "cores = {}\ncompute_cores = {}\nsend_message_us = {}\nsend_ns_per_byte = {}\n"
-      "receive_message_us = {}\nreceive_ns_per_byte = {}\n",
-      cluster.cores, cluster.compute_cores, to_us(cluster.sending.startup),
-      cluster.sending.ns_per_byte, to_us(cluster.receiving.startup), cluster.receiving.ns_per_byte);
+      "cores = {}\ncompute_cores = {}\nmessage_threads = {}\nsend_message_us = {}\n"
+      "send_ns_per_byte = {}\nreceive_message_us = {}\nreceive_ns_per_byte = {}\n",
+      cluster.cores, cluster.compute_cores, cluster.message_threads,
+      to_us(cluster.sending.startup), cluster.sending.ns_per_byte,
+      to_us(cluster.receiving.startup), cluster.receiving.ns_per_byte);
   return toml + (cluster.allreduce ? to_toml(*cluster.allreduce) : "");
 }
 

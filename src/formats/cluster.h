@@ -48,6 +48,7 @@ struct Cluster {
   // What a host's processors can do and must: see Cores. By default they are free of charge.
   double cores = 0;          // 0: as many as are needed
   double compute_cores = 0;  // that a worker keeps busy while it computes
+  int message_threads = 1;   // that move a host's messages; 2: one sends, the other receives
   MessageCost sending;
   MessageCost receiving;
   Duration sync{0};                        // fixed cost of synchronising a chunk once

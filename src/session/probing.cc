@@ -75,12 +75,15 @@ std::vector<std::int64_t> sizes_for(double gbps) {
   return sizes;
 }
 
-// All-reduces of whole models; as in train, every process is a host.
-Job summing_job(ProcessGroup& group, std::size_t per_machine) {
+// All-reduces of whole models; as in train, every process is a host. The cluster gets the threads
+// that a host will have.
+Job summing_job(ProcessGroup& group, std::size_t per_machine, Cluster& cluster) {
   Job job;
   job.topology = Topology(group.size(), 1, 0, per_machine);
   job.strategy = find_preset("single")->strategy;
-  group.tune(job, {});
+  const NetworkFacts facts = group.tune(job, {});
+  cluster.server_threads = job.server_threads;
+  cluster.message_threads = facts.long_messages && facts.long_messages->receiving_thread ? 2 : 1;
   return job;
 }
 
@@ -151,7 +154,7 @@ Measured measure_cluster(ProcessGroup& group, const std::optional<Survey>& surve
   cluster.code_ns_per_byte = arithmetic.code_ns_per_byte;
   const nlohmann::json sizes = nlohmann::json::parse(group.from_leader(
       nlohmann::json(sizes_for(cluster.bandwidth_gbps)).dump(), "the sizes of the sums"));
-  Job job = summing_job(group, per_machine);
+  Job job = summing_job(group, per_machine, cluster);
   if (machines > 1) {
     log.info("measuring processor time");
     measure_processors(group, clock, job, arithmetic, cluster);

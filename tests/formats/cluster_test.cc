@@ -168,6 +168,7 @@ RC_GTEST_PROP(ClusterTest, ComesBackFromItsToml, ()) {
   cluster.ingress_gbps = number(100'000);
   cluster.cores = number(100'000);
   cluster.compute_cores = number(100'000);
+  cluster.message_threads = *rc::gen::inRange(1, 3);
   cluster.sending = {from_us(number(5000)), number(5000)};
   cluster.receiving = {from_us(number(5000)), number(5000)};
   if (*rc::gen::arbitrary<bool>()) {
@@ -192,6 +193,7 @@ RC_GTEST_PROP(ClusterTest, ComesBackFromItsToml, ()) {
   RC_ASSERT(read->ingress_gbps == cluster.ingress_gbps);
   RC_ASSERT(read->cores == cluster.cores);
   RC_ASSERT(read->compute_cores == cluster.compute_cores);
+  RC_ASSERT(read->message_threads == cluster.message_threads);
   RC_ASSERT(read->sending == cluster.sending);
   RC_ASSERT(read->receiving == cluster.receiving);
   RC_ASSERT(read->allreduce.has_value() == cluster.allreduce.has_value());

@@ -122,7 +122,7 @@ void Simulator::dispatch(const Due& due) {
     case Due::Kind::kWorkDone:
       return on_work_done(due.index);
     case Due::Kind::kThreadFree:
-      if (auto transit = traffic_.on_thread_free(HostId(due.index), now_)) {
+      if (auto transit = traffic_.on_thread_free(due.index, now_)) {
         deliver(*std::move(transit));
       }
       return;

@@ -152,34 +152,38 @@ std::optional<Traffic::Transit> Traffic::arrive(std::uint32_t slot, Time now) {
 }
 
 void Traffic::enter_thread(HostId host, std::uint32_t slot, bool outgoing, Time now) {
-  Queue& thread = hosts_[host.index()].thread;
-  const bool idle = thread.empty();
+  const std::size_t first = host.index() * threads_per_host();
+  const auto thread = static_cast<std::uint32_t>(outgoing ? first : first + threads_per_host() - 1);
+  Queue& waiting = threads_[thread];
+  const bool idle = waiting.empty();
   transits_[slot].outgoing = outgoing;
-  thread.push_back(slot, transits_);
+  waiting.push_back(slot, transits_);
   if (idle) {
-    begin_chore(host, now);
+    begin_chore(thread, now);
   }
 }
 
 // All bytes of a message are charged at once, with its announcement if it has one: the thread
 // copies them while they leave, and what is urgent does not wait for that here.
-void Traffic::begin_chore(HostId host, Time now) {
-  const Transit& transit = transits_[hosts_[host.index()].thread.front()];
+void Traffic::begin_chore(std::uint32_t thread, Time now) {
+  const Transit& transit = transits_[threads_[thread].front()];
   const bool data = transit.leg == Transit::Leg::kData;
   const MessageCost& cost = transit.outgoing ? cluster_.sending : cluster_.receiving;
   const Bytes bytes = transit.outgoing || data ? transit.message.payload_bytes : 0;
-  cores_.run(host, {Due::Kind::kThreadFree, index_of(host)}, cost.time(bytes), 1, now);
+  const HostId host(thread / threads_per_host());
+  cores_.run(host, {Due::Kind::kThreadFree, thread}, cost.time(bytes), 1, now);
 }
 
-std::optional<Traffic::Transit> Traffic::on_thread_free(HostId host, Time now) {
-  Queue& thread = hosts_[host.index()].thread;
-  const std::uint32_t done = thread.pop_front(transits_);
-  if (!thread.empty()) {
-    begin_chore(host, now);
+std::optional<Traffic::Transit> Traffic::on_thread_free(std::uint32_t thread, Time now) {
+  Queue& waiting = threads_[thread];
+  const std::uint32_t done = waiting.pop_front(transits_);
+  if (!waiting.empty()) {
+    begin_chore(thread, now);
   }
   if (!transits_[done].outgoing) {
     return arrive(done, now);
   }
+  const HostId host(thread / threads_per_host());
   hosts_[host.index()].egress.push_back(done, transits_);
   pump_egress(host, now);
   return std::nullopt;

@@ -16,8 +16,9 @@
 namespace sluice {
 
 // Messages on their way: from the sender's message thread through the two interfaces to the
-// receiver's message thread. The thread takes time only if the cluster says what a message and a
-// byte cost a processor; it handles one message at a time, in the order in which they come.
+// receiver's message thread. A thread takes time only if the cluster says what a message and a byte
+// cost a processor; it handles one message at a time, in the order in which they come. A host has
+// one for all its messages, or one for those that leave and one for those that come.
 class Traffic {
  public:
   // A message in flight. In a rendezvous it goes out as an announcement, comes back as a request,
@@ -45,13 +46,14 @@ class Traffic {
         due_(due),
         cores_(cores),
         network_(cluster),
-        hosts_(cluster.topology.hosts()) {}
+        hosts_(cluster.topology.hosts()),
+        threads_(cluster.topology.hosts() * threads_per_host()) {}
 
   void send(const Message& message, Payload payload, Time now);
   // These handle the events of the same names.
   std::optional<Departure> on_egress_free(HostId host);
   std::optional<Transit> on_arrived(std::uint32_t slot, Time now);
-  std::optional<Transit> on_thread_free(HostId host, Time now);
+  std::optional<Transit> on_thread_free(std::uint32_t thread, Time now);
   // Lets the next message out; after on_egress_free, when the departure has been told.
   void pump_egress(HostId host, Time now);
 
@@ -77,24 +79,28 @@ class Traffic {
   };
   struct Host {
     Queue egress;   // what waits behind the current fragment
-    Queue thread;   // what waits for the message thread; the first is in progress
     Queue ingress;  // what arrives, one after the other; only the first is scheduled
     bool busy = false;
     std::optional<Departure> departing;  // the message whose last fragment leaves
   };
 
   void enter_thread(HostId host, std::uint32_t slot, bool outgoing, Time now);
-  void begin_chore(HostId host, Time now);
+  void begin_chore(std::uint32_t thread, Time now);
   void expect(std::uint32_t slot, HostId at, Time arrival);
   void expect_next(HostId at);
   std::optional<Transit> arrive(std::uint32_t slot, Time now);
   HostId host_of(NodeId node) const { return cluster_.topology.host_of(node); }
+  std::size_t threads_per_host() const {
+    return static_cast<std::size_t>(cluster_.message_threads);
+  }
 
   const Cluster& cluster_;
   DueQueue& due_;
   Cores& cores_;
   Network network_;
   std::vector<Host> hosts_;
+  // What waits for each message thread, host by host; the first is in progress.
+  std::vector<Queue> threads_;
   Slots<Transit> transits_;
   std::int64_t messages_ = 0;
   Bytes bytes_ = 0;

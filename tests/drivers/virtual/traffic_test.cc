@@ -18,14 +18,16 @@ class TrafficTest : public ::testing::Test {
     cluster_.header_bytes = 0;
   }
 
-  // When messages of 10 bytes, sent at once from host 0 to host 1, are with their receiver.
-  std::vector<double> arrivals_us(int messages) const {
+  // When messages of 10 bytes, sent at once from host 0 to host 1 and back, are with their
+  // receiver.
+  std::vector<double> arrivals_us(int messages, int back = 0) const {
     DueQueue due;
     Cores cores(cluster_.cores, 2, due);
     Traffic traffic(cluster_, due, cores);
-    for (int m = 0; m < messages; ++m) {
+    for (int m = 0; m < messages + back; ++m) {
       Message message;
-      message.to = NodeId(1);
+      message.from = NodeId(m < messages ? 0 : 1);
+      message.to = NodeId(m < messages ? 1 : 0);
       message.payload_bytes = 10;
       traffic.send(message, Payload(10), Time{0});
     }
@@ -35,10 +37,10 @@ class TrafficTest : public ::testing::Test {
       Due next = due.pop();
       if (next.kind == Due::Kind::kCoresFree) {
         while (const auto over = cores.take_finished(HostId(next.index), now)) {
-          note(traffic.on_thread_free(HostId(over->index), now), now, arrivals);
+          note(traffic.on_thread_free(over->index, now), now, arrivals);
         }
       } else if (next.kind == Due::Kind::kThreadFree) {
-        note(traffic.on_thread_free(HostId(next.index), now), now, arrivals);
+        note(traffic.on_thread_free(next.index, now), now, arrivals);
       } else if (next.kind == Due::Kind::kArrived) {
         note(traffic.on_arrived(next.index, now), now, arrivals);
       } else {
@@ -81,6 +83,15 @@ TEST_F(TrafficTest, HalfACoreTakesTwiceAsLong) {
   cluster_.cores = 0.5;
   cluster_.sending.startup = from_us(2);
   EXPECT_THAT(arrivals_us(1), ElementsAre(4 + 10));
+}
+
+// Host 1 sends three messages, 20 us each, while one comes.
+TEST_F(TrafficTest, ASecondThreadReceivesWhileTheFirstSends) {
+  cluster_.sending.ns_per_byte = 2000;
+  cluster_.receiving.startup = from_us(3);
+  EXPECT_THAT(arrivals_us(1, 3), ElementsAre(33, 53, 60 + 3, 73));
+  cluster_.message_threads = 2;
+  EXPECT_THAT(arrivals_us(1, 3), ElementsAre(20 + 10 + 3, 33, 53, 73));
 }
 
 // An announcement and a request are messages too; the bytes are charged once at each end.
