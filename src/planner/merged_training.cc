@@ -29,7 +29,7 @@ void MergePolicy::adopt(const Decision& decision) {
 
 MergeOutcome train_merged(const MergedTraining& training) {
   Job job = training.job;
-  MergeOutcome outcome{MergePolicy(job.strategy.merge)};
+  MergeOutcome outcome{MergePolicy(job.strategy.merge, training.iterations)};
   while (job.first < training.iterations) {
     const Iteration last = std::min(outcome.policy.next_look(job.first), training.iterations);
     LayerTimes times(job.topology.workers(), job.layers.size());

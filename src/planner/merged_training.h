@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <vector>
 
@@ -11,7 +12,10 @@ namespace sluice {
 // Chooses which layers to merge in a run, from measurements while it trains.
 class MergePolicy {
  public:
-  explicit MergePolicy(Merge how) : how_(how) {}
+  // A run of so many iterations is measured from the middle on (`iteration_us`), so its first look,
+  // for which training pauses, comes well before that. A run of less than six has none.
+  MergePolicy(Merge how, Iteration iterations)
+      : how_(how), interval_(iterations < 6 ? kFirst : std::min(iterations / 3, kFirst)) {}
 
   // The iteration of the next look, after a look at `now`. The first look comes soon; later ones
   // become rarer while nothing changes.
@@ -40,7 +44,7 @@ class MergePolicy {
   static constexpr Iteration kRarest = 3200;
 
   Merge how_;
-  Iteration interval_ = kFirst;
+  Iteration interval_;
   MergePlan plan_;
   StreamCost cost_;
   int replans_ = 0;

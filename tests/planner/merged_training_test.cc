@@ -18,9 +18,10 @@ using testing::timed_net;
 const Profile kNet = timed_net(20, {{10, 1}, {10, 2}, {2, 2}, {10, 4}});
 const AllReduceCost kDear = timed_allreduce(1000);
 const AllReduceCost kCheap = timed_allreduce(0);
+constexpr Iteration kLongRun = 10'000;
 
 TEST(MergePolicy, TheFirstLookMakesAPlanAndIsNoReplan) {
-  MergePolicy policy(Merge::kOptimal);
+  MergePolicy policy(Merge::kOptimal, kLongRun);
   EXPECT_TRUE(policy.plan().groups.empty());
   const Iteration first = policy.next_look(0);
   policy.look(kNet, serial(kDear));
@@ -32,13 +33,13 @@ TEST(MergePolicy, TheFirstLookMakesAPlanAndIsNoReplan) {
 
 TEST(MergePolicy, AGreedyPlanIsAlgorithmOne) {
   const AllReduceCost cost = timed_allreduce(6);
-  MergePolicy policy(Merge::kGreedy);
+  MergePolicy policy(Merge::kGreedy, kLongRun);
   policy.look(kNet, serial(cost));
   EXPECT_EQ(policy.plan().groups, merge_greedy(kNet, cost).groups);
 }
 
 TEST(MergePolicy, DriftChangesThePlan) {
-  MergePolicy policy(Merge::kOptimal);
+  MergePolicy policy(Merge::kOptimal, kLongRun);
   policy.look(kNet, serial(kDear));
   policy.look(kNet, serial(kCheap));
   EXPECT_EQ(policy.plan().groups, separate_layers(kNet, serial(kCheap)).groups);
@@ -48,7 +49,7 @@ TEST(MergePolicy, DriftChangesThePlan) {
 
 // As the training ran before the first look.
 TEST(MergePolicy, WithoutGainEachLayerStaysOnItsOwn) {
-  MergePolicy policy(Merge::kOptimal);
+  MergePolicy policy(Merge::kOptimal, kLongRun);
   policy.look(kNet, {.alone = kDear, .busy = kCheap});
   EXPECT_EQ(policy.plan().as, MergedAs::kLayers);
   EXPECT_EQ(policy.plan().groups.size(), 4U);
@@ -59,7 +60,7 @@ TEST(MergePolicy, WithoutGainEachLayerStaysOnItsOwn) {
 // current plan follows the measurement.
 TEST(MergePolicy, ASmallGainDoesNot) {
   const Profile net = timed_net(1000, {{10, 1}, {10, 2}, {2, 2}, {10, 4}});
-  MergePolicy policy(Merge::kOptimal);
+  MergePolicy policy(Merge::kOptimal, kLongRun);
   policy.look(net, serial(timed_allreduce(100)));
   const auto groups = policy.plan().groups;
   ASSERT_NE(merge_optimal(net, timed_allreduce(1)).groups, groups);
@@ -70,7 +71,7 @@ TEST(MergePolicy, ASmallGainDoesNot) {
 }
 
 TEST(MergePolicy, LooksMoreRarelyWhileNothingChanges) {
-  MergePolicy policy(Merge::kOptimal);
+  MergePolicy policy(Merge::kOptimal, kLongRun);
   policy.look(kNet, serial(kDear));
   const Iteration usual = policy.next_look(0);
   policy.look(kNet, serial(kDear));
@@ -79,10 +80,19 @@ TEST(MergePolicy, LooksMoreRarelyWhileNothingChanges) {
   EXPECT_EQ(policy.next_look(0), usual);
 }
 
+// Its pause must not fall into the half of the run whose mean is reported.
+TEST(MergePolicy, TheFirstLookComesBeforeTheMiddleOfAShortRun) {
+  for (const Iteration iterations : {6, 9, 12, 16, 24, 1000}) {
+    const Iteration first = MergePolicy(Merge::kOptimal, iterations).next_look(0);
+    EXPECT_LT(first, iterations / 2) << iterations << " iterations";
+    EXPECT_GE(first, 2);
+  }
+}
+
 // Processes with different measurements continue with the same plan.
 TEST(MergePolicy, AdoptsWhatAnotherHasDecided) {
-  MergePolicy one(Merge::kOptimal);
-  MergePolicy other(Merge::kOptimal);
+  MergePolicy one(Merge::kOptimal, kLongRun);
+  MergePolicy other(Merge::kOptimal, kLongRun);
   one.look(kNet, serial(kDear));
   other.look(kNet, serial(kCheap));
   ASSERT_NE(other.plan().groups, one.plan().groups);
