@@ -92,7 +92,7 @@ Buffer written_by(const Work& work) {
     case WorkKind::kUpdate:
     case WorkKind::kBlend:
     case WorkKind::kElastic:
-    case WorkKind::kSwap:
+    case WorkKind::kSwapped:
     case WorkKind::kPatch:
       return Buffer::kParameters;
     case WorkKind::kReduce:
@@ -102,6 +102,7 @@ Buffer written_by(const Work& work) {
       return work.exact ? Buffer::kGradients : Buffer::kNone;
     case WorkKind::kMerge:
     case WorkKind::kChanges:
+    case WorkKind::kSwap:
       return Buffer::kNone;
   }
   return Buffer::kNone;
