@@ -25,6 +25,15 @@ TEST(PresetsTest, EveryPresetMakesSense) {
   EXPECT_EQ(find_preset("p4"), nullptr);
 }
 
+// Analysis V-B: only those who send gradients send them while backward still runs.
+TEST(PresetsTest, ParametersAreSentAfterBackward) {
+  for (const Preset& preset : presets()) {
+    if (traits_of(preset.strategy.algorithm).sends == Sends::kParameters) {
+      EXPECT_EQ(preset.strategy.order, Order::kAfterBackward) << preset.name;
+    }
+  }
+}
+
 // Changes one thing about a preset and returns why that is refused; empty if it is not.
 template <class Change>
 std::string refusal(std::string_view preset, Change change) {
