@@ -233,7 +233,7 @@ std::string full_help(const Setting& setting) {
   if (setting.fallback.is_null()) {
     return setting.help + " (required)";
   }
-  if (to_values(Strategy{}).contains(setting.key)) {
+  if (to_values(sluice::presets().front()).contains(setting.key)) {
     return setting.help + " [by preset]";
   }
   const bool is_switch = setting.form.kind() == Form::Kind::kSwitch;
@@ -256,6 +256,13 @@ Json to_values(const Strategy& strategy) {
   for_each_axis([&](const char* key, const char*, const auto& names, auto member) {
     values[key] = name_of(names, strategy.*member);
   });
+  return values;
+}
+
+Json to_values(const Preset& preset) {
+  Json values = to_values(preset.strategy);
+  values["lr"] = preset.lr;
+  values["weight-decay"] = preset.weight_decay();
   return values;
 }
 

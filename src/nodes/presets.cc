@@ -16,6 +16,12 @@ constexpr Strategy point(Algorithm algorithm, Exchange exchange, Partition parti
   return strategy;
 }
 
+// Analysis, III-A: where a machine has several workers, their gradients leave it as one.
+constexpr Strategy aggregated(Strategy strategy) {
+  strategy.local_aggregation = true;
+  return strategy;
+}
+
 // The one table of presets.
 constexpr std::array kPresets{
     Preset{
@@ -61,8 +67,10 @@ constexpr std::array kPresets{
            point(Algorithm::kPipe, Exchange::kAllReduce, Partition::kWhole, Order::kFifo,
                  Codec::kQuantise8),
            "pipe-sgd, and every hop carries a byte a value", "Pipe-SGD", 0.02},
-    Preset{"bsp", point(Algorithm::kBsp, Exchange::kBroadcast, Partition::kLayer, Order::kFifo),
-           "servers wait for all workers", "Analysis"},
+    Preset{
+        "bsp",
+        aggregated(point(Algorithm::kBsp, Exchange::kBroadcast, Partition::kLayer, Order::kFifo)),
+        "servers wait for all workers", "Analysis"},
     Preset{"asp", point(Algorithm::kAsp, Exchange::kBroadcast, Partition::kLayer, Order::kFifo),
            "servers take every gradient as it comes", "Analysis"},
     Preset{"ssp", point(Algorithm::kSsp, Exchange::kLatePull, Partition::kLayer, Order::kFifo),
@@ -78,10 +86,10 @@ constexpr std::array kPresets{
     Preset{"ad-psgd",
            point(Algorithm::kAdPsgd, Exchange::kGossip, Partition::kLayer, Order::kAfterBackward),
            "local steps, and the mean with a random partner", "Analysis", 0.02},
-    Preset{
-        "bsp+dgc",
-        point(Algorithm::kBsp, Exchange::kBroadcast, Partition::kLayer, Order::kFifo, Codec::kDgc),
-        "bsp with the largest 0.1 % of each gradient, both ways", "Analysis"},
+    Preset{"bsp+dgc",
+           aggregated(point(Algorithm::kBsp, Exchange::kBroadcast, Partition::kLayer, Order::kFifo,
+                            Codec::kDgc)),
+           "bsp with the largest 0.1 % of each gradient, both ways", "Analysis"},
     Preset{
         "asp+dgc",
         point(Algorithm::kAsp, Exchange::kBroadcast, Partition::kLayer, Order::kFifo, Codec::kDgc),

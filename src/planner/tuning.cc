@@ -56,7 +56,7 @@ Result<void> check_driver_sums(const Strategy& strategy, const Topology& topolog
         "all processes request sums in the same order, so no gradient can overtake another; take "
         "order fifo or after-backward");
   }
-  if (strategy.local_aggregation) {
+  if (AggregationGroups(strategy, topology).group() > 1) {
     return Error("it sums over all processes; leave --local-aggregation off");
   }
   if (topology.workers_per_host() != 1) {

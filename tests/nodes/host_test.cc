@@ -15,6 +15,7 @@
 #include "support/forwarding_effects.h"
 #include "support/recorded_effects.h"
 #include "support/shuffled.h"
+#include "support/talkative.h"
 
 namespace sluice {
 namespace {
@@ -178,7 +179,7 @@ RC_GTEST_PROP(HostProperties, NobodyReadsWhatIsBeingWorkedOn, ()) {
   Job job;
   job.layers = learners.front()->layers();
   job.topology = Topology(workers, 1, 0);
-  job.strategy = preset.strategy;
+  job.strategy = testing::talkative(preset.strategy);
   job.strategy.slice_params = 16;
   job.strategy.staleness = *rc::gen::inRange<Iteration>(0, 3);
   job.server_threads = *rc::gen::inRange(1, 4);

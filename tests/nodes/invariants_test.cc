@@ -15,6 +15,7 @@
 #include "nodes/shuffled_runs.h"
 #include "nodes/worker.h"
 #include "support/shuffled.h"
+#include "support/talkative.h"
 
 namespace sluice {
 namespace {
@@ -36,7 +37,7 @@ Job job_of(std::string_view preset, std::size_t workers) {
   Job job;
   job.layers = toy_learners(kLayers, 1).front()->layers();
   job.topology = Topology(workers, 1, 0);
-  job.strategy = find_preset(preset)->strategy;
+  job.strategy = testing::talkative(find_preset(preset)->strategy);
   job.strategy.slice_params = 16;
   job.strategy.segment_params = 9;
   job.strategy.credit = 150;
