@@ -102,9 +102,9 @@ std::vector<Setting> cluster_settings() {
       {"workers", kTrain, Form::integer(1, 1024), 4, "number of workers"},
       {"workers-per-host", kTrain, Form::integer(1, 1024), 1,
        "workers that share a host, with one server, one queue of messages and local aggregation"},
-      {"servers", kTrain, Form::integer(0, 1024), 0,
+      {"servers", kRuns, Form::integer(0, 1024).or_word({"auto"}), "auto",
        "servers on hosts of their own, under mpirun the last processes; 0: beside the workers of "
-       "every host"},
+       "every host; auto: as the cluster file has them, else as the preset has them"},
       {"servers-per-host", kTrain, Form::integer(1, 1024), 1, "servers that share a host"},
       {"hosts", kLab, Form::integer(1, lab::kMaxHosts), 4, "number of emulated hosts"},
       {"workers-per-host", kLab, Form::integer(1, 64), 1, "processes on each host"},
