@@ -77,8 +77,10 @@ void for_each_value(Visit visit) {
       "peer-credit", count, "maximum bytes in flight from a host to each other host",
       [](auto& s) -> auto& { return s.peer_credit; });
   visit(
-      "segment", count,
-      "all-reduce: maximum number of parameters in a message; longer chunks are summed in segments",
+      "segment", Form::integer(0, kMaxCount),
+      "all-reduce: maximum number of parameters in a message; longer chunks are summed in "
+      "segments; "
+      "0: no limit",
       [](auto& s) -> auto& { return s.segment_params; });
   visit(
       "local-aggregation", Form::on_or_off(),

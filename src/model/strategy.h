@@ -36,7 +36,7 @@ struct Strategy {
   bool error_feedback = false;  // truncate16, quantise8: what the code loses goes into the next
   DeepGradientOptions dgc;
 
-  // What a hop of an all-reduce carries at most; longer chunks are summed in segments.
+  // What a hop of an all-reduce carries at most; longer chunks are summed in segments. 0: in one.
   std::int64_t segment_params = kEagerParams;
   std::optional<Collective> collective;  // none: the cheapest for each chunk
   Iteration staleness = 10;              // ssp: how far a worker may be ahead of the slowest

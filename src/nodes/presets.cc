@@ -22,6 +22,16 @@ constexpr Strategy aggregated(Strategy strategy) {
   return strategy;
 }
 
+// Pipe-SGD, 3.2: a plain ring over the gradient vector, not cut any further, so that a code has one
+// range for all that a hop carries.
+constexpr Strategy whole_vectors(Algorithm algorithm, Codec codec = Codec::kNone) {
+  const Order order = algorithm == Algorithm::kPipe ? Order::kFifo : Order::kAfterBackward;
+  Strategy strategy = point(algorithm, Exchange::kAllReduce, Partition::kWhole, order, codec);
+  strategy.collective = Collective::kRing;
+  strategy.segment_params = 0;
+  return strategy;
+}
+
 // The one table of presets.
 constexpr std::array kPresets{
     Preset{
@@ -54,19 +64,17 @@ constexpr std::array kPresets{
            point(Algorithm::kBsp, Exchange::kBroadcast, Partition::kWhole, Order::kAfterBackward),
            "a server on a node of its own, all gradients at once after backward", "Pipe-SGD", 0.05,
            1},
-    Preset{"d-sync",
-           point(Algorithm::kBsp, Exchange::kAllReduce, Partition::kWhole, Order::kAfterBackward),
-           "decentralised: one all-reduce after backward", "Pipe-SGD"},
-    Preset{"pipe-sgd",
-           point(Algorithm::kPipe, Exchange::kAllReduce, Partition::kWhole, Order::kFifo),
+    Preset{"d-sync", whole_vectors(Algorithm::kBsp), "decentralised: one all-reduce after backward",
+           "Pipe-SGD"},
+    Preset{"d-sync+t", whole_vectors(Algorithm::kBsp, Codec::kTruncate16),
+           "d-sync, and every hop carries the upper half of each float", "Pipe-SGD"},
+    Preset{"d-sync+q", whole_vectors(Algorithm::kBsp, Codec::kQuantise8),
+           "d-sync, and every hop carries a byte a value", "Pipe-SGD"},
+    Preset{"pipe-sgd", whole_vectors(Algorithm::kPipe),
            "the all-reduce of one iteration runs behind the compute of the next", "Pipe-SGD", 0.02},
-    Preset{"pipe-sgd+t",
-           point(Algorithm::kPipe, Exchange::kAllReduce, Partition::kWhole, Order::kFifo,
-                 Codec::kTruncate16),
+    Preset{"pipe-sgd+t", whole_vectors(Algorithm::kPipe, Codec::kTruncate16),
            "pipe-sgd, and every hop carries the upper half of each float", "Pipe-SGD", 0.02},
-    Preset{"pipe-sgd+q",
-           point(Algorithm::kPipe, Exchange::kAllReduce, Partition::kWhole, Order::kFifo,
-                 Codec::kQuantise8),
+    Preset{"pipe-sgd+q", whole_vectors(Algorithm::kPipe, Codec::kQuantise8),
            "pipe-sgd, and every hop carries a byte a value", "Pipe-SGD", 0.02},
     Preset{
         "bsp",

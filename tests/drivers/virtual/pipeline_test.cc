@@ -107,6 +107,20 @@ RC_GTEST_PROP(PipelineEquations, SegmentsPayTheirStartUps, ()) {
       near(time(Partition::kLayer), segmented_all_reduce(cost, bytes, segments, cluster.sync)));
 }
 
+// One code for all that a hop of the ring carries, however long the vector is.
+TEST(PipeSgd, AHopCarriesItsWholeBlock) {
+  Cluster cluster;
+  cluster.topology = Topology(4, 1, 0);
+  cluster.bandwidth_gbps = 10;
+  cluster.header_bytes = 0;
+  const Profile profile = profile_of({3'000'000, 1'000'000}, 500, 500);
+  for (const char* preset : {"d-sync+q", "pipe-sgd+q"}) {
+    const auto run = run_simulated(profile, cluster, find_preset(preset)->strategy, 10);
+    EXPECT_EQ(run.result.messages, 10 * 4 * 2 * 3) << preset;
+    EXPECT_EQ(run.result.bytes, run.result.messages * (1'000'000 + 4)) << preset;
+  }
+}
+
 // ---- Table I ------------------------------------------------------------------------------------
 
 // How often the model crosses the network per iteration and worker. The network is fast, so that
