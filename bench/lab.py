@@ -89,5 +89,7 @@ class Replay:
     def _settings(self, preset):
         # The same layers must be split as in the unscaled model.
         split = max(1, round(KVSTORE_SPLIT * self.param_scale))
-        return ["--preset", preset, "--time-scale", self.time_scale, "--param-scale", self.param_scale, "--kvstore-split", split,
+        # With as many workers as the other presets; by default one host of ps-sync has its server.
+        sharded = ["--servers", 0] if preset == "ps-sync" else []
+        return ["--preset", preset, *sharded, "--time-scale", self.time_scale, "--param-scale", self.param_scale, "--kvstore-split", split,
                 *self.settings, "--json", "--log-level", "error"]

@@ -77,8 +77,10 @@ void for_each_value(Visit visit) {
       "peer-credit", count, "maximum bytes in flight from a host to each other host",
       [](auto& s) -> auto& { return s.peer_credit; });
   visit(
-      "segment", count,
-      "all-reduce: maximum number of parameters in a message; longer chunks are summed in segments",
+      "segment", Form::integer(0, kMaxCount),
+      "all-reduce: maximum number of parameters in a message; longer chunks are summed in "
+      "segments; "
+      "0: no limit",
       [](auto& s) -> auto& { return s.segment_params; });
   visit(
       "local-aggregation", Form::on_or_off(),
@@ -233,7 +235,7 @@ std::string full_help(const Setting& setting) {
   if (setting.fallback.is_null()) {
     return setting.help + " (required)";
   }
-  if (to_values(Strategy{}).contains(setting.key)) {
+  if (to_values(sluice::presets().front()).contains(setting.key)) {
     return setting.help + " [by preset]";
   }
   const bool is_switch = setting.form.kind() == Form::Kind::kSwitch;
@@ -256,6 +258,13 @@ Json to_values(const Strategy& strategy) {
   for_each_axis([&](const char* key, const char*, const auto& names, auto member) {
     values[key] = name_of(names, strategy.*member);
   });
+  return values;
+}
+
+Json to_values(const Preset& preset) {
+  Json values = to_values(preset.strategy);
+  values["lr"] = preset.lr;
+  values["weight-decay"] = preset.weight_decay();
   return values;
 }
 

@@ -8,6 +8,7 @@
 
 #include "formats/document.h"
 #include "model/strategy.h"
+#include "nodes/presets.h"
 
 namespace sluice::cli {
 
@@ -52,6 +53,8 @@ std::string full_help(const Setting& setting);
 
 // The settings that make up a strategy, as an object of keys and values, and back.
 Json to_values(const Strategy& strategy);
+// With the settings of the optimiser that a preset has an opinion on.
+Json to_values(const Preset& preset);
 Strategy to_strategy(const Json& values);
 
 }  // namespace sluice::cli

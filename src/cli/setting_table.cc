@@ -70,6 +70,10 @@ std::vector<Setting> data_settings() {
 
 std::vector<Setting> optimiser_settings() {
   return {
+      {"recipe", kTrain, Form::word({"none", "analysis"}), "none",
+       "settings of this group and --batch as a paper has them; analysis: 90 epochs of batch 128, "
+       "learning rate 0.05 times the workers, 5 epochs of warm-up, a tenth after 30, 60 and 80 "
+       "(all in proportion to --epochs)"},
       {"epochs", kTrain, Form::integer(1, 1'000'000), 1, "number of passes over the data"},
       {"iterations", kTrain, Form::integer(0, kMaxCount), 0,
        "stop after this many iterations; 0: after --epochs"},
@@ -78,8 +82,8 @@ std::vector<Setting> optimiser_settings() {
       {"lr-scale-by-workers", kTrain, Form::on_or_off(), false,
        "multiply the learning rate by the number of workers"},
       {"warmup-epochs", kTrain, Form::number(0, 1e6), 0.0,
-       "epochs over which the learning rate rises to its value; pipe-sgd trains synchronously "
-       "in them"},
+       "epochs over which the learning rate rises to its value, from that divided by the number "
+       "of workers; pipe-sgd trains synchronously in them"},
       {"lr-decay-epochs", kTrain, Form::text(), "",
        "epochs after which the learning rate falls to a tenth, such as 30,60,80"},
       {"momentum", kTrain, Form::number(0, 1), 0.9, "momentum of SGD"},
@@ -98,9 +102,9 @@ std::vector<Setting> cluster_settings() {
       {"workers", kTrain, Form::integer(1, 1024), 4, "number of workers"},
       {"workers-per-host", kTrain, Form::integer(1, 1024), 1,
        "workers that share a host, with one server, one queue of messages and local aggregation"},
-      {"servers", kTrain, Form::integer(0, 1024), 0,
+      {"servers", kRuns, Form::integer(0, 1024).or_word({"auto"}), "auto",
        "servers on hosts of their own, under mpirun the last processes; 0: beside the workers of "
-       "every host"},
+       "every host; auto: as the cluster file has them, else as the preset has them"},
       {"servers-per-host", kTrain, Form::integer(1, 1024), 1, "servers that share a host"},
       {"hosts", kLab, Form::integer(1, lab::kMaxHosts), 4, "number of emulated hosts"},
       {"workers-per-host", kLab, Form::integer(1, 64), 1, "processes on each host"},

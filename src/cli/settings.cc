@@ -11,6 +11,7 @@
 
 #include "base/file.h"
 #include "base/text.h"
+#include "cli/recipe.h"
 #include "nodes/presets.h"
 
 namespace sluice::cli {
@@ -67,6 +68,8 @@ std::string Origin::text() const {
       return "default";
     case Kind::kPreset:
       return "from preset " + name;
+    case Kind::kRecipe:
+      return "from recipe " + name;
     case Kind::kConfig:
       return "from " + name;
     case Kind::kFlag:
@@ -97,6 +100,9 @@ Result<Settings> Settings::resolve(Command command, const Flags& flags,
   }
   if (settings.find("preset") != nullptr) {
     settings.apply_preset(*config, *given, config_path);
+  }
+  if (settings.find("recipe") != nullptr) {
+    settings.apply_recipe(*config, *given);
   }
   settings.apply(*config, {Origin::Kind::kConfig, config_path});
   settings.apply(*given, {Origin::Kind::kFlag});
@@ -154,14 +160,23 @@ Result<Json> Settings::check_flags(const Flags& flags) const {
 void Settings::apply_preset(const Json& config, const Json& flags, const std::string& config_path) {
   const std::string name = flags.value("preset", config.value("preset", text("preset")));
   const Preset* preset = find_preset(name);
-  Json values = to_values(preset->strategy);
-  values["lr"] = preset->lr;
+  const Json values = to_values(*preset);
   apply(values, {Origin::Kind::kPreset, name});
   for (const auto& [key, value] : values.items()) {
     if (flags.contains("preset") && !flags.contains(key) && config.value(key, value) != value) {
       warnings_.push_back(fmt::format("{}: {} = {} wins over --preset {}, which has {}",
                                       config_path, key, config[key].dump(), name, value.dump()));
     }
+  }
+}
+
+void Settings::apply_recipe(const Json& config, const Json& flags) {
+  const auto asked = [&](const char* key, const Json& fallback) {
+    return flags.value(key, config.value(key, fallback));
+  };
+  const std::string name = asked("recipe", text("recipe"));
+  if (const Recipe* recipe = find_recipe(name)) {
+    apply(to_values(*recipe, asked("epochs", recipe->epochs)), {Origin::Kind::kRecipe, name});
   }
 }
 

@@ -166,6 +166,39 @@ void print_simulation(const OrderedJson& summary) {
   print(table.render());
 }
 
+// The servers are where the user wants them, or where the cluster file says, or where the preset
+// has them.
+Result<Cluster> place_servers(const Settings& settings, Cluster cluster) {
+  const Topology given = cluster.topology;
+  const ServersApart chosen = servers_apart(settings);
+  if (chosen.by_preset && (cluster.places_servers || cluster.allreduce)) {
+    return cluster;
+  }
+  const Strategy strategy = settings.strategy();
+  if (chosen.servers > 0 && (cluster.allreduce || !strategy.uses_servers())) {
+    return Error(cluster.allreduce
+                     ? "servers: the cluster's [allreduce] table stands in for them; leave it out"
+                     : fmt::format("servers: exchange {} has no servers; leave it out",
+                                   name_of(kExchangeNames, strategy.exchange)));
+  }
+  if (chosen.servers % given.servers_per_host() != 0) {
+    return Error(fmt::format("servers: {} do not fill hosts of {}, as the cluster has them",
+                             chosen.servers, given.servers_per_host()));
+  }
+  if (const std::string note = chosen.note(settings.text("preset")); !note.empty()) {
+    spdlog::info(note);
+  }
+  cluster.topology =
+      Topology(given.worker_hosts(), given.workers_per_host(),
+               chosen.servers / given.servers_per_host(), 1, given.servers_per_host());
+  return cluster;
+}
+
+Result<Cluster> read_cluster(const Settings& settings) {
+  auto cluster = sluice::read_cluster(settings.path("cluster"));
+  return cluster ? place_servers(settings, *std::move(cluster)) : cluster;
+}
+
 // Only if the user asks for it, by its name or by a trace in it.
 Result<Record> record_for(const Settings& settings, const Profile& profile) {
   if (settings.text("run").empty() && settings.text("trace") != "auto") {
@@ -186,7 +219,7 @@ int simulate(const Settings& settings) {
   if (!profile) {
     return bad_input(profile.error());
   }
-  const auto cluster = read_cluster(settings.path("cluster"));
+  const auto cluster = read_cluster(settings);
   if (!cluster) {
     return bad_input(cluster.error());
   }

@@ -13,6 +13,7 @@
 
 #include "base/check.h"
 #include "base/file.h"
+#include "nodes/presets.h"
 #include "session/task_data.h"
 
 namespace sluice::cli {
@@ -165,6 +166,27 @@ StrategySpec strategy_spec(const Settings& settings) {
           .chosen = settings.chosen_sizes()};
 }
 
+std::string ServersApart::note(const std::string& preset) const {
+  return by_preset && servers > 0
+             ? fmt::format(
+                   "preset {} has {} on a host of its own, as its paper does; --servers 0 "
+                   "puts servers beside the workers of every host",
+                   preset, servers == 1 ? "its server" : fmt::format("{} servers", servers))
+             : "";
+}
+
+ServersApart servers_apart(const Settings& settings) {
+  const std::string preset = settings.text("preset");
+  const Json chosen = settings.values().at("servers");
+  if (chosen.is_number()) {
+    return {.servers = chosen.get<std::size_t>()};
+  }
+  // Several servers per host are something else than the preset has.
+  const bool as_usual = settings.values().value("servers-per-host", 1) == 1;
+  const bool apart = settings.strategy().uses_servers() && as_usual;
+  return {.servers = apart ? find_preset(preset)->servers : 0, .by_preset = true};
+}
+
 RecordSpec run_folder_spec(const Settings& settings) {
   return {.folder = settings.text("run"),
           .trace = "",
@@ -248,7 +270,7 @@ Result<TrainSpec> train_spec(const Settings& settings) {
   return TrainSpec{.strategy = strategy_spec(settings),
                    .hosts = {.workers = size_of(settings, "workers"),
                              .workers_per_host = size_of(settings, "workers-per-host"),
-                             .servers = size_of(settings, "servers"),
+                             .servers = servers_apart(settings).servers,
                              .servers_per_host = size_of(settings, "servers-per-host")},
                    .work = *std::move(work),
                    .length = {.epochs = settings.integer("epochs"),

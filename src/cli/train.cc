@@ -22,12 +22,13 @@ Result<void> dictate_workers(const ProcessGroup& group, Settings& settings) {
     return {};
   }
   const auto size = static_cast<std::int64_t>(group.size());
-  const std::int64_t for_servers =
-      settings.integer("servers") / settings.integer("servers-per-host");
+  const auto servers = static_cast<std::int64_t>(servers_apart(settings).servers);
+  const std::int64_t for_servers = servers / settings.integer("servers-per-host");
   if (for_servers >= size) {
     return Error(
         fmt::format("servers: {} of {} processes would have servers only, and none is left for "
-                    "workers; start more processes, or take fewer servers",
+                    "workers; start more processes, or take fewer servers (--servers 0: beside "
+                    "the workers)",
                     for_servers, size));
   }
   const std::int64_t with_workers = size - for_servers;
@@ -53,6 +54,10 @@ int train(ProcessGroup& group, Settings settings) {
     return group.is_leader() ? bad_input(prepared.error()) : kBadInput;
   }
   TrainingSession session = *std::move(prepared);
+  const std::string note = servers_apart(settings).note(settings.text("preset"));
+  if (group.is_leader() && !note.empty()) {
+    log.info(note);
+  }
   const TrainReport report = session.run();
   const auto print_report = [&] {
     if (settings.on("json")) {

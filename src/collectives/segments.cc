@@ -24,8 +24,10 @@ std::int64_t parts_of_segment(Collective collective, std::size_t ranks) {
 
 std::size_t segments_of(const Strategy& strategy, Collective collective, std::size_t ranks,
                         std::int64_t params) {
-  const std::int64_t max =
-      strategy.sparse() ? params : strategy.segment_params * parts_of_segment(collective, ranks);
+  if (strategy.sparse() || strategy.segment_params == 0) {
+    return 1;
+  }
+  const std::int64_t max = strategy.segment_params * parts_of_segment(collective, ranks);
   return static_cast<std::size_t>((params + max - 1) / max);
 }
 

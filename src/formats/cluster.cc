@@ -91,6 +91,7 @@ Result<Cluster> parse_cluster(const std::string& text, const std::string& source
   Fields fields(*document, source);
   Cluster cluster;
   cluster.topology = read_topology(fields);
+  cluster.places_servers = document->contains("servers") || document->contains("servers_per_host");
   if (const Json* table = fields.optional("allreduce", Form::table())) {
     cluster.allreduce = read_allreduce(*table, fields);
     cluster.bandwidth_gbps = fields.get<double>("bandwidth_gbps", rate, 0);
@@ -128,11 +129,14 @@ std::string to_toml(const AllReduceCost& cost) {
 
 std::string to_toml(const Cluster& cluster) {
   const Topology& topology = cluster.topology;
-  std::string toml =
-      fmt::format("hosts = {}\nworkers_per_host = {}\nservers = {}\nservers_per_host = {}\n",
-                  topology.worker_hosts(), topology.workers_per_host(),
-                  topology.servers_apart() ? fmt::format("{}", topology.servers()) : "\"per-host\"",
-                  topology.servers_per_host());
+  std::string toml = fmt::format("hosts = {}\nworkers_per_host = {}\n", topology.worker_hosts(),
+                                 topology.workers_per_host());
+  if (cluster.places_servers || topology.servers_apart() || topology.servers_per_host() > 1) {
+    toml += fmt::format(
+        "servers = {}\nservers_per_host = {}\n",
+        topology.servers_apart() ? fmt::format("{}", topology.servers()) : "\"per-host\"",
+        topology.servers_per_host());
+  }
   if (cluster.bandwidth_gbps > 0) {
     toml += fmt::format("bandwidth_gbps = {}\n", cluster.bandwidth_gbps);
   }

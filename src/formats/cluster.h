@@ -35,8 +35,9 @@ struct MessageCost {
 // The hosts and the network between them, as the simulator sees them.
 struct Cluster {
   Topology topology;
-  double bandwidth_gbps = 0;  // per interface and direction; 0: unknown
-  double ingress_gbps = 0;    // of what a host receives, if it differs; 0: the bandwidth
+  bool places_servers = false;  // the file says where the servers are
+  double bandwidth_gbps = 0;    // per interface and direction; 0: unknown
+  double ingress_gbps = 0;      // of what a host receives, if it differs; 0: the bandwidth
   Duration latency = from_us(50);
   double reduce_ns_per_byte = 0.1;
   double update_ns_per_byte = 0.1;

@@ -36,13 +36,13 @@ struct Strategy {
   bool error_feedback = false;  // truncate16, quantise8: what the code loses goes into the next
   DeepGradientOptions dgc;
 
-  // What a hop of an all-reduce carries at most; longer chunks are summed in segments.
+  // What a hop of an all-reduce carries at most; longer chunks are summed in segments. 0: in one.
   std::int64_t segment_params = kEagerParams;
   std::optional<Collective> collective;  // none: the cheapest for each chunk
-  Iteration staleness = 3;               // ssp: how far a worker may be ahead of the slowest
-  Iteration period = 4;                  // easgd: iterations between two talks with the centre
+  Iteration staleness = 10;              // ssp: how far a worker may be ahead of the slowest
+  Iteration period = 8;                  // easgd: iterations between two talks with the centre
   double elasticity = 0;                 // easgd: pull towards the centre; 0: 0.9 / workers
-  double gossip_probability = 0.25;      // gosgd: of talking after an iteration
+  double gossip_probability = 0.01;      // gosgd: of talking after an iteration
   Iteration pipeline_depth = 2;          // pipe-sgd: the update of t uses the gradient of t - depth
   Iteration pipeline_warmup = 0;         // pipe-sgd: iterations with depth 1 at the start
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "model/names.h"
+#include "nodes/ad_psgd_worker.h"
 #include "nodes/allreduce_worker.h"
 #include "nodes/elastic_server.h"
 #include "nodes/elastic_worker.h"
@@ -20,6 +21,14 @@ std::unique_ptr<WorkerAlgorithm> make_bsp(const Job& job, std::shared_ptr<const 
                                           NodeId self, Completion& done) {
   MakeAlgorithm* const make =
       job.strategy.uses_servers() ? make_algorithm<ServerWorker> : make_algorithm<AllReduceWorker>;
+  return make(job, std::move(chunks), self, done);
+}
+
+std::unique_ptr<WorkerAlgorithm> make_ad_psgd(const Job& job,
+                                              std::shared_ptr<const ChunkMap> chunks, NodeId self,
+                                              Completion& done) {
+  MakeAlgorithm* const make =
+      self.index() % 2 == 0 ? make_algorithm<ActiveWorker> : make_algorithm<PassiveWorker>;
   return make(job, std::move(chunks), self, done);
 }
 
@@ -49,7 +58,7 @@ const AlgorithmNodes& nodes_of(Algorithm algorithm) {
                      make_server<ElasticServer>,
                      {kElastic, kParameters}},
       AlgorithmNodes{Algorithm::kGossip, make_algorithm<GoSgdWorker>, nullptr, {kShare}},
-      AlgorithmNodes{Algorithm::kAdPsgd, make_algorithm<AdPsgdWorker>, nullptr, {kSwap, kSwapped}},
+      AlgorithmNodes{Algorithm::kAdPsgd, make_ad_psgd, nullptr, {kSwap, kSwapped}},
       AlgorithmNodes{
           Algorithm::kPipe, make_algorithm<AllReduceWorker>, nullptr, {kReduce, kGather}},
   };

@@ -16,6 +16,22 @@ constexpr Strategy point(Algorithm algorithm, Exchange exchange, Partition parti
   return strategy;
 }
 
+// Analysis, III-A: where a machine has several workers, their gradients leave it as one.
+constexpr Strategy aggregated(Strategy strategy) {
+  strategy.local_aggregation = true;
+  return strategy;
+}
+
+// Pipe-SGD, 3.2: a plain ring over the gradient vector, not cut any further, so that a code has one
+// range for all that a hop carries.
+constexpr Strategy whole_vectors(Algorithm algorithm, Codec codec = Codec::kNone) {
+  const Order order = algorithm == Algorithm::kPipe ? Order::kFifo : Order::kAfterBackward;
+  Strategy strategy = point(algorithm, Exchange::kAllReduce, Partition::kWhole, order, codec);
+  strategy.collective = Collective::kRing;
+  strategy.segment_params = 0;
+  return strategy;
+}
+
 // The one table of presets.
 constexpr std::array kPresets{
     Preset{
@@ -46,39 +62,43 @@ constexpr std::array kPresets{
            "MG-WFBP"},
     Preset{"ps-sync",
            point(Algorithm::kBsp, Exchange::kBroadcast, Partition::kWhole, Order::kAfterBackward),
-           "servers, all gradients at once after backward", "Pipe-SGD"},
-    Preset{"d-sync",
-           point(Algorithm::kBsp, Exchange::kAllReduce, Partition::kWhole, Order::kAfterBackward),
-           "decentralised: one all-reduce after backward", "Pipe-SGD"},
-    Preset{"pipe-sgd",
-           point(Algorithm::kPipe, Exchange::kAllReduce, Partition::kWhole, Order::kFifo),
+           "a server on a node of its own, all gradients at once after backward", "Pipe-SGD", 0.05,
+           1},
+    Preset{"d-sync", whole_vectors(Algorithm::kBsp), "decentralised: one all-reduce after backward",
+           "Pipe-SGD"},
+    Preset{"d-sync+t", whole_vectors(Algorithm::kBsp, Codec::kTruncate16),
+           "d-sync, and every hop carries the upper half of each float", "Pipe-SGD"},
+    Preset{"d-sync+q", whole_vectors(Algorithm::kBsp, Codec::kQuantise8),
+           "d-sync, and every hop carries a byte a value", "Pipe-SGD"},
+    Preset{"pipe-sgd", whole_vectors(Algorithm::kPipe),
            "the all-reduce of one iteration runs behind the compute of the next", "Pipe-SGD", 0.02},
-    Preset{"pipe-sgd+t",
-           point(Algorithm::kPipe, Exchange::kAllReduce, Partition::kWhole, Order::kFifo,
-                 Codec::kTruncate16),
+    Preset{"pipe-sgd+t", whole_vectors(Algorithm::kPipe, Codec::kTruncate16),
            "pipe-sgd, and every hop carries the upper half of each float", "Pipe-SGD", 0.02},
-    Preset{"pipe-sgd+q",
-           point(Algorithm::kPipe, Exchange::kAllReduce, Partition::kWhole, Order::kFifo,
-                 Codec::kQuantise8),
+    Preset{"pipe-sgd+q", whole_vectors(Algorithm::kPipe, Codec::kQuantise8),
            "pipe-sgd, and every hop carries a byte a value", "Pipe-SGD", 0.02},
-    Preset{"bsp", point(Algorithm::kBsp, Exchange::kBroadcast, Partition::kLayer, Order::kFifo),
-           "servers wait for all workers", "Analysis"},
+    Preset{
+        "bsp",
+        aggregated(point(Algorithm::kBsp, Exchange::kBroadcast, Partition::kLayer, Order::kFifo)),
+        "servers wait for all workers", "Analysis"},
     Preset{"asp", point(Algorithm::kAsp, Exchange::kBroadcast, Partition::kLayer, Order::kFifo),
            "servers take every gradient as it comes", "Analysis"},
     Preset{"ssp", point(Algorithm::kSsp, Exchange::kLatePull, Partition::kLayer, Order::kFifo),
            "as asp, but nobody gets further ahead of the slowest than a bound", "Analysis"},
-    Preset{"easgd", point(Algorithm::kEasgd, Exchange::kBroadcast, Partition::kLayer, Order::kFifo),
+    Preset{"easgd",
+           point(Algorithm::kEasgd, Exchange::kBroadcast, Partition::kLayer, Order::kAfterBackward),
            "local steps, elastically tied to a centre on the servers", "Analysis"},
     Preset{"ar-sgd", point(Algorithm::kBsp, Exchange::kAllReduce, Partition::kLayer, Order::kFifo),
            "all-reduce of the gradients, then the same update everywhere", "Analysis"},
-    Preset{"gosgd", point(Algorithm::kGossip, Exchange::kGossip, Partition::kLayer, Order::kFifo),
+    Preset{"gosgd",
+           point(Algorithm::kGossip, Exchange::kGossip, Partition::kLayer, Order::kAfterBackward),
            "local steps, now and then a weighted share to a random peer", "Analysis"},
-    Preset{"ad-psgd", point(Algorithm::kAdPsgd, Exchange::kGossip, Partition::kLayer, Order::kFifo),
+    Preset{"ad-psgd",
+           point(Algorithm::kAdPsgd, Exchange::kGossip, Partition::kLayer, Order::kAfterBackward),
            "local steps, and the mean with a random partner", "Analysis", 0.02},
-    Preset{
-        "bsp+dgc",
-        point(Algorithm::kBsp, Exchange::kBroadcast, Partition::kLayer, Order::kFifo, Codec::kDgc),
-        "bsp with the largest 0.1 % of each gradient, both ways", "Analysis"},
+    Preset{"bsp+dgc",
+           aggregated(point(Algorithm::kBsp, Exchange::kBroadcast, Partition::kLayer, Order::kFifo,
+                            Codec::kDgc)),
+           "bsp with the largest 0.1 % of each gradient, both ways", "Analysis"},
     Preset{
         "asp+dgc",
         point(Algorithm::kAsp, Exchange::kBroadcast, Partition::kLayer, Order::kFifo, Codec::kDgc),

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <span>
 #include <string_view>
 
@@ -14,7 +15,11 @@ struct Preset {
   Strategy strategy;
   std::string_view summary;
   std::string_view paper;
-  double lr = 0.05;  // learning rate to begin with; stale gradients bear less
+  double lr = 0.05;         // learning rate to begin with; stale gradients bear less
+  std::size_t servers = 0;  // on hosts of their own; 0: beside the workers of every host
+
+  // The paper trains with it.
+  double weight_decay() const { return paper == "Analysis" ? 1e-4 : 0; }
 };
 
 std::span<const Preset> presets();

@@ -15,8 +15,9 @@ constexpr std::size_t kBlock = 1024;
 
 float RateSchedule::at(Iteration iteration) const {
   float rate = base;
-  if (iteration < warmup) {
-    rate *= static_cast<float>(iteration) / static_cast<float>(warmup);
+  if (iteration <= warmup) {
+    const float risen = static_cast<float>(iteration - 1) / static_cast<float>(warmup);
+    rate *= warmup_from + (1 - warmup_from) * risen;
   }
   for (const Iteration drop : drops) {
     rate *= iteration > drop ? 0.1F : 1.0F;

@@ -13,7 +13,8 @@ namespace sluice {
 // A learning rate that warms up gradually and later drops in steps.
 struct RateSchedule {
   float base = 0.05F;
-  Iteration warmup = 0;               // iterations until it reaches the base
+  Iteration warmup = 0;               // iterations over which it rises to the base
+  float warmup_from = 0;              // share of the base with which it begins to rise
   std::vector<Iteration> drops = {};  // iterations at which it drops to a tenth
 
   // For the update that produces the parameters of this iteration; the first is 1.

@@ -18,10 +18,11 @@ void tune(T& size, bool chosen, T tuned) {
 
 void tune_for_link(Job& job, const ChosenSizes& chosen) {
   Strategy& strategy = job.strategy;
+  const bool segment_is_chosen = chosen.segment || strategy.segment_params == 0;
   if (job.topology.on_one_machine()) {
     // In memory there is no queue to keep short with short hops and a small credit, and fewer
     // messages cost less.
-    tune(strategy.segment_params, chosen.segment, std::int64_t{262'144});
+    tune(strategy.segment_params, segment_is_chosen, std::int64_t{262'144});
     tune(strategy.peer_credit, chosen.peer_credit, Bytes{8'000'000});
     return;
   }
@@ -30,7 +31,7 @@ void tune_for_link(Job& job, const ChosenSizes& chosen) {
   const auto parts = static_cast<std::int64_t>(
       strategy.exchange == Exchange::kAllReduce ? AggregationGroups(job).size() : 1);
   tune(strategy.slice_params, chosen.slice, message.params * parts);
-  tune(strategy.segment_params, chosen.segment, message.params);
+  tune(strategy.segment_params, segment_is_chosen, message.params);
   const Bytes usual = Strategy().peer_credit;
   // Something urgent waits for at most half a millisecond of data in flight to the peer, which is
   // one slice at 1 Gb/s, or for one message.
@@ -56,7 +57,7 @@ Result<void> check_driver_sums(const Strategy& strategy, const Topology& topolog
         "all processes request sums in the same order, so no gradient can overtake another; take "
         "order fifo or after-backward");
   }
-  if (strategy.local_aggregation) {
+  if (AggregationGroups(strategy, topology).group() > 1) {
     return Error("it sums over all processes; leave --local-aggregation off");
   }
   if (topology.workers_per_host() != 1) {

@@ -35,7 +35,8 @@ enum class WorkKind : std::uint8_t {
   kBlend,  // parameters[range] <- keep * parameters + add * the one source
   // With x the parameters and y the one source, x <- x + pull * (y - x); the output is
   kElastic,  //   y - pull * (y - x), the other end of the spring
-  kSwap,     //   pull * (y - x), to be subtracted from the sender's y, which may have changed
+  kSwap,     // the output is the mean of both sources
+  kSwapped,  // parameters[range] <- parameters + the first source - the second
   kEncode,   // the output is gradients[range], packed by the codec
   kDecode,   // gradients[range] <- the one source, which is packed
   kMerge,    // the output is the sum of the sources, which are sparse

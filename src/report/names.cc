@@ -46,6 +46,8 @@ std::string_view name_of(WorkKind kind) {
       return "elastic";
     case WorkKind::kSwap:
       return "swap";
+    case WorkKind::kSwapped:
+      return "swapped";
     case WorkKind::kEncode:
       return "encode";
     case WorkKind::kDecode:

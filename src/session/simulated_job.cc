@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "model/aggregation_groups.h"
 #include "nodes/presets.h"
 #include "partition/merge.h"
 #include "planner/allreduce_cost.h"
@@ -24,7 +25,7 @@ Result<Job> simulated_job(const StrategySpec& spec, const Profile& profile,
     tune_for_link(job, spec.chosen);
   }
   if (cluster.allreduce.has_value()) {
-    if (job.strategy.local_aggregation) {
+    if (AggregationGroups(job).group() > 1) {
       return Error(
           "local-aggregation: the cluster's [allreduce] table stands for the sum over all "
           "workers; leave it off, or use a cluster without that table");

@@ -46,6 +46,17 @@ SparseView parsed(std::span<const std::byte> bytes, const Range& range) {
   return *view;
 }
 
+Payload mean_of(const Work& work) {
+  check(work.sources.size() == 2, "a swap is between two");
+  const auto x = work.sources[0].values();
+  const auto y = work.sources[1].values();
+  std::vector<float> mean(x.size());
+  for (std::size_t i = 0; i < mean.size(); ++i) {
+    mean[i] = 0.5F * (x[i] + y[i]);
+  }
+  return Payload::owning(std::move(mean));
+}
+
 std::vector<std::byte> sum_of(const Work& work) {
   std::vector<SparseView> parts;
   for (const Payload& source : work.sources) {
@@ -124,8 +135,12 @@ Payload Workspace::execute(const Work& work) {
       blend(part(parameters_, work.range), work.sources.front().values(), work.keep, work.add);
       return {};
     case WorkKind::kElastic:
-    case WorkKind::kSwap:
       return pull(work);
+    case WorkKind::kSwap:
+      return mean_of(work);
+    case WorkKind::kSwapped:
+      move(work);
+      return {};
     case WorkKind::kEncode:
       return encode(work);
     case WorkKind::kDecode:
@@ -252,13 +267,22 @@ Payload Workspace::pull(const Work& work) const {
   const auto x = part(parameters_, work.range);
   const auto y = work.sources.front().values();
   std::vector<float> output(x.size());
-  const bool swaps = work.kind == WorkKind::kSwap;
   for (std::size_t i = 0; i < x.size(); ++i) {
     const float delta = work.pull * (y[i] - x[i]);
-    output[i] = swaps ? delta : y[i] - delta;
+    output[i] = y[i] - delta;
     x[i] += delta;
   }
   return Payload::owning(std::move(output));
+}
+
+void Workspace::move(const Work& work) const {
+  check(work.sources.size() == 2, "a move goes from one source to another");
+  const auto values = part(parameters_, work.range);
+  const auto to = work.sources[0].values();
+  const auto from = work.sources[1].values();
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    values[i] += to[i] - from[i];
+  }
 }
 
 }  // namespace sluice

@@ -39,6 +39,7 @@ class Workspace {
   void patch(const Work& work) const;
   Payload changes(const Work& work);
   Payload pull(const Work& work) const;
+  void move(const Work& work) const;
   std::span<float> gradient(const Work& work) const;
 
   std::span<float> parameters_;

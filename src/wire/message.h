@@ -18,7 +18,7 @@ enum class MessageKind : std::uint8_t {
   kElastic,     // worker -> server: its parameters, for the elastic step
   kShare,       // worker -> worker: its parameters and half of its weight
   kSwap,        // worker -> worker: its parameters, to average with
-  kSwapped,     // worker -> worker: what to subtract to get the average
+  kSwapped,     // worker -> worker: the average
   kGradient,    // worker -> leader of its aggregation group: a gradient
 };
 inline constexpr int kMessageKinds = 12;

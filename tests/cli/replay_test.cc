@@ -14,6 +14,7 @@ namespace {
 
 using nlohmann::json;
 using testing::HasSubstr;
+using testing::Not;
 
 constexpr const char* kNet = R"({"name":"net","batch":8,"layers":[
     {"name":"a","params":1000,"forward_us":100,"backward_us":200},
@@ -113,6 +114,27 @@ TEST(CliReplayThreadsTest, HostsAndServersAreAsTheUserSays) {
   ASSERT_EQ(summed.code, 0) << summed.err;
   EXPECT_EQ(json::parse(summed.out).at("mechanism").at("bytes"), 4 * 2 * 2 * 4 * 1030);
   EXPECT_GT(json::parse(summed.out).at("mechanism").at("gradients_summed_locally"), 0);
+}
+
+// Pipe-SGD's PS-Sync: one node more than there are workers is the server.
+TEST(CliReplayThreadsTest, PsSyncHasItsServerOnAHostOfItsOwn) {
+  const TemporaryFolder folder;
+  folder.write("net.json", kNet);
+  const auto train = [&](const std::string& more) {
+    return sluice("train --model replay:net.json --workers 3 --iterations 4 --json " + more,
+                  folder);
+  };
+  const auto bytes = [](const Outcome& outcome) {
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    return json::parse(outcome.out).at("mechanism").at("bytes").get<int>();
+  };
+  const Outcome apart = train("--preset ps-sync");
+  EXPECT_EQ(bytes(apart), 4 * 2 * 3 * 4 * 1030) << "all that workers push and get";
+  EXPECT_THAT(apart.err, HasSubstr("preset ps-sync has its server on a host of its own"));
+  const Outcome beside = train("--preset ps-sync --servers 0");
+  EXPECT_EQ(bytes(beside), 4 * 2 * 2 * 4 * 1030) << "one worker is beside the server";
+  EXPECT_THAT(beside.err, Not(HasSubstr("on a host of its own")));
+  EXPECT_EQ(train("--preset ps-sync --exchange allreduce").code, 0) << "it has no servers";
 }
 
 }  // namespace

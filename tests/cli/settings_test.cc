@@ -72,6 +72,47 @@ TEST(SettingsTest, FlagsWinOverConfigOverPresetOverDefault) {
   EXPECT_TRUE(settings.warnings().empty());
 }
 
+// Analysis, VI-A.
+TEST(SettingsTest, ARecipeSetsTheOptimiserAsThePaperHasIt) {
+  const Settings settings = resolve({{"recipe", "analysis"}, {"preset", "ad-psgd"}});
+  EXPECT_EQ(settings.integer("epochs"), 90);
+  EXPECT_EQ(settings.integer("batch"), 128);
+  EXPECT_EQ(settings.number("lr"), 0.05) << "a recipe wins over a preset";
+  EXPECT_EQ(settings.origin("lr").text(), "from recipe analysis");
+  EXPECT_TRUE(settings.on("lr-scale-by-workers"));
+  EXPECT_EQ(settings.number("warmup-epochs"), 5);
+  EXPECT_EQ(settings.text("lr-decay-epochs"), "30,60,80");
+  EXPECT_EQ(settings.number("momentum"), 0.9);
+  EXPECT_EQ(settings.number("weight-decay"), 1e-4);
+}
+
+TEST(SettingsTest, ARecipeFollowsTheNumberOfEpochsAndGivesWay) {
+  const TemporaryFolder folder;
+  const std::string config = folder.write("run.toml", "recipe = 'analysis'\nepochs = 18\n");
+  const Settings settings = resolve({{"momentum", "0.5"}}, config);
+  EXPECT_EQ(settings.integer("epochs"), 18);
+  EXPECT_EQ(settings.number("warmup-epochs"), 1);
+  EXPECT_EQ(settings.text("lr-decay-epochs"), "6,12,16");
+  EXPECT_EQ(settings.number("momentum"), 0.5);
+  EXPECT_EQ(resolve({{"epochs", "1"}}, config).text("lr-decay-epochs"), "1,1,1");
+  EXPECT_EQ(resolve({}).integer("epochs"), 1) << "without a recipe";
+}
+
+// Their names in the settings, and the values that the paper's authors recommend.
+TEST(SettingsTest, ThePresetsOfTheAnalysisHaveItsHyperParameters) {
+  EXPECT_EQ(resolve({{"preset", "ssp"}}).integer("staleness"), 10);
+  EXPECT_EQ(resolve({{"preset", "ssp+dgc"}}).integer("staleness"), 10);
+  EXPECT_EQ(resolve({{"preset", "easgd"}}).integer("period"), 8);
+  EXPECT_EQ(resolve({{"preset", "gosgd"}}).number("gossip-probability"), 0.01);
+  EXPECT_EQ(resolve({{"preset", "asp"}}).number("weight-decay"), 1e-4);
+  EXPECT_EQ(resolve({{"preset", "asp"}}).origin("weight-decay").text(), "from preset asp");
+  EXPECT_EQ(resolve({{"preset", "p3"}}).number("weight-decay"), 0);
+  for (const Preset& preset : sluice::presets()) {
+    const bool aggregates = preset.name == "bsp" || preset.name == "bsp+dgc";
+    EXPECT_EQ(resolve({{"preset", std::string(preset.name)}}).on("local-aggregation"), aggregates);
+  }
+}
+
 TEST(SettingsTest, KnowsWhatTheUserChose) {
   const TemporaryFolder folder;
   const std::string usual = resolve({}).to_toml();

@@ -36,6 +36,23 @@ class CliSimulateTest : public testing::Test {
   TemporaryFolder folder_;
 };
 
+// By the preset, by the cluster file, by a flag: the later wins.
+TEST_F(CliSimulateTest, ServersAreWhereTheyAreAskedFor) {
+  folder_.write("beside.toml", "hosts = 2\nservers = 'per-host'\nbandwidth_gbps = 1\n");
+  const auto hosts = [&](const std::string& more) {
+    return json::parse(simulate("--profile net.json --json " + more).out).at("hosts").get<int>();
+  };
+  EXPECT_EQ(hosts("--cluster two.toml --preset bsp"), 2);
+  EXPECT_EQ(hosts("--cluster two.toml --preset ps-sync"), 3) << "one more for the server";
+  EXPECT_EQ(hosts("--cluster beside.toml --preset ps-sync"), 2);
+  EXPECT_EQ(hosts("--cluster two.toml --preset ps-sync --servers 0"), 2);
+  EXPECT_EQ(hosts("--cluster beside.toml --preset bsp --servers 3"), 5);
+  const Outcome refused =
+      sluice("simulate --preset wfbp --servers 1" + std::string(kInput), folder_);
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_THAT(refused.err, HasSubstr("servers: exchange allreduce has no servers"));
+}
+
 TEST_F(CliSimulateTest, CountsJustTheIterationsThatAreAskedFor) {
   const auto run = [&](int iterations) {
     const std::string n = std::to_string(iterations);

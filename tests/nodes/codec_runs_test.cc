@@ -9,6 +9,7 @@
 #include "nodes/shuffled_runs.h"
 #include "support/shuffled.h"
 #include "support/simulated.h"
+#include "support/talkative.h"
 
 namespace sluice {
 namespace {
@@ -22,7 +23,7 @@ using testing::toy_learners;
 const UpdateRule kDecaying{.rate = {.base = 0.05F}, .momentum = 0.9F, .weight_decay = 1e-3F};
 
 Strategy with_codec(std::string_view preset, Codec codec) {
-  Strategy strategy = find_preset(preset)->strategy;
+  Strategy strategy = testing::talkative(find_preset(preset)->strategy);
   strategy.codec = codec;
   strategy.slice_params = 16;
   strategy.segment_params = 9;

@@ -15,6 +15,7 @@
 #include "support/forwarding_effects.h"
 #include "support/recorded_effects.h"
 #include "support/shuffled.h"
+#include "support/talkative.h"
 
 namespace sluice {
 namespace {
@@ -92,7 +93,7 @@ Buffer written_by(const Work& work) {
     case WorkKind::kUpdate:
     case WorkKind::kBlend:
     case WorkKind::kElastic:
-    case WorkKind::kSwap:
+    case WorkKind::kSwapped:
     case WorkKind::kPatch:
       return Buffer::kParameters;
     case WorkKind::kReduce:
@@ -102,6 +103,7 @@ Buffer written_by(const Work& work) {
       return work.exact ? Buffer::kGradients : Buffer::kNone;
     case WorkKind::kMerge:
     case WorkKind::kChanges:
+    case WorkKind::kSwap:
       return Buffer::kNone;
   }
   return Buffer::kNone;
@@ -177,7 +179,7 @@ RC_GTEST_PROP(HostProperties, NobodyReadsWhatIsBeingWorkedOn, ()) {
   Job job;
   job.layers = learners.front()->layers();
   job.topology = Topology(workers, 1, 0);
-  job.strategy = preset.strategy;
+  job.strategy = testing::talkative(preset.strategy);
   job.strategy.slice_params = 16;
   job.strategy.staleness = *rc::gen::inRange<Iteration>(0, 3);
   job.server_threads = *rc::gen::inRange(1, 4);

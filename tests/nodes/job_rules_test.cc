@@ -16,6 +16,7 @@
 #include "nodes/shuffled_runs.h"
 #include "support/forwarding_effects.h"
 #include "support/shuffled.h"
+#include "support/talkative.h"
 #include "wire/bad_message.h"
 #include "wire/repeats.h"
 
@@ -76,7 +77,7 @@ Job toy_job_of(std::string_view preset, std::size_t hosts) {
   Job job;
   job.layers = toy_learners(kLayers, 1).front()->layers();
   job.topology = Topology(hosts, 1, 0);
-  job.strategy = find_preset(preset)->strategy;
+  job.strategy = testing::talkative(find_preset(preset)->strategy);
   job.strategy.slice_params = 16;
   job.strategy.segment_params = 9;
   return job;

@@ -6,6 +6,7 @@
 #include <set>
 #include <string>
 #include <tuple>
+#include <utility>
 
 #include "nodes/algorithms.h"
 
@@ -23,6 +24,31 @@ TEST(PresetsTest, EveryPresetMakesSense) {
     EXPECT_EQ(find_preset(preset.name), &preset);
   }
   EXPECT_EQ(find_preset("p4"), nullptr);
+}
+
+// Analysis V-B: only those who send gradients send them while backward still runs.
+TEST(PresetsTest, ParametersAreSentAfterBackward) {
+  for (const Preset& preset : presets()) {
+    if (traits_of(preset.strategy.algorithm).sends == Sends::kParameters) {
+      EXPECT_EQ(preset.strategy.order, Order::kAfterBackward) << preset.name;
+    }
+  }
+}
+
+// Pipe-SGD, 3.2: truncation and quantisation inside a ring, for D-Sync and for Pipe-SGD.
+TEST(PresetsTest, PipeSgdSumsWholeVectors) {
+  for (const std::string system : {"d-sync", "pipe-sgd"}) {
+    for (const auto& [suffix, codec] :
+         {std::pair{"", Codec::kNone}, {"+t", Codec::kTruncate16}, {"+q", Codec::kQuantise8}}) {
+      SCOPED_TRACE(system + suffix);
+      const Preset* preset = find_preset(system + suffix);
+      ASSERT_NE(preset, nullptr);
+      EXPECT_EQ(preset->strategy.codec, codec);
+      EXPECT_EQ(preset->strategy.partition, Partition::kWhole);
+      EXPECT_EQ(preset->strategy.segment_params, 0);
+      EXPECT_EQ(preset->strategy.collective, Collective::kRing);
+    }
+  }
 }
 
 // Changes one thing about a preset and returns why that is refused; empty if it is not.
@@ -44,7 +70,7 @@ TEST(PresetsTest, PackedParametersAreRefused) {
 }
 
 TEST(PresetsTest, PackedGradientsGoWithServersAndSums) {
-  for (const char* preset : {"bsp", "asp", "ssp", "kvstore", "p3", "wfbp", "pipe-sgd", "single"}) {
+  for (const char* preset : {"bsp", "asp", "ssp", "kvstore", "p3", "wfbp", "single"}) {
     for (const Codec codec : {Codec::kTruncate16, Codec::kQuantise8, Codec::kDgc}) {
       EXPECT_EQ(refusal(preset, [&](Strategy& s) { s.codec = codec; }), "");
     }

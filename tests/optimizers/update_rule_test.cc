@@ -85,9 +85,9 @@ RC_GTEST_PROP(UpdateRuleProperties, SlicesGiveTheSameBits, ()) {
 }
 
 TEST(RateSchedule, RisesGraduallyAndFallsInSteps) {
-  const RateSchedule rate{.base = 1, .warmup = 4, .drops = {10, 20}};
+  const RateSchedule rate{.base = 1, .warmup = 4, .warmup_from = 0.2F, .drops = {10, 20}};
   const std::vector<std::pair<Iteration, float>> expected{
-      {1, 0.25F}, {2, 0.5F}, {4, 1.0F}, {10, 1.0F}, {11, 0.1F}, {20, 0.1F}, {21, 0.01F}};
+      {1, 0.2F}, {2, 0.4F}, {4, 0.8F}, {5, 1.0F}, {10, 1.0F}, {11, 0.1F}, {20, 0.1F}, {21, 0.01F}};
   for (const auto& [iteration, value] : expected) {
     EXPECT_FLOAT_EQ(rate.at(iteration), value) << iteration;
   }

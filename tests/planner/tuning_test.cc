@@ -61,12 +61,12 @@ Strategy tuned_for_machine(const Topology& topology, const std::string& preset) 
 
 TEST(TuningTest, ProcessesOfOneMachineSumInMemoryWhereNothingStandsAgainstIt) {
   EXPECT_EQ(tuned_for_machine(kTogether, "wfbp").collective, Collective::kSharedMemory);
-  EXPECT_EQ(tuned_for_machine(kTogether, "pipe-sgd").collective, Collective::kSharedMemory);
+  EXPECT_EQ(tuned_for_machine(kTogether, "single").collective, Collective::kSharedMemory);
   EXPECT_EQ(tuned_for_machine(kApart, "wfbp").collective, std::nullopt);
   EXPECT_EQ(tuned_for_machine(Topology(4, 1, 0, 2), "wfbp").collective, std::nullopt);
   EXPECT_EQ(tuned_for_machine(Topology(1, 1, 0), "wfbp").collective, std::nullopt);
   EXPECT_EQ(tuned_for_machine(Topology(2, 2, 0, 2), "wfbp").collective, std::nullopt);
-  for (const std::string preset : {"p3", "p3-allreduce", "pipe-sgd+q", "gosgd"}) {
+  for (const std::string preset : {"p3", "p3-allreduce", "ar-sgd+dgc", "gosgd"}) {
     EXPECT_EQ(tuned_for_machine(kTogether, preset).collective, std::nullopt) << preset;
   }
 }
@@ -148,6 +148,14 @@ TEST(TuningTest, WhatTheUserChoseStays) {
       EXPECT_EQ(strategy.peer_credit, usual().peer_credit);
       EXPECT_EQ(strategy.segment_params, usual().segment_params);
     }
+  }
+}
+
+TEST(TuningTest, WholeVectorsStayWhole) {
+  for (const Topology& topology : {kApart, kTogether}) {
+    Job job{.layers = {}, .topology = topology, .strategy = find_preset("d-sync")->strategy};
+    tune_for_link(job, {});
+    EXPECT_EQ(job.strategy.segment_params, 0);
   }
 }
 

@@ -41,5 +41,14 @@ TEST(OptimizerTest, TheRateGrowsWithTheWorkersOnlyIfAskedTo) {
   EXPECT_EQ(rule_of(spec, kExtent).rate.base, 0.5F);
 }
 
+// Goyal et al., which the Analysis paper follows: from the rate of one worker to n times it.
+TEST(OptimizerTest, AWarmUpRisesFromTheRateOfOneWorker) {
+  const OptimizerSpec spec{.learning_rate = 0.125, .scale_by_workers = true, .warmup_epochs = 2};
+  const RateSchedule rate = rule_of(spec, kExtent).rate;
+  EXPECT_FLOAT_EQ(rate.at(1), 0.125F);
+  EXPECT_FLOAT_EQ(rate.at(11), (0.125F + 0.5F) / 2);
+  EXPECT_FLOAT_EQ(rate.at(21), 0.5F);
+}
+
 }  // namespace
 }  // namespace sluice

@@ -69,6 +69,8 @@ TEST(SimulatedJobTest, AChannelStandsInForTheNetwork) {
   EXPECT_THAT(complaint(spec_of("kvstore"), cluster), HasSubstr("partition kvstore"));
   StrategySpec local = spec_of("wfbp");
   local.strategy.local_aggregation = true;
+  EXPECT_TRUE(simulated_job(local, kNet, cluster)) << "there is nothing to sum on a host";
+  cluster.topology = Topology(2, 2, 0);
   EXPECT_THAT(complaint(local, cluster), HasSubstr("local-aggregation: "));
 }
 

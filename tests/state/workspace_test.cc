@@ -191,13 +191,19 @@ TEST(Workspace, PullsBothEndsOfTheSpring) {
   EXPECT_THAT(output.values(), ElementsAre(5, 3, 1));
 }
 
-TEST(Workspace, TellsHowFarASwapMoved) {
+TEST(Workspace, ASwapIsAMeanAndLeavesTheParametersAlone) {
   OneNode node;
-  Work work = OneNode::work(WorkKind::kSwap, {floats({6, 3, 0})});
-  work.pull = 0.5F;
-  const Payload output = node.workspace->execute(work);
-  EXPECT_THAT(node.parameters, ElementsAre(1, 4, 3, 2, 5, 6));
-  EXPECT_THAT(output.values(), ElementsAre(2, 0, -2));
+  const Payload mean = node.workspace->execute(
+      OneNode::work(WorkKind::kSwap, {floats({6, 3, 0}), floats({2, 3, 4})}));
+  EXPECT_THAT(mean.values(), ElementsAre(4, 3, 2));
+  EXPECT_THAT(node.parameters, ElementsAre(1, 2, 3, 4, 5, 6));
+}
+
+TEST(Workspace, MovesByWhatASwapHasChanged) {
+  OneNode node;
+  node.workspace->execute(
+      OneNode::work(WorkKind::kSwapped, {floats({4, 3, 2}), floats({6, 3, 0})}));
+  EXPECT_THAT(node.parameters, ElementsAre(1, 0, 3, 6, 5, 6));
 }
 
 TEST(Workspace, PacksAndUnpacksTheRangeOfTheSlot) {
@@ -287,8 +293,11 @@ TEST(Workspace, RefusesWhatDoesNotFit) {
   EXPECT_THROW(workspace.land({Buffer::kParameters, {0, 2}}, floats({1, 2, 3})), InvariantError);
   EXPECT_THROW(workspace.land({Buffer::kParameters, {0, 2}}, floats({1})), InvariantError);
   for (const WorkKind kind : {WorkKind::kUpdate, WorkKind::kReduce, WorkKind::kBlend,
-                              WorkKind::kElastic, WorkKind::kSwap}) {
+                              WorkKind::kElastic, WorkKind::kSwap, WorkKind::kSwapped}) {
     EXPECT_THROW(workspace.execute(OneNode::work(kind, {floats({1, 2})})), InvariantError);
+  }
+  for (const WorkKind kind : {WorkKind::kSwap, WorkKind::kSwapped}) {
+    EXPECT_THROW(workspace.execute(OneNode::work(kind, {floats({1, 2, 3})})), InvariantError);
   }
   EXPECT_THAT(node.parameters, ElementsAre(1, 2, 3, 4, 5, 6));
   OneNode deep(Codec::kDgc);

@@ -8,6 +8,7 @@
 #include "model/job.h"
 #include "nodes/presets.h"
 #include "optimizers/update_rule.h"
+#include "support/talkative.h"
 
 namespace sluice::testing {
 
@@ -21,7 +22,7 @@ inline const UpdateRule kToyRule{.rate = {.base = 0.05F}, .momentum = 0.9F, .wei
 inline Strategy toy_strategy(const std::string& words) {
   const std::size_t first = words.find(':');
   const std::size_t second = words.find(':', first + 1);
-  Strategy strategy = find_preset(words.substr(0, first))->strategy;
+  Strategy strategy = talkative(find_preset(words.substr(0, first))->strategy);
   strategy.slice_params = kToySlice;
   if (second != std::string::npos) {
     strategy.partition = *value_of(kPartitionNames, words.substr(first + 1, second - first - 1));

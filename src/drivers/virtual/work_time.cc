@@ -44,6 +44,7 @@ double nanoseconds(const Work& work, const Cluster& cluster) {
     case WorkKind::kBlend:
     case WorkKind::kElastic:
     case WorkKind::kSwap:
+    case WorkKind::kSwapped:
       return bytes * cluster.reduce_ns_per_byte;
     case WorkKind::kEncode:
     case WorkKind::kDecode:

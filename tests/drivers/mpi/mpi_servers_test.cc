@@ -96,6 +96,17 @@ TEST_F(MpiServersOfTheirOwnTest, ImpossibleServersAreRefused) {
               HasSubstr("servers: exchange allreduce has no servers"));
 }
 
+TEST_F(MpiServersOfTheirOwnTest, TheLastProcessIsTheServerOfPsSync) {
+  folder_.write("net.json", R"({"name": "net", "batch": 1, "layers": [
+      {"name": "a", "params": 3000, "forward_us": 0, "backward_us": 0}]})");
+  const Outcome outcome =
+      sluice("train --model replay:net.json --iterations 6 --json --preset ps-sync --run apart");
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(nlohmann::json::parse(outcome.out).at("workers"), 3);
+  EXPECT_THAT(outcome.err, HasSubstr("servers from rank 3 on"));
+  EXPECT_THAT(outcome.err, HasSubstr("preset ps-sync has its server on a host of its own"));
+}
+
 using MpiServersTrainTest = MpiTrainTest;
 
 TEST_F(MpiServersTrainTest, EndWithTheBitsOfThreads) {

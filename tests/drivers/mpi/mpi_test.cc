@@ -268,7 +268,9 @@ INSTANTIATE_TEST_SUITE_P(, MpiTrainPresetTest, ::testing::ValuesIn(presets()), p
 TEST_P(MpiTrainPresetTest, TrainsAModel) {
   const auto summary =
       summary_of(mpirun(kProcesses, processes(short_training(GetParam(), folder_)), folder_));
-  EXPECT_GT(summary.at("network").at("segment"), Strategy().segment_params);
+  if (GetParam().strategy.segment_params > 0) {
+    EXPECT_GT(summary.at("network").at("segment"), Strategy().segment_params);
+  }
   EXPECT_FALSE(summary.at("network").contains("gbps")) << "one machine has no links";
   const bool merged = GetParam().strategy.partition == Partition::kMerged;
   ASSERT_EQ(summary.contains("merging"), merged);

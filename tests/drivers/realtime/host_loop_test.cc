@@ -16,6 +16,7 @@
 #include "drivers/threads/thread_transport.h"
 #include "nodes/presets.h"
 #include "partition/about.h"
+#include "support/talkative.h"
 #include "support/threaded.h"
 #include "support/toy_learner.h"
 
@@ -219,7 +220,7 @@ std::vector<float> trained(const Strategy& strategy, const std::optional<Offload
 TEST(HostLoopThreads, NobodyReadsWhatIsBeingUpdatedAside) {
   for (const Preset& preset : presets()) {
     SCOPED_TRACE(preset.name);
-    Strategy strategy = preset.strategy;
+    Strategy strategy = testing::talkative(preset.strategy);
     strategy.slice_params = 8'000;
     strategy.staleness = 1;
     const auto aside = trained(strategy, kEverything);

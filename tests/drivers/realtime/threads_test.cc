@@ -14,6 +14,7 @@
 #include "drivers/realtime/work_threads.h"
 #include "nodes/presets.h"
 #include "report/tally.h"
+#include "support/talkative.h"
 #include "support/threaded.h"
 #include "support/toy_learner.h"
 
@@ -59,7 +60,7 @@ TEST(Threads, AFailingWorkerEndsTheRunWithItsReason) {
 TEST(Threads, TheTallySeesWhatTheCountersCount) {
   for (const Preset& preset : presets()) {
     SCOPED_TRACE(preset.name);
-    Strategy strategy = preset.strategy;
+    Strategy strategy = testing::talkative(preset.strategy);
     strategy.slice_params = 16;
     const Topology topology(3, 1, 0);
     Tally tally(topology);

@@ -1,0 +1,142 @@
+#include "nodes/ad_psgd_worker.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "nodes/random_peer.h"
+#include "wire/bad_message.h"
+
+namespace sluice {
+
+// ---- Active -------------------------------------------------------------------------------------
+
+ActiveWorker::ActiveWorker(const Job& job, std::shared_ptr<const ChunkMap> chunk_map, NodeId self,
+                           Completion& done)
+    : BasicWorker(job, std::move(chunk_map), self, done), states_(chunks().size()) {}
+
+std::optional<ActiveWorker::Answer> ActiveWorker::answer(ChunkId chunk) const {
+  const State& state = states_[chunk.index()];
+  return state.mean ? std::optional(Answer{*state.sent, *state.mean}) : std::nullopt;
+}
+
+void ActiveWorker::exchange(ChunkId chunk, Iteration iteration, Effects& effects) {
+  update(chunk, iteration, BatchShare{}, effects);  // its own batch is the whole
+}
+
+void ActiveWorker::on_network(const Event& event, Effects& effects) {
+  if (const auto* received = std::get_if<Received>(&event)) {
+    on_answer(*received, effects);
+  } else if (const auto* finished = std::get_if<Finished>(&event)) {
+    State& state = states_[finished->work.chunk.index()];
+    state.stepped = finished->work.iteration;
+    if (finished->work.kind == WorkKind::kSwapped) {
+      state.sent.reset();
+    }
+    go_on_if_ready(finished->work.chunk, effects);
+  }
+}
+
+void ActiveWorker::on_answer(const Received& answer, Effects& effects) {
+  State& state = states_[answer.message.chunk.index()];
+  if (!state.sent || state.mean) {
+    throw BadMessage(topology().host_of(answer.message.from).index(),
+                     fmt::format("it answers a swap of chunk {} that this worker has not asked for",
+                                 answer.message.chunk.index()));
+  }
+  state.mean = answer.payload;
+  go_on_if_ready(answer.message.chunk, effects);
+}
+
+void ActiveWorker::go_on_if_ready(ChunkId chunk, Effects& effects) {
+  State& state = states_[chunk.index()];
+  if (state.stepped == 0 || (state.sent && !state.mean)) {
+    return;
+  }
+  const Iteration iteration = std::exchange(state.stepped, 0);
+  if (state.mean) {
+    Work work = work_on(chunk, WorkKind::kSwapped, iteration);
+    work.sources = {*std::exchange(state.mean, std::nullopt), *state.sent};
+    return effects.start(std::move(work));
+  }
+  send_swap(chunk, iteration, effects);
+  complete(chunk, iteration, effects);
+}
+
+void ActiveWorker::send_swap(ChunkId chunk, Iteration iteration, Effects& effects) {
+  if (topology().workers() < 2) {
+    return;
+  }
+  const NodeId peer = random_peer(topology(), strategy().seed, self(), iteration, 1, 2);
+  const Payload sent = effects.copy(self(), parameters_of(chunk));
+  states_[chunk.index()].sent = sent;
+  send(about(chunk, MessageKind::kSwap, peer, iteration), sent, effects);
+}
+
+// ---- Passive ------------------------------------------------------------------------------------
+
+PassiveWorker::PassiveWorker(const Job& job, std::shared_ptr<const ChunkMap> chunk_map, NodeId self,
+                             Completion& done)
+    : BasicWorker(job, std::move(chunk_map), self, done), states_(chunks().size()) {}
+
+void PassiveWorker::exchange(ChunkId chunk, Iteration iteration, Effects& effects) {
+  states_[chunk.index()].next = iteration;
+  work_if_free(chunk, effects);
+}
+
+void PassiveWorker::on_network(const Event& event, Effects& effects) {
+  if (const auto* received = std::get_if<Received>(&event)) {
+    states_[received->message.chunk.index()].asked.push_back(*received);
+    work_if_free(received->message.chunk, effects);
+  } else if (const auto* finished = std::get_if<Finished>(&event)) {
+    on_finished(*finished, effects);
+    work_if_free(finished->work.chunk, effects);
+  }
+}
+
+void PassiveWorker::on_finished(const Finished& finished, Effects& effects) {
+  const Work& work = finished.work;
+  State& state = states_[work.chunk.index()];
+  state.working = false;
+  if (work.kind == WorkKind::kSwap) {
+    state.mean = finished.output;
+    send(about(work.chunk, MessageKind::kSwapped, work.origin, work.iteration), finished.output,
+         effects);
+  } else if (work.kind == WorkKind::kUpdate) {
+    state.next = 0;
+    complete(work.chunk, work.iteration, effects);
+  }
+}
+
+// The own step first: its worker waits for it.
+void PassiveWorker::work_if_free(ChunkId chunk, Effects& effects) {
+  State& state = states_[chunk.index()];
+  if (state.working || (state.next == 0 && state.asked.empty())) {
+    return;
+  }
+  state.working = true;
+  if (state.next == 0) {
+    return start_swap(chunk, effects);
+  }
+  if (!state.mean) {
+    return update(chunk, state.next, BatchShare{}, effects);  // its own batch is the whole
+  }
+  Work work = work_on(chunk, WorkKind::kBlend, state.next);
+  work.keep = 0;
+  work.sources = {*std::exchange(state.mean, std::nullopt)};
+  effects.start(std::move(work));
+}
+
+// The worker may compute with the parameters meanwhile: they stay as they are until its next step.
+void PassiveWorker::start_swap(ChunkId chunk, Effects& effects) {
+  State& state = states_[chunk.index()];
+  const Received asked = std::move(state.asked.front());
+  state.asked.pop_front();
+  Work work = work_on(chunk, WorkKind::kSwap, asked.message.iteration);
+  work.origin = asked.message.from;
+  work.sources = {asked.payload,
+                  state.mean ? *state.mean : effects.borrow(self(), parameters_of(chunk))};
+  effects.start(std::move(work));
+}
+
+}  // namespace sluice
