@@ -30,7 +30,7 @@ std::vector<Setting> model_settings() {
        "where to compute: cpu, cuda (all GPUs in turn) or cuda:N; auto: cuda if there is a GPU"},
       {"kernels", kTrain | kProfile, Form::word(words_or("auto", kKernelsNames)), "auto",
        "how a CPU computes; auto: measure, and take what is clearly faster"},
-      {"kernels", kSimulate, Form::word(words_or("auto", kKernelsNames)), "onednn",
+      {"kernels", kSimulate, Form::word(words_or("auto", kKernelsNames)), "native",
        "with --train: how a CPU computes; auto: measure, and take what is clearly faster, so that "
        "another run may differ in its last bits"},
       {"threads", kSimulate, Form::integer(0, 1024), 0,
