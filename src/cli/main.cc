@@ -106,7 +106,14 @@ Result<void> locate_profiles(Settings& settings, Command command) {
     return {};
   }
   const std::string prefix = replays ? kReplay : "";
-  const auto path = find_profile(settings.text(key).substr(prefix.size()), profile_folders());
+  std::string name = settings.text(key).substr(prefix.size());
+  if (simulates && name.empty()) {
+    if (!settings.on("train") || is_model_file(settings.text("model"))) {
+      return Error("--profile: is missing: " + settings.help("profile"));
+    }
+    name = "h200/" + settings.text("model");
+  }
+  const auto path = find_profile(name, profile_folders());
   if (!path) {
     return path.error();
   }

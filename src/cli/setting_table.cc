@@ -15,80 +15,91 @@ std::vector<Setting> model_settings() {
        "replay:PROFILE, which sleeps for the times of a profile instead of computing"},
       {"model", kProfile, Form::text(), nullptr,
        "model to profile: a name from \"sluice models\", or a TorchScript file"},
-      {"profile", kSimulate, Form::text(), nullptr,
+      {"train", kSimulate, Form::on_or_off(), false,
+       "train the model for real on virtual workers: accuracy against epochs and virtual seconds"},
+      {"model", kSimulate, Form::text(), "lenet",
+       "with --train: a name from \"sluice models\", or a TorchScript file such as net.pt"},
+      {"profile", kSimulate, Form::text(), "",
        "JSON file with the layers and their times, or the name of a profile that comes with "
-       "Sluice, such as p4000/resnet50"},
+       "Sluice, such as p4000/resnet50; with --train by default h200/MODEL"},
       {"time-scale", kRuns, Form::number(0, 1e6), 1.0,
        "replay and simulate: multiply the times of the profile by this"},
       {"param-scale", kRuns, Form::number(1e-9, 1e3), 1.0,
        "replay and simulate: multiply the parameter counts of the profile by this"},
-      {"device", kTrain | kProfile, Form::text(), "auto",
+      {"device", kRuns | kProfile, Form::text(), "auto",
        "where to compute: cpu, cuda (all GPUs in turn) or cuda:N; auto: cuda if there is a GPU"},
       {"kernels", kTrain | kProfile, Form::word(words_or("auto", kKernelsNames)), "auto",
        "how a CPU computes; auto: measure, and take what is clearly faster"},
+      {"kernels", kSimulate, Form::word(words_or("auto", kKernelsNames)), "native",
+       "with --train: how a CPU computes; auto: measure, and take what is clearly faster, so that "
+       "another run may differ in its last bits"},
+      {"threads", kSimulate, Form::integer(0, 1024), 0,
+       "with --train: threads that compute the workers' gradients, without influence on the "
+       "results; 0: one per core"},
   };
 }
 
 std::vector<Setting> data_settings() {
   return {
-      {"data", kTrain,
+      {"data", kRuns,
        Form::word({"fashion-mnist", "cifar10", "cifar100", "images", "text", "synthetic"}),
        "fashion-mnist",
        "data set; images: files train/CLASS/*.jpg or *.png; text: one sentence per line"},
       {"data", kProfile, Form::word({"fashion-mnist", "cifar10", "cifar100", "synthetic"}),
        "synthetic", "data set to compute with"},
-      {"data-dir", kTrain | kProfile, Form::text(), kFashionMnistFolder, "folder of the data set"},
-      {"samples", kTrain, Form::integer(0, kMaxCount), 0,
+      {"data-dir", kRuns | kProfile, Form::text(), kFashionMnistFolder, "folder of the data set"},
+      {"samples", kRuns, Form::integer(0, kMaxCount), 0,
        "synthetic data: number of training samples; a tenth as many are made for the test; 0: "
        "10000, or as many as fit into 512 MiB"},
-      {"input-size", kTrain | kProfile, Form::integer(0, 1'000'000), 0,
+      {"input-size", kRuns | kProfile, Form::integer(0, 1'000'000), 0,
        "images, text and synthetic data: side of an image, or the maximum length of a sentence "
        "with its end mark; 0: what the model was made for"},
-      {"input-shape", kTrain | kProfile, Form::text(), "",
+      {"input-shape", kRuns | kProfile, Form::text(), "",
        "images, text and synthetic data for a model from a file: shape of a sample, such as "
        "3x32x32, or 2xLENGTH for pairs of sentences"},
-      {"input-words", kTrain | kProfile, Form::integer(0, 1'000'000'000), 0,
+      {"input-words", kRuns | kProfile, Form::integer(0, 1'000'000'000), 0,
        "synthetic data for a model from a file: samples are pairs of sentences with a vocabulary "
        "of this size; 0: samples are real numbers"},
-      {"classes", kTrain | kProfile, Form::integer(1, 1'000'000'000), 10,
+      {"classes", kRuns | kProfile, Form::integer(1, 1'000'000'000), 10,
        "synthetic data for a model from a file: number of classes, or the vocabulary of the "
        "second sentence"},
-      {"augment", kTrain, Form::on_or_off(), true,
+      {"augment", kRuns, Form::on_or_off(), true,
        "images: train on random crops, mirrored at random; false: on the centre"},
-      {"source", kTrain, Form::text(), "en",
+      {"source", kRuns, Form::text(), "en",
        "text: language to translate from, which is the suffix of its files"},
-      {"target", kTrain, Form::text(), "vi",
+      {"target", kRuns, Form::text(), "vi",
        "text: language to translate to, which is the suffix of its files"},
-      {"vocabulary", kTrain, Form::integer(1, 10'000'000), 32'000,
+      {"vocabulary", kRuns, Form::integer(1, 10'000'000), 32'000,
        "text: number of words known in each language; the most frequent ones are"},
       {"loaders", kTrain, Form::integer(0, 1024), 4,
        "threads per process that load batches ahead; 0: each worker loads its own"},
-      {"batch", kTrain | kProfile, Form::integer(1, 1'000'000), 32,
+      {"batch", kRuns | kProfile, Form::integer(1, 1'000'000), 32,
        "samples per worker and iteration"},
   };
 }
 
 std::vector<Setting> optimiser_settings() {
   return {
-      {"recipe", kTrain, Form::word({"none", "analysis"}), "none",
+      {"recipe", kRuns, Form::word({"none", "analysis"}), "none",
        "settings of this group and --batch as a paper has them; analysis: 90 epochs of batch 128, "
        "learning rate 0.05 times the workers, 5 epochs of warm-up, a tenth after 30, 60 and 80 "
        "(all in proportion to --epochs)"},
-      {"epochs", kTrain, Form::integer(1, 1'000'000), 1, "number of passes over the data"},
+      {"epochs", kRuns, Form::integer(1, 1'000'000), 1, "number of passes over the data"},
       {"iterations", kTrain, Form::integer(0, kMaxCount), 0,
        "stop after this many iterations; 0: after --epochs"},
-      {"iterations", kSimulate, Form::integer(1, 1'000'000), 20, "number of iterations"},
-      {"lr", kTrain, Form::number(0, 1e6), 0.05, "learning rate"},
-      {"lr-scale-by-workers", kTrain, Form::on_or_off(), false,
+      {"iterations", kSimulate, Form::integer(0, 1'000'000), 0,
+       "number of iterations; 0: 20, or with --train as many as --epochs have"},
+      {"lr", kRuns, Form::number(0, 1e6), 0.05, "learning rate"},
+      {"lr-scale-by-workers", kRuns, Form::on_or_off(), false,
        "multiply the learning rate by the number of workers"},
-      {"warmup-epochs", kTrain, Form::number(0, 1e6), 0.0,
+      {"warmup-epochs", kRuns, Form::number(0, 1e6), 0.0,
        "epochs over which the learning rate rises to its value, from that divided by the number "
        "of workers; pipe-sgd trains synchronously in them"},
-      {"lr-decay-epochs", kTrain, Form::text(), "",
+      {"lr-decay-epochs", kRuns, Form::text(), "",
        "epochs after which the learning rate falls to a tenth, such as 30,60,80"},
-      {"momentum", kTrain, Form::number(0, 1), 0.9, "momentum of SGD"},
-      {"weight-decay", kTrain, Form::number(0, 1), 0.0, "weight decay of SGD"},
-      {"on-nonfinite", kTrain, Form::word({"stop", "warn"}), "stop",
+      {"momentum", kRuns, Form::number(0, 1), 0.9, "momentum of SGD"},
+      {"weight-decay", kRuns, Form::number(0, 1), 0.0, "weight decay of SGD"},
+      {"on-nonfinite", kRuns, Form::word({"stop", "warn"}), "stop",
        "what to do when a loss or a gradient is infinite or not a number"},
       {"seed", kRuns | kProfile, Form::integer(0, INT64_MAX), 1,
        "seed of the initial parameters, of the order of the samples and of all else that is "
@@ -138,7 +149,7 @@ std::vector<Setting> estimate_settings() {
 std::vector<Setting> output_settings() {
   return {
       {"out", kProfile, Form::text(), nullptr, "JSON file to write, for simulate --profile"},
-      {"save", kTrain, Form::text(), "",
+      {"save", kRuns, Form::text(), "",
        "folder for the trained model: model.safetensors, model.json (normalisation, names of the "
        "classes, vocabularies), and model.pt if it came as TorchScript"},
       {"run", kRuns | kLab, Form::text(), "",

@@ -41,6 +41,7 @@ class Settings {
   std::int64_t integer(const std::string& key) const;
   double number(const std::string& key) const;
   bool on(const std::string& key) const;
+  const std::string& help(const std::string& key) const { return at(key).setting.help; }
   const Origin& origin(const std::string& key) const;
   // The file that a text names after this prefix. A path in a configuration file is looked for
   // beside that file first.

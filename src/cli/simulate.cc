@@ -8,6 +8,7 @@
 
 #include "cli/commands.h"
 #include "cli/console.h"
+#include "cli/simulate_training.h"
 #include "cli/specs.h"
 #include "drivers/mpi/launch.h"
 #include "drivers/virtual/bound.h"
@@ -48,6 +49,12 @@ Simulated run_job(const Job& job, const Profile& profile, const Cluster& cluster
 // Simulated before the requested iterations, so that those are in the steady state.
 constexpr Iteration kWarmUp = 4;
 
+Iteration counted_iterations(const Settings& settings) {
+  constexpr Iteration kDefault = 20;
+  const Iteration asked = settings.integer("iterations");
+  return asked > 0 ? asked : kDefault;
+}
+
 // What the iterations after the warm-up added to the longer of two runs. Their sums differ by
 // exactly that, since both runs begin and end in the same way.
 Simulated counted(Simulated longer, const Simulated& warm_up) {
@@ -74,7 +81,7 @@ OrderedJson summarise(const Settings& settings, const Profile& profile, const Cl
                       const Simulated& run) {
   const auto& [assembly, result, totals] = run;
   const Duration iteration = iteration_of(run);
-  const Iteration iterations = settings.integer("iterations");
+  const Iteration iterations = counted_iterations(settings);
   const auto each = [&](std::int64_t total) {
     return static_cast<double>(total) / static_cast<double>(iterations);
   };
@@ -235,6 +242,12 @@ int simulate(const Settings& settings) {
     spdlog::info("the cluster's [allreduce] table stands in for the exchange {}",
                  name_of(kExchangeNames, strategy.strategy.exchange));
   }
+  if (settings.on("train")) {
+    return simulate_training(settings, *profile, *cluster);
+  }
+  if (const auto plain = check_plain_simulation(settings); !plain) {
+    return bad_input(plain.error());
+  }
   Job job = *std::move(valid);
   auto opened = record_for(settings, *profile);
   if (!opened) {
@@ -248,7 +261,7 @@ int simulate(const Settings& settings) {
   auto warm_up = std::async(std::launch::async,
                             [&] { return run_job(job, *profile, *cluster, kWarmUp, aside); });
   Simulated longer =
-      run_job(job, *profile, *cluster, kWarmUp + settings.integer("iterations"), record);
+      run_job(job, *profile, *cluster, kWarmUp + counted_iterations(settings), record);
   const Simulated simulated = counted(std::move(longer), warm_up.get());
   OrderedJson summary = summarise(settings, *profile, *cluster, simulated);
   if (merges) {

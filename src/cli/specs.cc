@@ -88,12 +88,8 @@ Result<void> check_data_flags(const Settings& settings) {
                                "is for a model from a file; for a built-in one use --input-size");
 }
 
-Result<TaskSpec> training_spec(const Settings& settings) {
-  if (const auto plain =
-          settings.refuse({"time-scale", "param-scale"}, "is for --model replay:PROFILE.json only");
-      !plain) {
-    return plain.error();
-  }
+// A model and its data, for a command that trains.
+Result<TaskSpec> model_spec(const Settings& settings) {
   if (const auto fitting = check_data_flags(settings); !fitting) {
     return fitting.error();
   }
@@ -102,12 +98,45 @@ Result<TaskSpec> training_spec(const Settings& settings) {
     return common;
   }
   TaskSpec task = *std::move(common);
-  task.loaders = size_of(settings, "loaders");
   task.data.samples = settings.integer("samples");
   task.data.augment = settings.on("augment");
   task.data.source = settings.text("source");
   task.data.target = settings.text("target");
   task.data.vocabulary = settings.integer("vocabulary");
+  return task;
+}
+
+Result<TaskSpec> training_spec(const Settings& settings) {
+  if (const auto plain =
+          settings.refuse({"time-scale", "param-scale"}, "is for --model replay:PROFILE.json only");
+      !plain) {
+    return plain.error();
+  }
+  auto model = model_spec(settings);
+  if (!model) {
+    return model;
+  }
+  TaskSpec task = *std::move(model);
+  task.loaders = size_of(settings, "loaders");
+  return task;
+}
+
+// The steps of virtual workers load their own batches: there is no network to wait for meanwhile.
+Result<TaskSpec> virtual_training_spec(const Settings& settings) {
+  if (settings.text("model").starts_with(kReplay)) {
+    return Error("--model: a replay learns nothing; leave out --train, and use --profile");
+  }
+  if (const auto plain =
+          settings.refuse({"param-scale"}, "--train has the parameters of its model");
+      !plain) {
+    return plain.error();
+  }
+  auto model = model_spec(settings);
+  if (!model) {
+    return model;
+  }
+  TaskSpec task = *std::move(model);
+  task.loaders = 0;
   return task;
 }
 
@@ -248,6 +277,68 @@ ProfileSpec profile_spec(const std::string& path, const Settings& settings) {
   return {.path = path,
           .time_scale = settings.number("time-scale"),
           .param_scale = settings.number("param-scale")};
+}
+
+Result<void> check_plain_simulation(const Settings& settings) {
+  return settings.refuse({"model",
+                          "device",
+                          "kernels",
+                          "threads",
+                          "data",
+                          "data-dir",
+                          "samples",
+                          "input-size",
+                          "input-shape",
+                          "input-words",
+                          "classes",
+                          "augment",
+                          "source",
+                          "target",
+                          "vocabulary",
+                          "batch",
+                          "epochs",
+                          "lr",
+                          "lr-scale-by-workers",
+                          "warmup-epochs",
+                          "lr-decay-epochs",
+                          "momentum",
+                          "weight-decay",
+                          "on-nonfinite",
+                          "save"},
+                         "nothing is trained; add --train, or leave it out");
+}
+
+Result<TrainSpec> virtual_train_spec(const Settings& settings, const Cluster& cluster) {
+  auto task = virtual_training_spec(settings);
+  if (!task) {
+    return task.error();
+  }
+  auto optimizer = optimizer_spec(settings);
+  if (!optimizer) {
+    return optimizer.error();
+  }
+  auto record = record_spec(settings, {{.key = "profile", .name = "profile.json"},
+                                       {.key = "cluster", .name = "cluster.toml"}});
+  if (!record) {
+    return record.error();
+  }
+  StrategySpec strategy = strategy_spec(settings);
+  if (cluster.allreduce) {
+    strategy.strategy.collective.reset();  // the table stands in for it
+  }
+  const Topology& topology = cluster.topology;
+  return TrainSpec{.strategy = std::move(strategy),
+                   .hosts = {.workers = topology.workers(),
+                             .workers_per_host = topology.workers_per_host(),
+                             .servers = topology.servers_apart() ? topology.servers() : 0,
+                             .servers_per_host = topology.servers_per_host()},
+                   .work = *std::move(task),
+                   .length = {.epochs = settings.integer("epochs"),
+                              .iterations = settings.integer("iterations")},
+                   .optimizer = *std::move(optimizer),
+                   .on_nonfinite = *value_of(kNonFiniteNames, settings.text("on-nonfinite")),
+                   .record = *std::move(record),
+                   .save = settings.text("save")};
 }
 
 Result<TrainSpec> train_spec(const Settings& settings) {

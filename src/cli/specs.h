@@ -5,6 +5,7 @@
 
 #include "base/result.h"
 #include "cli/settings.h"
+#include "formats/cluster.h"
 #include "session/process_group.h"
 #include "session/specs.h"
 
@@ -44,7 +45,10 @@ Result<RecordSpec> record_spec(const Settings& settings, const std::vector<Copie
 Result<TaskSpec> task_spec(const Settings& settings);
 ProfileSpec profile_spec(const std::string& path, const Settings& settings);
 
-// Also refuses flags that have no effect.
+// These refuse flags that have no effect: of train; of simulate --train, with all that a simulated
+// cluster leaves to choose; of simulate without it.
 Result<TrainSpec> train_spec(const Settings& settings);
+Result<TrainSpec> virtual_train_spec(const Settings& settings, const Cluster& cluster);
+Result<void> check_plain_simulation(const Settings& settings);
 
 }  // namespace sluice::cli

@@ -1,16 +1,10 @@
 #include <fmt/format.h>
-#include <unistd.h>
-
-#include <iostream>
-#include <utility>
 
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/specs.h"
-#include "cli/training_table.h"
-#include "report/progress.h"
+#include "cli/train_report.h"
 #include "session/process_group.h"
-#include "session/training_session.h"
 
 namespace sluice::cli {
 namespace {
@@ -44,35 +38,11 @@ Result<void> dictate_workers(const ProcessGroup& group, Settings& settings) {
 
 int train(ProcessGroup& group, Settings settings) {
   const auto dictated = dictate_workers(group, settings);
-  const auto spec = dictated ? train_spec(settings) : dictated.error();
-  Progress progress(
-      std::cerr, isatty(STDERR_FILENO) != 0 ? Progress::Style::kTerminal : Progress::Style::kPlain);
-  Log log = session_log();
-  log.progress = &progress;
-  auto prepared = TrainingSession::prepare(group, spec, agreement_of(settings), log);
-  if (!prepared) {
-    return group.is_leader() ? bad_input(prepared.error()) : kBadInput;
+  if (const std::string note = servers_apart(settings).note(settings.text("preset"));
+      dictated && group.is_leader() && !note.empty()) {
+    session_log().info(note);
   }
-  TrainingSession session = *std::move(prepared);
-  const std::string note = servers_apart(settings).note(settings.text("preset"));
-  if (group.is_leader() && !note.empty()) {
-    log.info(note);
-  }
-  const TrainReport report = session.run();
-  const auto print_report = [&] {
-    if (settings.on("json")) {
-      print(report.summary);
-    } else {
-      print_training(report.summary, report.folder);
-    }
-  };
-  if (group.is_leader()) {
-    group.attend(print_report);  // a pipe may be slow
-  }
-  if (report.fault) {
-    return group.is_leader() ? failed(*report.fault) : kFailed;
-  }
-  return report.stopped ? 128 + *report.stopped : kOk;
+  return train_and_report(group, dictated ? train_spec(settings) : dictated.error(), settings);
 }
 
 }  // namespace

@@ -10,6 +10,27 @@
 
 namespace sluice::cli {
 
+namespace {
+
+// Accuracy against epochs and against the seconds of a virtual clock.
+std::string convergence_of(const OrderedJson& evaluations) {
+  Table table({{"epoch", Table::Align::kRight},
+               {"virtual s", Table::Align::kRight},
+               {"test loss", Table::Align::kRight},
+               {"test accuracy", Table::Align::kRight}});
+  for (const auto& one : evaluations) {
+    table.add_row({fmt::format("{:.2f}", one["epoch"].get<double>()),
+                   fmt::format("{:.3f}", one["time_s"].get<double>()),
+                   one["test_loss"].is_number()
+                       ? fmt::format("{:.4f}", one["test_loss"].get<double>())
+                       : one["test_loss"].dump(),
+                   fmt::format("{:.2f} %", one["test_accuracy"].get<double>() * 100)});
+  }
+  return table.render();
+}
+
+}  // namespace
+
 void print_training(const OrderedJson& summary, const std::string& folder) {
   const auto& mechanism = summary["mechanism"];
   const auto count = [&](const char* key) { return mechanism[key].get<std::int64_t>(); };
@@ -21,7 +42,12 @@ void print_training(const OrderedJson& summary, const std::string& folder) {
     table.add_row(
         {"test accuracy", fmt::format("{:.2f} %", summary["test_accuracy"].get<double>() * 100)});
   }
-  table.add_row({"training time", fmt::format("{:.1f} s", summary["train_s"].get<double>())});
+  const bool is_virtual = summary.contains("clock");
+  table.add_row({is_virtual ? "virtual time" : "training time",
+                 fmt::format("{:.{}f} s", summary["train_s"].get<double>(), is_virtual ? 3 : 1)});
+  if (is_virtual) {
+    table.add_row({"  real time", fmt::format("{:.1f} s", summary["real_s"].get<double>())});
+  }
   table.add_row(
       {"iteration", fmt::format("{:.3f} ms", summary["iteration_us"].get<double>() / 1000)});
   table.add_row({"samples/s", fmt::format("{:.0f}", summary["samples_per_s"].get<double>())});
@@ -41,6 +67,9 @@ void print_training(const OrderedJson& summary, const std::string& folder) {
     add_rows(summary["merging"], table);
   }
   print(table.render());
+  if (is_virtual && summary.contains("evaluations")) {
+    print(convergence_of(summary["evaluations"]));
+  }
   print(fmt::format("report in {}\n", folder));
   if (summary.contains("saved")) {
     print(fmt::format("model in {}\n", summary["saved"].get<std::string>()));

@@ -28,6 +28,9 @@ std::string render_progress(const ProgressState& state) {
   if (state.loss) {
     line += fmt::format("  loss {:.4f}", *state.loss);
   }
+  if (state.virtual_now) {
+    line += fmt::format("  {:.3f} virtual s", to_seconds(*state.virtual_now));
+  }
   const double elapsed = to_seconds(state.now);
   if (elapsed > 0 && state.step > 0) {
     const double left = static_cast<double>(state.steps - state.step);

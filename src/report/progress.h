@@ -15,9 +15,10 @@ struct ProgressState {
   std::int64_t epochs = 0;
   std::int64_t step = 0;  // over all epochs
   std::int64_t steps = 0;
-  std::optional<double> loss;  // none: not shown
-  std::int64_t samples = 0;    // seen so far, by all workers
-  Time now{0};                 // since the start of training
+  std::optional<double> loss;            // none: not shown
+  std::int64_t samples = 0;              // seen so far, by all workers
+  Time now{0};                           // since the start of training
+  std::optional<Time> virtual_now = {};  // in a simulated run, the time there
 };
 
 // "epoch 2/5  step 120/468  loss 0.4123  3210 samples/s  ETA 0:42". The rate and the time left come

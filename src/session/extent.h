@@ -22,6 +22,9 @@ struct Extent {
   Iteration iterations_in(double epochs) const {
     return std::llround(epochs * static_cast<double>(per_epoch));
   }
+  double epochs_in(Iteration iterations) const {
+    return static_cast<double>(iterations) / static_cast<double>(per_epoch);
+  }
   std::int64_t epoch_of(Iteration iteration) const { return iteration / per_epoch + 1; }
   // Reported times start at this iteration: earlier ones may be warm-up.
   Iteration steady_from() const { return iterations / 2; }

@@ -4,14 +4,19 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "report/json_number.h"
 
 namespace sluice {
 
-Journal::Journal(const Extent& extent, const Clock& clock, Learner& evaluator, RunFolder& folder,
+Journal::Journal(const Extent& extent, RunClock clock, Learner& evaluator, RunFolder& folder,
                  const Log& log)
-    : extent_(extent), clock_(clock), evaluator_(evaluator), folder_(folder), log_(log) {}
+    : extent_(extent),
+      clock_(std::move(clock)),
+      evaluator_(evaluator),
+      folder_(folder),
+      log_(log) {}
 
 void Journal::on_step(const StepReport& step) {
   const Iteration iteration = step.iteration;
@@ -31,19 +36,21 @@ void Journal::on_step(const StepReport& step) {
   ends_.push_back(trained_at(reports.last));
   open_.erase(iteration);
   samples_ += extent_.samples_of(iteration);
-  const ProgressState state{.epoch = extent_.epoch_of(iteration),
-                            .epochs = extent_.epoch_of(extent_.iterations - 1),
-                            .step = iteration + 1,
-                            .steps = extent_.iterations,
-                            .loss = loss_,
-                            .samples = samples_,
-                            .now = ends_.back()};
+  const ProgressState state{
+      .epoch = extent_.epoch_of(iteration),
+      .epochs = extent_.epoch_of(extent_.iterations - 1),
+      .step = iteration + 1,
+      .steps = extent_.iterations,
+      .loss = loss_,
+      .samples = samples_,
+      .now = clock_.is_virtual() ? clock_.real.now() : ends_.back(),
+      .virtual_now = clock_.is_virtual() ? std::optional(ends_.back()) : std::nullopt};
   nlohmann::ordered_json row{{"step", state.step}, {"epoch", state.epoch}};
   if (state.loss) {
     row["loss"] = json_number(*state.loss);
   }
   row["samples"] = state.samples;
-  row["time_s"] = to_seconds(state.now);
+  row["time_s"] = to_seconds(ends_.back());
   append(row);
   if (log_.progress != nullptr) {
     log_.progress->update(state);
@@ -57,11 +64,16 @@ void Journal::on_boundary(Iteration iterations) {
   evaluated_ += clock_.now() - evaluated_from_;
   finish_progress();
   if (evaluation_) {
+    evaluations_.push_back({iterations, trained(), *evaluation_});
     append({{"step", iterations},
+            {"epoch", extent_.epochs_in(iterations)},
             {"test_loss", json_number(evaluation_->loss)},
             {"test_accuracy", evaluation_->accuracy},
             {"time_s", to_seconds(trained())}});
-    log_.info(fmt::format("after {} steps: test accuracy {:.2f} %", iterations,
+    log_.info(fmt::format("after {} steps{}: test accuracy {:.2f} %", iterations,
+                          clock_.is_virtual()
+                              ? fmt::format(" and {:.3f} virtual seconds", to_seconds(trained()))
+                              : "",
                           evaluation_->accuracy * 100));
   }
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cmath>
+#include <functional>
 #include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
@@ -16,10 +17,27 @@
 
 namespace sluice {
 
+// What a run tells the time by: real time, or also the virtual time of a simulated run, which then
+// is what steps and records have.
+struct RunClock {
+  const Clock& real;
+  std::function<Time()> virtual_now = {};
+
+  bool is_virtual() const { return static_cast<bool>(virtual_now); }
+  Time now() const { return is_virtual() ? virtual_now() : real.now(); }
+};
+
+// An evaluation after this number of iterations.
+struct Evaluated {
+  Iteration iterations = 0;
+  Duration trained{0};
+  Evaluation result;
+};
+
 // Shows the progress of training and records it, one row per step. Calls come one at a time.
 class Journal {
  public:
-  Journal(const Extent& extent, const Clock& clock, Learner& evaluator, RunFolder& folder,
+  Journal(const Extent& extent, RunClock clock, Learner& evaluator, RunFolder& folder,
           const Log& log);
 
   void on_step(const StepReport& step);
@@ -36,9 +54,11 @@ class Journal {
 
   // Of the last step, mean over the workers; none in a replay.
   std::optional<double> loss() const { return loss_; }
-  // The last evaluation, if the evaluator can make any.
+  // The last evaluation, if the evaluator can make any, and all of them.
   const std::optional<Evaluation>& evaluation() const { return evaluation_; }
+  const std::vector<Evaluated>& evaluations() const { return evaluations_; }
   Duration trained() const { return trained_at(clock_.now()); }  // without evaluations
+  const RunClock& clock() const { return clock_; }
   // Mean time of a steady iteration.
   Duration steady_iteration() const;
   const std::optional<Error>& error() const { return error_; }
@@ -57,13 +77,14 @@ class Journal {
   void append(const nlohmann::ordered_json& row);
 
   Extent extent_;
-  const Clock& clock_;
+  RunClock clock_;
   Learner& evaluator_;
   RunFolder& folder_;
   const Log& log_;
   std::map<Iteration, Reports> open_;  // iterations that not all workers have finished
   std::optional<double> loss_;
   std::optional<Evaluation> evaluation_;
+  std::vector<Evaluated> evaluations_;
   std::int64_t steps_ = 0;      // of all workers
   std::int64_t samples_ = 0;    // in the iterations that all workers have done
   std::vector<Duration> ends_;  // of these iterations

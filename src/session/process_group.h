@@ -15,6 +15,7 @@
 #include "formats/survey.h"
 #include "nodes/assembly.h"
 #include "planner/tuning.h"
+#include "session/merging.h"
 
 namespace sluice {
 
@@ -22,6 +23,7 @@ namespace sluice {
 struct NetworkFacts {
   std::optional<LinkCost> link;  // measured, where hosts are on several machines
   std::optional<LongMessages> long_messages;
+  std::optional<Merging> merging;  // planned before the first iteration, not from measurements
 };
 
 // The processes of a run: this one alone, or all that a launcher such as mpirun started. Rank 0 is
@@ -36,6 +38,14 @@ class ProcessGroup {
   bool is_leader() const { return rank() == 0; }
   // The host that this process is; none: its threads are all hosts of the run.
   virtual std::optional<HostId> own_host() const = 0;
+
+  // Of a simulated group, whose hosts and clock are not those of its processes: the hosts, the
+  // time, and whether it can train a model with these layers.
+  virtual std::optional<Topology> topology() const { return std::nullopt; }
+  virtual std::optional<Time> virtual_now() const { return std::nullopt; }
+  virtual Result<void> fits(const std::function<std::vector<Layer>()>& /*layers*/) const {
+    return {};
+  }
 
   // from_leader() gives every process the leader's text; to_leader() gives the leader the texts of
   // all, by rank. `what` names the text in warnings.

@@ -30,6 +30,32 @@ nlohmann::ordered_json network_summary(const Job& job, const NetworkFacts& facts
   return network;
 }
 
+nlohmann::ordered_json evaluations_of(const Journal& journal, const Extent& extent) {
+  auto all = nlohmann::ordered_json::array();
+  for (const auto& [iterations, trained, result] : journal.evaluations()) {
+    all.push_back({{"step", iterations},
+                   {"epoch", extent.epochs_in(iterations)},
+                   {"time_s", to_seconds(trained)},
+                   {"test_loss", json_number(result.loss)},
+                   {"test_accuracy", result.accuracy}});
+  }
+  return all;
+}
+
+// The last loss, and all evaluations.
+void add_results(const Journal& journal, const Extent& extent, nlohmann::ordered_json& summary) {
+  if (journal.loss()) {
+    summary["loss"] = json_number(*journal.loss());
+  }
+  if (const auto& evaluation = journal.evaluation()) {
+    summary["test_loss"] = json_number(evaluation->loss);
+    summary["test_accuracy"] = evaluation->accuracy;
+  }
+  if (!journal.evaluations().empty()) {
+    summary["evaluations"] = evaluations_of(journal, extent);
+  }
+}
+
 }  // namespace
 
 std::string parameters_hash(std::span<const float> parameters) {
@@ -58,6 +84,10 @@ nlohmann::ordered_json training_summary(const FinishedRun& run) {
       {"train_s", to_seconds(journal.trained())},
       {"samples_per_s", iteration > 0 ? extent.samples_per_iteration() / iteration : 0},
       {"iteration_us", iteration * 1e6}};
+  if (journal.clock().is_virtual()) {
+    summary["clock"] = "virtual";
+    summary["real_s"] = to_seconds(journal.clock().real.now());
+  }
   if (!stopped.empty()) {
     summary["stopped"] = stopped;
   }
@@ -68,13 +98,7 @@ nlohmann::ordered_json training_summary(const FinishedRun& run) {
       summary["kernels"] = kernels;
     }
   }
-  if (journal.loss()) {
-    summary["loss"] = json_number(*journal.loss());
-  }
-  if (const auto& evaluation = journal.evaluation()) {
-    summary["test_loss"] = json_number(evaluation->loss);
-    summary["test_accuracy"] = evaluation->accuracy;
-  }
+  add_results(journal, extent, summary);
   summary["parameters_hash"] = parameters_hash(parameters);
   const Topology& topology = trained.assembly.job.topology;
   const RunTotals totals = record.totals(topology, trained.counters);

@@ -65,7 +65,7 @@ class Run {
 };
 
 Trained Run::run() {
-  if (job_.strategy.partition != Partition::kMerged) {
+  if (job_.strategy.partition != Partition::kMerged || !job_.groups.empty()) {
     train(assemble(job_), training_.extent.iterations, nullptr);
   } else if (const MergeOutcome outcome = train_merged(); !outcome.policy.plan().groups.empty()) {
     trained_.merging = merging_of(outcome);

@@ -16,69 +16,11 @@
 #include "session/engine.h"
 #include "session/loading.h"
 #include "session/optimizer.h"
+#include "session/train_checks.h"
 #include "session/train_summary.h"
 
 namespace sluice {
 namespace {
-
-// Threads can be any hosts; with several processes, each is a host.
-Result<void> check_hosts(const HostsSpec& hosts, const Strategy& strategy,
-                         const ProcessGroup& group) {
-  if (hosts.servers != 0 && !strategy.uses_servers()) {
-    return Error(fmt::format("servers: exchange {} has no servers; leave it out",
-                             name_of(kExchangeNames, strategy.exchange)));
-  }
-  if (hosts.servers % hosts.servers_per_host != 0) {
-    return Error(
-        fmt::format("servers-per-host: {} servers do not fill hosts of {}; use a divisor of {}",
-                    hosts.servers, hosts.servers_per_host, hosts.servers));
-  }
-  if (hosts.workers % hosts.workers_per_host != 0) {
-    return Error(
-        fmt::format("workers-per-host: {} workers do not fill hosts of {}; use a divisor of {}",
-                    hosts.workers, hosts.workers_per_host, hosts.workers));
-  }
-  const std::size_t with_workers = hosts.workers / hosts.workers_per_host;
-  if (group.own_host() && with_workers + hosts.hosts_apart() != group.size()) {
-    return Error(fmt::format(
-        "workers: {} processes, {} of them for servers, with {} workers each have not {} workers",
-        group.size(), hosts.hosts_apart(), hosts.workers_per_host, hosts.workers));
-  }
-  return {};
-}
-
-Topology topology_of(const HostsSpec& hosts, std::size_t hosts_per_machine) {
-  return {hosts.workers / hosts.workers_per_host, hosts.workers_per_host, hosts.hosts_apart(),
-          hosts_per_machine, hosts.servers_per_host};
-}
-
-// A sum by the driver is either MPI's or made in shared memory.
-Result<void> check_collective(const Strategy& strategy, const Topology& topology,
-                              const ProcessGroup& group) {
-  const auto possible = group.own_host() || !strategy.driver_sums()
-                            ? check_driver_sums(strategy, topology)
-                            : Error("there is only one process; start with mpirun");
-  if (possible) {
-    return {};
-  }
-  const bool by_mpi = strategy.collective == Collective::kNative;
-  return Error(
-      fmt::format("collective: {}: {}; or use another collective",
-                  by_mpi ? "native is MPI_Allreduce" : "shared-memory is a sum in shared memory",
-                  possible.error().message()));
-}
-
-Result<void> check_spec(const TrainSpec& spec, const ProcessGroup& group) {
-  if (auto valid = validate(spec.strategy.strategy); !valid) {
-    return valid;
-  }
-  if (auto valid = check_hosts(spec.hosts, spec.strategy.strategy, group); !valid) {
-    return valid;
-  }
-  // Which processes share a machine is not known yet.
-  return check_collective(spec.strategy.strategy, topology_of(spec.hosts, spec.hosts.workers),
-                          group);
-}
 
 // A folder that cannot be created should be reported before a long training, not after it.
 Result<void> make_save_folder(const std::string& folder) {
@@ -131,7 +73,8 @@ Result<TrainingSession> TrainingSession::prepare(ProcessGroup& group, const Resu
   TrainingSession session = *std::move(own);
   const HostsSpec& hosts = session.spec_.hosts;
   const std::size_t with_workers = hosts.workers / hosts.workers_per_host;
-  session.topology_ = topology_of(hosts, per_machine(*roster, with_workers));
+  session.topology_ =
+      group.topology().value_or(topology_of(hosts, per_machine(*roster, with_workers)));
   if (group.own_host() && group.is_leader()) {
     const bool apart = session.topology_.servers_apart();
     log.info(text_of(*roster) +
@@ -160,6 +103,9 @@ Result<TrainingSession> TrainingSession::prepare(ProcessGroup& group, const Trai
   if (!work) {
     return work.error();
   }
+  if (const auto fits = group.fits([&] { return work->factory(0)->layers(); }); !fits) {
+    return fits.error();
+  }
   auto record = open_record(spec, work->name, group);
   if (!record) {
     return record.error();
@@ -187,7 +133,7 @@ TrainReport TrainingSession::run() {
   const Clock clock;
   std::optional<Journal> journal;
   if (group_.is_leader()) {
-    journal.emplace(work_.extent, clock, evaluator, record_.folder(), log_);
+    journal.emplace(work_.extent, run_clock(clock), evaluator, record_.folder(), log_);
   }
   interrupt_ = std::make_unique<Interrupt>();
   Trained trained = run_training(job, {.group = group_,
@@ -202,8 +148,13 @@ TrainReport TrainingSession::run() {
   std::string stopped;
   Result<void> kept;
   if (group_.is_leader()) {
-    if (job.strategy.partition == Partition::kMerged && !trained.merging) {
+    if (job.strategy.partition == Partition::kMerged && !trained.merging && !network.merging) {
       log_.warn("the run was too short to measure the layers, and nothing was merged");
+    }
+    if (network.merging) {
+      trained.merging = network.merging;
+      trained.merging->groups = groups_of(trained.assembly);
+      trained.merging->iteration = journal->steady_iteration();
     }
     stopped = why_stopped(trained, *journal, work_.extent);
     group_.attend([&] { kept = end_training(stopped, evaluator, *journal); });
@@ -305,6 +256,13 @@ std::vector<std::unique_ptr<Learner>> TrainingSession::make_learners() const {
     learners.push_back(work_.factory(rank));
   }
   return learners;
+}
+
+RunClock TrainingSession::run_clock(const Clock& clock) const {
+  if (!group_.virtual_now()) {
+    return {clock};
+  }
+  return {clock, [this] { return *group_.virtual_now(); }};
 }
 
 Job TrainingSession::make_job(const std::vector<Layer>& layers) const {

@@ -53,6 +53,7 @@ class TrainingSession {
   void share_outline(const std::vector<Layer>& layers) const;
   void prepare_engine();
   std::vector<std::unique_ptr<Learner>> make_learners() const;
+  RunClock run_clock(const Clock& clock) const;
   Job make_job(const std::vector<Layer>& layers) const;
   // When it returns, the clocks of all processes start together.
   void begin_together(Learner& evaluator) const;

@@ -49,7 +49,10 @@ TEST(CliTest, WrongUsageIsOneLineAndCodeTwo) {
   expect_refused(sluice("train --preset pipe-sgd --partition merged"),
                  "partition merged does not go with algorithm pipe-sgd: ");
   expect_refused(sluice("train --merge best"), "--merge: is \"best\"");
-  expect_refused(sluice("simulate"), "--profile: is missing");
+  expect_refused(sluice("simulate"), "--cluster: is missing");
+  expect_refused(sluice("simulate --cluster c.toml"), "--profile: is missing");
+  expect_refused(sluice("simulate --cluster c.toml --train --model net.pt"),
+                 "--profile: is missing");
 }
 
 TEST(CliTest, BadFilesAreOneLineAndCodeTwo) {

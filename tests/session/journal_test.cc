@@ -47,7 +47,7 @@ class JournalTest : public testing::Test {
     log_.warn = [this](const std::string& text) { warned_.push_back(text); };
     journal_.emplace(
         Extent{.workers = 2, .batch = 8, .iterations = 6, .per_epoch = 3, .samples_per_epoch = 48},
-        clock_, evaluator_, *run_, log_);
+        RunClock{clock_}, evaluator_, *run_, log_);
   }
 
   void step(std::size_t rank, Iteration iteration, std::optional<double> loss, int at = 0) {

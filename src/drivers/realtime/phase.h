@@ -6,6 +6,7 @@
 
 #include "drivers/realtime/clock.h"
 #include "drivers/realtime/start_thread.h"
+#include "learners/step_report.h"
 #include "model/strategy.h"
 #include "model/topology.h"
 #include "partition/chunk_map.h"
@@ -15,23 +16,6 @@
 #include "state/training_state.h"
 
 namespace sluice {
-
-// A worker has completed an iteration.
-struct StepReport {
-  std::size_t rank = 0;
-  Iteration iteration = 0;
-  std::optional<double> loss;  // none: the learner has none
-  Time at{0};                  // of the process of worker 0
-};
-
-// A loss or a gradient that is infinite or NaN.
-struct NonFinite {
-  std::size_t rank = 0;
-  Iteration iteration = 0;
-  std::optional<LayerId> layer;  // whose gradient it is; none: it is the loss
-};
-
-using OnNonFinite = std::function<void(const NonFinite& found)>;
 
 // A phase of training, in which chunks and protocols stay the same. The next phase may continue
 // with the same state and other protocols.

@@ -8,8 +8,12 @@ Numbers::Numbers(const VirtualNumbers* numbers, const Topology& topology) : numb
   if (numbers_ == nullptr) {
     return;
   }
-  state_.emplace(topology, numbers_->learners, *numbers_->chunks, numbers_->strategy,
+  state_ = numbers_->state;
+  if (state_ == nullptr) {
+    own_.emplace(topology, numbers_->learners, *numbers_->chunks, numbers_->strategy,
                  numbers_->rule);
+    state_ = &*own_;
+  }
 }
 
 Payload Numbers::snapshot(const Payload& payload) {
@@ -59,14 +63,6 @@ void Numbers::all_reduce(const Message& request) {
   }
   for (std::size_t w = 1; w < workers; ++w) {
     state_->workspace(NodeId(w)).land(what, view(NodeId(0), what));
-  }
-}
-
-void Numbers::compute_gradients(NodeId worker, Iteration iteration) {
-  if (numbers_ != nullptr) {
-    state_->slots(worker).use(iteration);
-    NoHooks hooks;
-    numbers_->learners[worker.index()]->step(iteration, hooks);
   }
 }
 

@@ -12,6 +12,11 @@ namespace sluice {
 class Numbers {
  public:
   Numbers(const VirtualNumbers* numbers, const Topology& topology);
+  Numbers(const Numbers&) = delete;
+  Numbers& operator=(const Numbers&) = delete;
+
+  // Only of a run with numbers.
+  TrainingState& state() const { return *state_; }
 
   // What is in flight must not change when its sender continues.
   static Payload snapshot(const Payload& payload);
@@ -22,11 +27,11 @@ class Numbers {
   Payload execute(const Work& work);
   // Sums the chunk over all workers, in rank order, and gives each of them the sum.
   void all_reduce(const Message& request);
-  void compute_gradients(NodeId worker, Iteration iteration);
 
  private:
   const VirtualNumbers* numbers_;
-  std::optional<TrainingState> state_;  // none without numbers
+  std::optional<TrainingState> own_;  // unless the numbers come with a state
+  TrainingState* state_ = nullptr;    // null without numbers
 };
 
 }  // namespace sluice

@@ -13,6 +13,7 @@
 #include "drivers/virtual/due.h"
 #include "drivers/virtual/numbers.h"
 #include "drivers/virtual/traffic.h"
+#include "drivers/virtual/virtual_steps.h"
 #include "drivers/virtual/virtual_worker.h"
 #include "drivers/virtual/work_time.h"
 
@@ -75,6 +76,7 @@ class Simulator final : public Effects {
   AllReduceChannel channel_;
   Time channel_since_{0};  // when the reduction in flight began
   Numbers numbers_;
+  VirtualSteps steps_;
   SimulationResult result_;
 };
 
@@ -85,7 +87,8 @@ Simulator::Simulator(const Simulation& setup)
       workers_(setup.cluster.topology.workers(), VirtualWorker(setup.profile, setup.iterations)),
       paces_(workers_.size()),
       channel_(setup.channel_order, workers_.size()),
-      numbers_(setup.numbers, setup.cluster.topology) {
+      numbers_(setup.numbers, setup.cluster.topology),
+      steps_(setup.numbers, numbers_, workers_) {
   check(setup.hosts.size() == setup.cluster.topology.hosts(), "every host has its protocol");
   result_.starts.assign(static_cast<std::size_t>(setup.iterations) + 1, Time{0});
 }
@@ -94,11 +97,13 @@ SimulationResult Simulator::run() {
   for (std::size_t w = 0; w < workers_.size(); ++w) {
     deliver_event(host_of(NodeId(w)), Started{NodeId(w)});
   }
+  steps_.begin(now_);
   while (!due_.empty()) {
     now_ = due_.next_time();
     check_in_range(now_);
     ++result_.events;
     dispatch(due_.pop());
+    steps_.begin(now_);
   }
   for (const VirtualWorker& worker : workers_) {
     check(worker.finished(), "every worker reaches the end");
@@ -112,6 +117,7 @@ SimulationResult Simulator::run() {
   result_.messages += traffic_.messages();
   result_.bytes += traffic_.bytes();
   result_.channel_overtakings = channel_.overtakings();
+  result_.stopped = steps_.stopped();
   return std::move(result_);
 }
 
@@ -154,6 +160,7 @@ void Simulator::deliver_event(HostId host, const Event& event) {
 
 void Simulator::release(NodeId worker, LayerId layer, Iteration iteration) {
   workers_[worker.index()].release(layer, iteration);
+  steps_.note(worker);
   if (paces_[worker.index()].waiting) {
     try_compute(worker);
   }
@@ -194,15 +201,17 @@ void Simulator::on_computed(NodeId id) {
   if (setup_.observer != nullptr) {
     setup_.observer->computed(id, layer, iteration, pass, paces_[id.index()].since, now_);
   }
-  worker.advance();
-  if (pass == Pass::kForward && worker.next().pass == Pass::kBackward) {
-    numbers_.compute_gradients(id, iteration);
+  if (pass == Pass::kBackward && layer.index() + 1 == setup_.profile.layers.size()) {
+    steps_.finish(id);
   }
+  worker.advance();
+  steps_.note(id);
   try_compute(id);
   if (pass == Pass::kBackward) {
     deliver_event(host_of(id), GradientReady{id, layer, iteration});
     if (layer.index() == 0) {
       deliver_event(host_of(id), BackwardDone{id, iteration});
+      steps_.report(id, iteration, now_);
     }
   }
 }

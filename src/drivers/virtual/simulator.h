@@ -1,17 +1,22 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
+#include "drivers/virtual/computing.h"
 #include "formats/cluster.h"
 #include "formats/profile.h"
 #include "learners/learner.h"
+#include "learners/step_report.h"
 #include "optimizers/update_rule.h"
 #include "partition/chunk_map.h"
 #include "protocol/observer.h"
 #include "protocol/protocol.h"
+#include "state/training_state.h"
 
 namespace sluice {
 
@@ -21,6 +26,20 @@ struct VirtualNumbers {
   const ChunkMap* chunks = nullptr;
   UpdateRule rule;
   Strategy strategy;
+
+  TrainingState* state = nullptr;  // of the learners; null: the run makes its own
+  Computing* computing = nullptr;  // where steps are computed; null: at once, one after the other
+  // Called after each step of each worker, in the order of virtual time.
+  std::function<void(const StepReport& step)> on_step{};
+  // Called when worker 0 has all parameters of an iteration that is about to run: every
+  // `boundary_every` iterations, but not before the very first.
+  std::function<void(Iteration iteration, Time now)> on_boundary{};
+  Iteration boundary_every = 0;  // 0: never
+  // Called with each loss and each gradient that is not finite, before anybody else sees it. An
+  // exception ends the run. Unset: nothing is checked.
+  OnNonFinite on_nonfinite{};
+  // The signal after which the run should stop as soon as it can; 0 while there is none.
+  std::function<int()> interrupted{};
 };
 
 struct Simulation {
@@ -45,6 +64,7 @@ struct SimulationResult {
   Duration channel_busy{0};  // of the cluster's all-reduce channel, if it has one
   std::int64_t channel_overtakings = 0;
   std::uint64_t events = 0;
+  std::optional<int> stopped;  // the signal that ended the run early
 
   // Start of forward to start of forward, over the second half of the run.
   Duration iteration_time() const;

@@ -8,6 +8,11 @@ void VirtualWorker::release(LayerId layer, Iteration iteration) {
   Iteration& released = released_[layer.index()];
   check(iteration == released + 1, "a layer is released once per iteration, in order");
   released = iteration;
+  if (iteration == iteration_) {
+    --waits_for_;
+  } else {
+    ++ahead_;
+  }
 }
 
 bool VirtualWorker::can_begin() const {
@@ -36,6 +41,8 @@ void VirtualWorker::advance() {
   } else {
     forward_ = true;
     ++iteration_;
+    waits_for_ = released_.size() - ahead_;
+    ahead_ = 0;
   }
 }
 

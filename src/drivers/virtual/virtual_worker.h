@@ -19,12 +19,21 @@ class VirtualWorker {
   };
 
   VirtualWorker(const Profile& profile, Iteration iterations)
-      : profile_(&profile), iterations_(iterations), released_(profile.layers.size(), -1) {}
+      : profile_(&profile),
+        iterations_(iterations),
+        released_(profile.layers.size(), -1),
+        waits_for_(profile.layers.size()) {}
 
   Iteration iteration() const { return iteration_; }
+  Iteration iterations() const { return iterations_; }
   bool finished() const { return iteration_ == iterations_; }
 
   void release(LayerId layer, Iteration iteration);
+  // Whether all layers of the current iteration are released: its parameters are in, and nobody
+  // changes them before its gradients are ready.
+  bool has_all_parameters() const { return waits_for_ == 0; }
+  // Ends at this iteration, which has not begun here, instead.
+  void end_at(Iteration iteration) { iterations_ = iteration; }
   // Whether a step can begin now; not while the next layer waits for its release.
   bool can_begin() const;
   // The layer and pass that comes next.
@@ -37,6 +46,8 @@ class VirtualWorker {
   const Profile* profile_;
   Iteration iterations_;
   std::vector<Iteration> released_;  // by layer
+  std::size_t waits_for_;            // layers that are not released for the current iteration
+  std::size_t ahead_ = 0;            // layers that are released for the next one
   Iteration iteration_ = 0;
   bool forward_ = true;
   std::size_t position_ = 0;  // index of the layer

@@ -1,0 +1,33 @@
+#include "cli/simulate_training.h"
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include "cli/console.h"
+#include "cli/specs.h"
+#include "cli/train_report.h"
+#include "session/training_session.h"
+#include "session/virtual_group.h"
+
+namespace sluice::cli {
+
+int simulate_training(const Settings& settings, const Profile& profile, const Cluster& cluster) {
+  const auto spec = virtual_train_spec(settings, cluster);
+  if (!spec) {
+    return bad_input(spec.error());
+  }
+  if (const std::int64_t batch = settings.integer("batch"); batch != profile.batch) {
+    spdlog::warn(
+        "the times of profile {} are those of a batch of {}, and here a batch has {}; --time-scale "
+        "{:g} would make up for it",
+        profile.name, profile.batch, batch,
+        static_cast<double>(batch) / static_cast<double>(profile.batch));
+  }
+  const auto group =
+      make_virtual_group({.profile = profile,
+                          .cluster = cluster,
+                          .threads = static_cast<std::size_t>(settings.integer("threads"))});
+  return run_in(*group, [&] { return train_and_report(*group, *spec, settings); });
+}
+
+}  // namespace sluice::cli

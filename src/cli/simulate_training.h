@@ -1,0 +1,13 @@
+#pragma once
+
+#include "cli/settings.h"
+#include "formats/cluster.h"
+#include "formats/profile.h"
+
+namespace sluice::cli {
+
+// simulate --train: trains for real on virtual workers. The settings describe a job that can be
+// simulated.
+int simulate_training(const Settings& settings, const Profile& profile, const Cluster& cluster);
+
+}  // namespace sluice::cli

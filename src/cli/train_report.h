@@ -1,0 +1,13 @@
+#pragma once
+
+#include "cli/settings.h"
+#include "session/process_group.h"
+#include "session/specs.h"
+
+namespace sluice::cli {
+
+// One training run with this group: shows its progress, prints its summary, and returns the exit
+// code.
+int train_and_report(ProcessGroup& group, const Result<TrainSpec>& spec, const Settings& settings);
+
+}  // namespace sluice::cli

@@ -1,0 +1,128 @@
+// simulate --train: real training on virtual workers.
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "cli/program.h"
+#include "support/short_training.h"
+#include "support/skip.h"
+
+namespace sluice {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+
+class CliVirtualTrainingTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!kHasModels) {
+      SKIP_AS_INAPPLICABLE("there are no models without LibTorch");
+    }
+    write_some_clothes(folder_.path() / "clothes");
+    folder_.write("four.toml", "hosts = 4\nbandwidth_gbps = 1\n");
+  }
+
+  Outcome run(const std::string& command) {
+    return sluice(command + " --data-dir clothes --batch 8 --kernels native --log-level warn",
+                  folder_);
+  }
+  json summary_of(const std::string& command) {
+    const Outcome outcome = run(command + " --json");
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    return outcome.code == 0 ? json::parse(outcome.out) : json();
+  }
+  json simulated(const std::string& more) {
+    return summary_of("simulate --train --cluster four.toml --time-scale 0.25 " + more);
+  }
+
+  TemporaryFolder folder_;
+};
+
+TEST_F(CliVirtualTrainingTest, SynchronousPresetsGiveTheBitsOfTrain) {
+  for (const char* preset : {"p3", "kvstore", "wfbp --collective ring"}) {
+    SCOPED_TRACE(preset);
+    const std::string with = fmt::format("--iterations 7 --seed 5 --preset {}", preset);
+    const json real = summary_of("train --workers 4 " + with);
+    const json virtually = simulated(with);
+    EXPECT_EQ(virtually.at("parameters_hash"), real.at("parameters_hash"));
+    EXPECT_EQ(virtually.at("loss"), real.at("loss"));
+    EXPECT_EQ(virtually.at("test_accuracy"), real.at("test_accuracy"));
+    EXPECT_FALSE(real.contains("clock"));
+    EXPECT_EQ(virtually.at("clock"), "virtual");
+  }
+}
+
+TEST_F(CliVirtualTrainingTest, ASeedDecidesAllButTheRealTime) {
+  const auto ssp = [&](int seed, int threads) {
+    json summary = simulated(fmt::format(
+        "--preset ssp --staleness 3 --iterations 9 --seed {} --threads {}", seed, threads));
+    summary.erase("real_s");
+    summary.erase("loading");
+    return summary;
+  };
+  const json one = ssp(1, 1);
+  EXPECT_EQ(ssp(1, 2), one);
+  EXPECT_NE(ssp(2, 2).at("parameters_hash"), one.at("parameters_hash"));
+}
+
+TEST_F(CliVirtualTrainingTest, RecordsAccuracyByEpochAndByVirtualSecond) {
+  const json summary = simulated("--preset asp --epochs 2 --run run --save model");
+  const json& evaluations = summary.at("evaluations");
+  ASSERT_EQ(evaluations.size(), 2U);
+  EXPECT_EQ(evaluations[0].at("epoch"), 1);
+  EXPECT_EQ(evaluations[1].at("epoch"), 2);
+  EXPECT_GT(evaluations[0].at("time_s"), 0);
+  EXPECT_LT(evaluations[0].at("time_s"), evaluations[1].at("time_s"));
+  EXPECT_EQ(evaluations[1].at("test_accuracy"), summary.at("test_accuracy"));
+  std::vector<json> rows;
+  std::istringstream lines(folder_.read("run/metrics.jsonl"));
+  for (std::string line; std::getline(lines, line);) {
+    rows.push_back(json::parse(line));
+  }
+  const auto steps = summary.at("iterations").get<std::size_t>();
+  ASSERT_EQ(rows.size(), steps + 2);
+  EXPECT_EQ(rows.back().at("test_accuracy"), summary.at("test_accuracy"));
+  EXPECT_EQ(rows.back().at("time_s"), summary.at("train_s"));
+  for (const char* name :
+       {"run/profile.json", "run/cluster.toml", "run/summary.json", "model/model.safetensors"}) {
+    EXPECT_TRUE(std::filesystem::exists(folder_.path() / name)) << name;
+  }
+  // The folder's own settings give the same run again.
+  const Outcome again =
+      sluice("simulate --config run/config.toml --data-dir clothes --json", folder_);
+  ASSERT_EQ(again.code, 0) << again.err;
+  EXPECT_EQ(json::parse(again.out).at("parameters_hash"), summary.at("parameters_hash"));
+}
+
+TEST_F(CliVirtualTrainingTest, ShowsATableOfItsConvergence) {
+  const Outcome outcome =
+      run("simulate --train --preset p3 --cluster four.toml --time-scale 0.25 --epochs 2");
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("virtual time"));
+  EXPECT_THAT(outcome.out, HasSubstr("epoch  virtual s  test loss  test accuracy"));
+}
+
+TEST_F(CliVirtualTrainingTest, RefusesWhatMakesNoSense) {
+  const auto refused = [&](const std::string& more) {
+    return sluice("simulate --cluster four.toml " + more, folder_);
+  };
+  expect_refused(refused("--profile h200/lenet --lr 0.1"), "--lr: nothing is trained; add --train");
+  expect_refused(refused("--train --model replay:h200/lenet --profile h200/lenet"),
+                 "--model: a replay learns nothing");
+  expect_refused(refused("--train --param-scale 2"), "--param-scale: --train has the parameters");
+  expect_refused(refused("--train --batch 32 --profile h200/mlp --log-level error"),
+                 "profile mlp: has ");
+  EXPECT_THAT(refused("--train --batch 8 --profile h200/mlp").err,
+              HasSubstr("a batch of 25, and here a batch has 8"));
+}
+
+}  // namespace
+}  // namespace sluice
