@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <spdlog/spdlog.h>
 
 #include <CLI/CLI.hpp>
@@ -14,6 +16,7 @@
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/profile_search.h"
+#include "cli/simulate_sweep.h"
 #include "cli/specs.h"
 
 namespace sluice::cli {
@@ -35,7 +38,8 @@ void add_options(CLI::App& app, const CommandEntry& command) {
       app.add_option(flag, help)
           ->type_name(value_name(setting))
           ->expected(setting.bare.empty() ? 1 : 0, 1)
-          ->take_last()
+          ->multi_option_policy(setting.repeats ? CLI::MultiOptionPolicy::TakeAll
+                                                : CLI::MultiOptionPolicy::TakeLast)
           ->group(setting.group);
     }
   }
@@ -45,7 +49,9 @@ Settings::Flags flags_of(const CLI::App& app, Command command) {
   Settings::Flags flags;
   for (const Setting& setting : settings_of(command)) {
     if (const CLI::Option* option = app.get_option("--" + setting.key); option->count() > 0) {
-      const std::string text = option->results().back();
+      const Words given = option->results();
+      const std::string text =
+          setting.repeats ? fmt::format("{}", fmt::join(given, " ")) : given.back();
       flags[setting.key] = text.empty() ? setting.bare : text;
     }
   }
@@ -97,30 +103,6 @@ Words normalised(const Words& words) {
   return result;
 }
 
-// Replaces names of profiles by the paths of their files.
-Result<void> locate_profiles(Settings& settings, Command command) {
-  const bool simulates = command == Command::kSimulate;
-  const std::string key = simulates ? "profile" : "model";
-  const bool replays = command == Command::kTrain && settings.text(key).starts_with(kReplay);
-  if (!simulates && !replays) {
-    return {};
-  }
-  const std::string prefix = replays ? kReplay : "";
-  std::string name = settings.text(key).substr(prefix.size());
-  if (simulates && name.empty()) {
-    if (!settings.on("train") || is_model_file(settings.text("model"))) {
-      return Error("--profile: is missing: " + settings.help("profile"));
-    }
-    name = "h200/" + settings.text("model");
-  }
-  const auto path = find_profile(name, profile_folders());
-  if (!path) {
-    return path.error();
-  }
-  settings.rewrite(key, prefix + *path);
-  return {};
-}
-
 // The arguments as a shell would read them, in UTF-8.
 std::string command_line_of(const Words& words) {
   std::string line = "sluice";
@@ -150,14 +132,18 @@ int run(const CommandEntry& command, const CLI::App& app, const Words& behind,
         const std::string& command_line) {
   const CLI::Option* config = app.get_option_no_throw("--config");
   const bool has_config = config != nullptr && config->count() > 0;
-  auto resolved = Settings::resolve(command.takes, flags_of(app, command.takes),
-                                    has_config ? config->results().front() : "");
+  Settings::Flags flags = flags_of(app, command.takes);
+  if (command.takes == Command::kSimulate) {
+    sweep_over_presets(flags);
+  }
+  auto resolved =
+      Settings::resolve(command.takes, flags, has_config ? config->results().front() : "");
   if (!resolved) {
     return bad_input(resolved.error());
   }
   Settings settings = *std::move(resolved);
   settings.set_command_line(command_line);
-  if (const auto located = locate_profiles(settings, command.takes); !located) {
+  if (const auto located = locate_profiles(settings); !located) {
     return bad_input(located.error());
   }
   start_logging(settings.text("log-level"));

@@ -12,6 +12,8 @@
 
 #include "base/program_folder.h"
 #include "base/text.h"
+#include "cli/specs.h"
+#include "torch/torch_learner.h"
 
 namespace sluice::cli {
 namespace {
@@ -107,6 +109,33 @@ Result<std::string> find_profile(const std::string& name,
           : fmt::format("; did you mean {}?", fmt::join(matches, ", "));
   return Error(fmt::format("profile \"{}\": there is no such file and no profile of that name{}",
                            name, hint));
+}
+
+Result<void> locate_profiles(Settings& settings) {
+  const bool simulates = settings.command() == Command::kSimulate;
+  const std::string key = simulates ? "profile" : "model";
+  const bool replays =
+      settings.command() == Command::kTrain && settings.text(key).starts_with(kReplay);
+  if (!simulates && !replays) {
+    return {};
+  }
+  const std::string prefix = replays ? kReplay : "";
+  std::string name = settings.text(key).substr(prefix.size());
+  if (simulates && name.empty() && !settings.text("sweep").empty()) {
+    return {};  // an axis may name them
+  }
+  if (simulates && name.empty()) {
+    if (!settings.on("train") || is_model_file(settings.text("model"))) {
+      return Error("--profile: is missing: " + settings.help("profile"));
+    }
+    name = "h200/" + settings.text("model");
+  }
+  const auto path = find_profile(name, profile_folders());
+  if (!path) {
+    return path.error();
+  }
+  settings.rewrite(key, prefix + *path);
+  return {};
 }
 
 }  // namespace sluice::cli

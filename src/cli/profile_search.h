@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "cli/settings.h"
 
 namespace sluice::cli {
 
@@ -16,5 +17,8 @@ std::vector<std::filesystem::path> profile_folders();
 // as p4000/resnet50. An error suggests similar names.
 Result<std::string> find_profile(const std::string& name,
                                  const std::vector<std::filesystem::path>& folders);
+
+// Replaces the names of profiles in the settings by the paths of their files.
+Result<void> locate_profiles(Settings& settings);
 
 }  // namespace sluice::cli

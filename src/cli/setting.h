@@ -32,6 +32,7 @@ struct Setting {
   std::string help;
   std::string bare = {};   // the value of the bare flag; empty: it needs one
   std::string group = {};  // the heading under which help shows it
+  bool repeats = false;    // the flag may occur several times; its values are joined by blanks
 };
 
 // The table of all settings, in the order of help and config.toml. A key appears at most once for

@@ -34,8 +34,8 @@ std::vector<Setting> model_settings() {
        "with --train: how a CPU computes; auto: measure, and take what is clearly faster, so that "
        "another run may differ in its last bits"},
       {"threads", kSimulate, Form::integer(0, 1024), 0,
-       "with --train: threads that compute the workers' gradients, without influence on the "
-       "results; 0: one per core"},
+       "with --train: threads that compute the workers' gradients; with --sweep: simulations at a "
+       "time; without influence on the results; 0: one per core"},
   };
 }
 
@@ -110,6 +110,13 @@ std::vector<Setting> optimiser_settings() {
 std::vector<Setting> cluster_settings() {
   return {
       {"cluster", kSimulate, Form::text(), nullptr, "TOML file with the hosts and the network"},
+      {.key = "sweep",
+       .commands = kSimulate,
+       .form = Form::text(),
+       .fallback = "",
+       .help = "simulate all combinations: KEY=VALUE,VALUE,... for any key of the settings or of "
+               "the cluster's file, such as bandwidth_gbps=1,2,4; may be given several times",
+       .repeats = true},
       {"workers", kTrain, Form::integer(1, 1024), 4, "number of workers"},
       {"workers-per-host", kTrain, Form::integer(1, 1024), 1,
        "workers that share a host, with one server, one queue of messages and local aggregation"},

@@ -80,7 +80,7 @@ std::string Origin::text() const {
   return "?";
 }
 
-Settings::Settings(Command command) {
+Settings::Settings(Command command) : command_(command) {
   for (Setting& setting : settings_of(command)) {
     Json value = setting.fallback;
     entries_.push_back({std::move(setting), std::move(value), {}});
@@ -90,6 +90,8 @@ Settings::Settings(Command command) {
 Result<Settings> Settings::resolve(Command command, const Flags& flags,
                                    const std::string& config_path) {
   Settings settings(command);
+  settings.flags_ = flags;
+  settings.config_path_ = config_path;
   const auto config = config_path.empty() ? Json::object() : settings.read_config(config_path);
   if (!config) {
     return config.error();
@@ -109,6 +111,18 @@ Result<Settings> Settings::resolve(Command command, const Flags& flags,
   if (const auto complete = settings.check_complete(); !complete) {
     return complete.error();
   }
+  return settings;
+}
+
+Result<Settings> Settings::with(const Flags& flags) const {
+  Flags all = flags;
+  all.insert(flags_.begin(), flags_.end());
+  auto resolved = resolve(command_, all, config_path_);
+  if (!resolved) {
+    return resolved;
+  }
+  Settings settings = *std::move(resolved);
+  settings.command_line_ = command_line_;
   return settings;
 }
 

@@ -36,6 +36,11 @@ class Settings {
   static Result<Settings> resolve(Command command, const Flags& flags,
                                   const std::string& config_path);
 
+  // The same settings, with these flags besides. The command has each of these keys.
+  Result<Settings> with(const Flags& flags) const;
+  bool has(const std::string& key) const { return find(key) != nullptr; }
+  Command command() const { return command_; }
+
   // The key must be one of the command's, and of that type.
   std::string text(const std::string& key) const;
   std::int64_t integer(const std::string& key) const;
@@ -92,6 +97,9 @@ class Settings {
   void apply(const Json& values, const Origin& origin);
   Result<void> check_complete() const;
 
+  Command command_;
+  Flags flags_;
+  std::string config_path_;
   std::vector<Entry> entries_;
   std::vector<std::string> warnings_;
   std::string command_line_;

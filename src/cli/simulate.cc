@@ -1,136 +1,29 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
-#include <future>
 #include <nlohmann/json.hpp>
 #include <utility>
 #include <vector>
 
 #include "cli/commands.h"
 #include "cli/console.h"
+#include "cli/simulate_sweep.h"
 #include "cli/simulate_training.h"
+#include "cli/simulated_setup.h"
 #include "cli/specs.h"
 #include "drivers/mpi/launch.h"
-#include "drivers/virtual/bound.h"
-#include "drivers/virtual/limits.h"
-#include "drivers/virtual/simulator.h"
-#include "formats/cluster.h"
 #include "report/table.h"
-#include "report/totals.h"
 #include "session/merging.h"
 #include "session/record.h"
-#include "session/simulated_job.h"
-#include "session/workload.h"
+#include "session/steady_run.h"
 
 namespace sluice::cli {
 namespace {
 
-// A run of `iterations`, with what was recorded of it.
-struct Simulated {
-  Assembly assembly;
-  SimulationResult result;
-  RunTotals totals;
-};
-
-Simulated run_job(const Job& job, const Profile& profile, const Cluster& cluster,
-                  Iteration iterations, Record& record) {
-  Assembly assembly = assemble(job);
-  record.watch(assembly);
-  SimulationResult result = sluice::simulate({.profile = profile,
-                                              .cluster = cluster,
-                                              .hosts = assembly.protocols,
-                                              .iterations = iterations,
-                                              .channel_order = assembly.job.strategy.order,
-                                              .observer = record.observer()});
-  const RunTotals totals = record.totals(cluster.topology, assembly.counters());
-  return {std::move(assembly), std::move(result), totals};
-}
-
-// Simulated before the requested iterations, so that those are in the steady state.
-constexpr Iteration kWarmUp = 4;
-
-Iteration counted_iterations(const Settings& settings) {
-  constexpr Iteration kDefault = 20;
-  const Iteration asked = settings.integer("iterations");
-  return asked > 0 ? asked : kDefault;
-}
-
-// What the iterations after the warm-up added to the longer of two runs. Their sums differ by
-// exactly that, since both runs begin and end in the same way.
-Simulated counted(Simulated longer, const Simulated& warm_up) {
-  SimulationResult& result = longer.result;
-  result.starts.erase(result.starts.begin(), result.starts.begin() + kWarmUp);
-  result.messages -= warm_up.result.messages;
-  result.bytes -= warm_up.result.bytes;
-  result.egress_busy -= warm_up.result.egress_busy;
-  result.ingress_busy -= warm_up.result.ingress_busy;
-  result.channel_busy -= warm_up.result.channel_busy;
-  result.channel_overtakings -= warm_up.result.channel_overtakings;
-  result.events -= warm_up.result.events;
-  longer.totals -= warm_up.totals;
-  return longer;
-}
-
-Duration iteration_of(const Simulated& run) {
-  const std::vector<Time>& starts = run.result.starts;
-  return (starts.back() - starts.front()) / static_cast<std::int64_t>(starts.size() - 1);
-}
-
-// All numbers are of the counted iterations.
-OrderedJson summarise(const Settings& settings, const Profile& profile, const Cluster& cluster,
-                      const Simulated& run) {
-  const auto& [assembly, result, totals] = run;
-  const Duration iteration = iteration_of(run);
-  const Iteration iterations = counted_iterations(settings);
-  const auto each = [&](std::int64_t total) {
-    return static_cast<double>(total) / static_cast<double>(iterations);
-  };
-  const auto share = [&](Duration busy) {
-    return iteration.count() > 0 ? each(busy.count()) / static_cast<double>(iteration.count())
-                                 : 0.0;
-  };
-  const bool channel = cluster.allreduce.has_value();
-  const auto samples =
-      static_cast<double>(profile.batch) * static_cast<double>(cluster.topology.workers());
-  const Strategy& strategy = assembly.job.strategy;
-  const Counters& counters = totals.counters;
-  OrderedJson summary{
-      {"preset", settings.text("preset")},
-      {"algorithm", name_of(kAlgorithmNames, strategy.algorithm)},
-      {"exchange", name_of(kExchangeNames, strategy.exchange)},
-      {"partition", name_of(kPartitionNames, strategy.partition)},
-      {"order", name_of(kOrderNames, strategy.order)},
-      {"codec", name_of(kCodecNames, strategy.codec)},
-      {"profile", profile.name},
-      {"hosts", cluster.topology.hosts()},
-      {"workers", cluster.topology.workers()},
-      {"iterations", iterations},
-      {"iteration_us", to_us(iteration)},
-      {"compute_us", to_us(profile.compute())},
-      {"samples_per_s", iteration.count() > 0 ? samples / to_seconds(iteration) : 0.0},
-      {"exposed_communication_us", to_us(iteration - profile.compute())},
-      {"bound_us", to_us(lower_bound(profile, cluster, strategy, *assembly.chunks))},
-      {"egress_utilisation", share(channel ? result.channel_busy : result.egress_busy)},
-      {"ingress_utilisation", share(channel ? result.channel_busy : result.ingress_busy)},
-      {"messages", result.messages},
-      {"bytes", result.bytes},
-      {"messages_per_iteration", each(result.messages)},
-      {"bytes_per_iteration", each(result.bytes)},
-      {"overtakings_channel", result.channel_overtakings},
-      {"overtakings_out_per_iteration",
-       each(counters.egress_overtakings + result.channel_overtakings)},
-      {"overtakings_server_per_iteration", each(counters.inbox_overtakings)},
-      {"events", result.events},
-  };
-  summary["breakdown"] = breakdown_of(totals, cluster.topology, iterations);
-  summary["mechanism"] = mechanism_of(assembly, totals);
-  return summary;
-}
-
 // A row for each counted iteration, numbered as in the trace, where the warm-up comes first.
 Result<void> write_metrics(const std::vector<Time>& starts, RunFolder& folder) {
   for (std::size_t i = 0; i + 1 < starts.size(); ++i) {
-    const OrderedJson row{{"iteration", static_cast<Iteration>(i) + kWarmUp},
+    const OrderedJson row{{"iteration", static_cast<Iteration>(i) + kSimulatedWarmUp},
                           {"start_us", to_us(starts[i])},
                           {"length_us", to_us(starts[i + 1] - starts[i])}};
     if (auto written = folder.append_metrics(row); !written) {
@@ -173,39 +66,6 @@ void print_simulation(const OrderedJson& summary) {
   print(table.render());
 }
 
-// The servers are where the user wants them, or where the cluster file says, or where the preset
-// has them.
-Result<Cluster> place_servers(const Settings& settings, Cluster cluster) {
-  const Topology given = cluster.topology;
-  const ServersApart chosen = servers_apart(settings);
-  if (chosen.by_preset && (cluster.places_servers || cluster.allreduce)) {
-    return cluster;
-  }
-  const Strategy strategy = settings.strategy();
-  if (chosen.servers > 0 && (cluster.allreduce || !strategy.uses_servers())) {
-    return Error(cluster.allreduce
-                     ? "servers: the cluster's [allreduce] table stands in for them; leave it out"
-                     : fmt::format("servers: exchange {} has no servers; leave it out",
-                                   name_of(kExchangeNames, strategy.exchange)));
-  }
-  if (chosen.servers % given.servers_per_host() != 0) {
-    return Error(fmt::format("servers: {} do not fill hosts of {}, as the cluster has them",
-                             chosen.servers, given.servers_per_host()));
-  }
-  if (const std::string note = chosen.note(settings.text("preset")); !note.empty()) {
-    spdlog::info(note);
-  }
-  cluster.topology =
-      Topology(given.worker_hosts(), given.workers_per_host(),
-               chosen.servers / given.servers_per_host(), 1, given.servers_per_host());
-  return cluster;
-}
-
-Result<Cluster> read_cluster(const Settings& settings) {
-  auto cluster = sluice::read_cluster(settings.path("cluster"));
-  return cluster ? place_servers(settings, *std::move(cluster)) : cluster;
-}
-
 // Only if the user asks for it, by its name or by a trace in it.
 Result<Record> record_for(const Settings& settings, const Profile& profile) {
   if (settings.text("run").empty() && settings.text("trace") != "auto") {
@@ -222,55 +82,36 @@ Result<Record> record_for(const Settings& settings, const Profile& profile) {
 }  // namespace
 
 int simulate(const Settings& settings) {
-  const auto profile = scaled_profile(profile_spec(settings.path("profile"), settings));
-  if (!profile) {
-    return bad_input(profile.error());
+  if (!settings.text("sweep").empty()) {
+    return simulate_sweep(settings);
   }
-  const auto cluster = read_cluster(settings);
-  if (!cluster) {
-    return bad_input(cluster.error());
+  auto prepared = simulated_setup(settings);
+  if (!prepared) {
+    return bad_input(prepared.error());
   }
-  if (const auto fits = check_times(*profile, *cluster); !fits) {
-    return bad_input(fits.error().within(settings.text("cluster")));
-  }
-  const StrategySpec strategy = strategy_spec(settings);
-  auto valid = simulated_job(strategy, *profile, *cluster);
-  if (!valid) {
-    return bad_input(valid.error());
-  }
-  if (cluster->allreduce && strategy.strategy.uses_servers()) {
-    spdlog::info("the cluster's [allreduce] table stands in for the exchange {}",
-                 name_of(kExchangeNames, strategy.strategy.exchange));
+  const SimulatedSetup setup = *std::move(prepared);
+  for (const std::string& note : setup.notes) {
+    spdlog::info(note);
   }
   if (settings.on("train")) {
-    return simulate_training(settings, *profile, *cluster);
+    return simulate_training(settings, setup.profile, setup.cluster);
   }
   if (const auto plain = check_plain_simulation(settings); !plain) {
     return bad_input(plain.error());
   }
-  Job job = *std::move(valid);
-  auto opened = record_for(settings, *profile);
+  auto opened = record_for(settings, setup.profile);
   if (!opened) {
     return bad_input(opened.error());
   }
   Record record = *std::move(opened);
-  const bool merges = job.strategy.partition == Partition::kMerged;
-  Merging merging = merges ? plan_groups(job, *profile, *cluster) : Merging{};
-  Record aside;
-  // On another core, so that the user does not wait for the warm-up twice.
-  auto warm_up = std::async(std::launch::async,
-                            [&] { return run_job(job, *profile, *cluster, kWarmUp, aside); });
-  Simulated longer =
-      run_job(job, *profile, *cluster, kWarmUp + counted_iterations(settings), record);
-  const Simulated simulated = counted(std::move(longer), warm_up.get());
-  OrderedJson summary = summarise(settings, *profile, *cluster, simulated);
-  if (merges) {
-    merging.groups = groups_of(simulated.assembly);
-    merging.iteration = iteration_of(simulated);
-    summary["merging"] = to_json(merging);
-  }
+  const auto [summary, starts] = simulate_steadily({.job = setup.job,
+                                                    .profile = setup.profile,
+                                                    .cluster = setup.cluster,
+                                                    .preset = setup.preset,
+                                                    .iterations = setup.iterations},
+                                                   record);
   if (record.has_folder()) {
-    if (const auto written = write_metrics(simulated.result.starts, record.folder()); !written) {
+    if (const auto written = write_metrics(starts, record.folder()); !written) {
       return failed(written.error());
     }
   }

@@ -280,10 +280,17 @@ ProfileSpec profile_spec(const std::string& path, const Settings& settings) {
 }
 
 Result<void> check_plain_simulation(const Settings& settings) {
+  if (settings.text("sweep").empty()) {
+    if (auto alone = settings.refuse({"threads"},
+                                     "there is one simulation, which takes one thread; "
+                                     "leave it out, or add --sweep or --train");
+        !alone) {
+      return alone;
+    }
+  }
   return settings.refuse({"model",
                           "device",
                           "kernels",
-                          "threads",
                           "data",
                           "data-dir",
                           "samples",
@@ -296,6 +303,7 @@ Result<void> check_plain_simulation(const Settings& settings) {
                           "target",
                           "vocabulary",
                           "batch",
+                          "recipe",
                           "epochs",
                           "lr",
                           "lr-scale-by-workers",

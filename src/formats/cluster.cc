@@ -80,20 +80,24 @@ Duration Cluster::ingress_time(Bytes bytes) const {
                            : from_ns(static_cast<double>(bytes) * 8 / ingress_gbps);
 }
 
-Result<Cluster> parse_cluster(const std::string& text, const std::string& source) {
+namespace {
+
+Result<Cluster> parse_with(const std::string& text, const std::string& source, const Json& values) {
   const auto document = parse_toml(text, source);
   if (!document) {
     return document.error();
   }
+  Json table = *document;
+  table.update(values);
   const Form rate = Form::number(kMinGbps, kMaxGbps);
   const Form time = Form::number(0, kLongestUs);
   const Form cost = Form::number(0, kMaxNsPerByte);
-  Fields fields(*document, source);
+  Fields fields(table, source);
   Cluster cluster;
   cluster.topology = read_topology(fields);
-  cluster.places_servers = document->contains("servers") || document->contains("servers_per_host");
-  if (const Json* table = fields.optional("allreduce", Form::table())) {
-    cluster.allreduce = read_allreduce(*table, fields);
+  cluster.places_servers = table.contains("servers") || table.contains("servers_per_host");
+  if (const Json* channel = fields.optional("allreduce", Form::table())) {
+    cluster.allreduce = read_allreduce(*channel, fields);
     cluster.bandwidth_gbps = fields.get<double>("bandwidth_gbps", rate, 0);
   } else {
     cluster.bandwidth_gbps = fields.get<double>("bandwidth_gbps", rate);
@@ -117,9 +121,17 @@ Result<Cluster> parse_cluster(const std::string& text, const std::string& source
   return cluster;
 }
 
-Result<Cluster> read_cluster(const std::string& path) {
+}  // namespace
+
+Result<Cluster> parse_cluster(const std::string& text, const std::string& source) {
+  return parse_with(text, source, Json::object());
+}
+
+Result<Cluster> read_cluster(const std::string& path) { return read_cluster(path, Json::object()); }
+
+Result<Cluster> read_cluster(const std::string& path, const Json& values) {
   const auto text = read_file(path);
-  return text ? parse_cluster(*text, path) : text.error();
+  return text ? parse_with(*text, path, values) : text.error();
 }
 
 std::string to_toml(const AllReduceCost& cost) {
@@ -152,9 +164,8 @@ std::string to_toml(const Cluster& cluster) {
   toml += fmt::format(
       "cores = {}\ncompute_cores = {}\nmessage_threads = {}\nsend_message_us = {}\n"
       "send_ns_per_byte = {}\nreceive_message_us = {}\nreceive_ns_per_byte = {}\n",
-      cluster.cores, cluster.compute_cores, cluster.message_threads,
-      to_us(cluster.sending.startup), cluster.sending.ns_per_byte,
-      to_us(cluster.receiving.startup), cluster.receiving.ns_per_byte);
+      cluster.cores, cluster.compute_cores, cluster.message_threads, to_us(cluster.sending.startup),
+      cluster.sending.ns_per_byte, to_us(cluster.receiving.startup), cluster.receiving.ns_per_byte);
   return toml + (cluster.allreduce ? to_toml(*cluster.allreduce) : "");
 }
 

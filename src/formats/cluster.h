@@ -5,6 +5,7 @@
 
 #include "base/result.h"
 #include "base/units.h"
+#include "formats/document.h"
 #include "model/job.h"
 #include "model/topology.h"
 
@@ -71,6 +72,8 @@ struct Cluster {
 // Reads the TOML cluster format; errors name the file and the key.
 Result<Cluster> read_cluster(const std::string& path);
 Result<Cluster> parse_cluster(const std::string& text, const std::string& source);
+// The same with other values for some keys.
+Result<Cluster> read_cluster(const std::string& path, const Json& values);
 // Writes the same format.
 std::string to_toml(const Cluster& cluster);
 std::string to_toml(const AllReduceCost& cost);  // only the [allreduce] table

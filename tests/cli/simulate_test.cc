@@ -230,5 +230,53 @@ TEST_F(CliSimulateTest, ARecordTellsWhenWhereAndHowItWasMade) {
   EXPECT_NE(run.at("hosts").at(0), "");
 }
 
+// ---- sweeps -------------------------------------------------------------------------------------
+
+TEST_F(CliSimulateTest, ASweepHasWhatItsRunsHaveAlone) {
+  const auto cells =
+      json::parse(simulate(std::string(kInput) +
+                           "--preset p3,wfbp --sweep hosts=2,3 --sweep bandwidth_gbps=0.5,2 "
+                           "--iterations 3 --json --run swept")
+                      .out)
+          .at("cells");
+  ASSERT_EQ(cells.size(), 8U);
+  EXPECT_EQ(cells[5].at("values"),
+            json({{"preset", "wfbp"}, {"hosts", "2"}, {"bandwidth_gbps", "2"}}));
+  folder_.write("alone.toml", "hosts = 2\nbandwidth_gbps = 2\n");
+  const auto alone = json::parse(
+      simulate("--profile net.json --cluster alone.toml --preset wfbp --iterations 3 --json").out);
+  EXPECT_EQ(cells[5].at("summary").at("iteration_us"), alone.at("iteration_us"));
+  EXPECT_EQ(cells[5].at("summary").at("breakdown"), alone.at("breakdown"));
+  EXPECT_TRUE(has("swept/sweep.csv"));
+  EXPECT_TRUE(has("swept/sweep.svg"));
+}
+
+TEST_F(CliSimulateTest, ASweepIsTheSameOnAnyNumberOfThreads) {
+  const auto on = [&](const std::string& threads) {
+    return simulate(std::string(kInput) +
+                    "--sweep hosts=2,3,5 --sweep slice=1000,30000 --preset p3 "
+                    "--iterations 2 --json --threads " +
+                    threads + " --run on" + threads)
+        .out;
+  };
+  EXPECT_EQ(on("1"), on("3"));
+}
+
+TEST_F(CliSimulateTest, ASweepThatIsWrongIsRefusedBeforeItRuns) {
+  for (const auto& [flags, complaint] : {
+           std::pair{"--sweep hosts=2,0", "--sweep: hosts=0: two.toml: hosts: is 0"},
+           {"--sweep speed=2", "--sweep: speed=2: two.toml: speed: is not a known key"},
+           {"--sweep preset=p3,p4", "--sweep: preset=p4: --preset: is \"p4\""},
+           {"--sweep hosts", "--sweep: hosts: expected KEY=VALUE"},
+           {"--sweep hosts=2 --lr 1", "--lr: nothing is trained"},
+           {"--sweep hosts=2 --trace t.json", "--trace: a sweep simulates many runs"},
+       }) {
+    const Outcome outcome = sluice("simulate" + std::string(kInput) + flags, folder_);
+    EXPECT_EQ(outcome.code, 2) << flags;
+    EXPECT_THAT(outcome.err, HasSubstr(complaint));
+  }
+  EXPECT_FALSE(has("runs"));
+}
+
 }  // namespace
 }  // namespace sluice

@@ -1,0 +1,91 @@
+#include "cli/simulated_setup.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "cli/specs.h"
+#include "drivers/virtual/limits.h"
+#include "session/simulated_job.h"
+#include "session/workload.h"
+
+namespace sluice::cli {
+namespace {
+
+Iteration counted_iterations(const Settings& settings) {
+  constexpr Iteration kDefault = 20;
+  const Iteration asked = settings.integer("iterations");
+  return asked > 0 ? asked : kDefault;
+}
+
+// The servers are where the user wants them, or where the cluster file says, or where the preset
+// has them.
+Result<Cluster> place_servers(const Settings& settings, Cluster cluster) {
+  const Topology given = cluster.topology;
+  const ServersApart chosen = servers_apart(settings);
+  if (chosen.by_preset && (cluster.places_servers || cluster.allreduce)) {
+    return cluster;
+  }
+  const Strategy strategy = settings.strategy();
+  if (chosen.servers > 0 && (cluster.allreduce || !strategy.uses_servers())) {
+    return Error(cluster.allreduce
+                     ? "servers: the cluster's [allreduce] table stands in for them; leave it out"
+                     : fmt::format("servers: exchange {} has no servers; leave it out",
+                                   name_of(kExchangeNames, strategy.exchange)));
+  }
+  if (chosen.servers % given.servers_per_host() != 0) {
+    return Error(fmt::format("servers: {} do not fill hosts of {}, as the cluster has them",
+                             chosen.servers, given.servers_per_host()));
+  }
+  cluster.topology =
+      Topology(given.worker_hosts(), given.workers_per_host(),
+               chosen.servers / given.servers_per_host(), 1, given.servers_per_host());
+  return cluster;
+}
+
+// Whether the servers are where nobody but the preset wants them.
+std::string note_on_servers(const Settings& settings, const Cluster& cluster) {
+  const ServersApart chosen = servers_apart(settings);
+  return cluster.places_servers || cluster.allreduce ? "" : chosen.note(settings.text("preset"));
+}
+
+}  // namespace
+
+Result<SimulatedSetup> simulated_setup(const Settings& settings, const Json& cluster_values) {
+  auto profile = scaled_profile(profile_spec(settings.path("profile"), settings));
+  if (!profile) {
+    return profile.error();
+  }
+  auto file = read_cluster(settings.path("cluster"), cluster_values);
+  if (!file) {
+    return file.error();
+  }
+  auto cluster = place_servers(settings, *file);
+  if (!cluster) {
+    return cluster.error();
+  }
+  if (const auto fits = check_times(*profile, *cluster); !fits) {
+    return fits.error().within(settings.text("cluster"));
+  }
+  const StrategySpec strategy = strategy_spec(settings);
+  auto job = simulated_job(strategy, *profile, *cluster);
+  if (!job) {
+    return job.error();
+  }
+  std::vector<std::string> notes;
+  if (std::string note = note_on_servers(settings, *file); !note.empty()) {
+    notes.push_back(std::move(note));
+  }
+  if (cluster->allreduce && strategy.strategy.uses_servers()) {
+    notes.push_back(fmt::format("the cluster's [allreduce] table stands in for the exchange {}",
+                                name_of(kExchangeNames, strategy.strategy.exchange)));
+  }
+  return SimulatedSetup{.profile = *std::move(profile),
+                        .cluster = *std::move(cluster),
+                        .job = *std::move(job),
+                        .preset = settings.text("preset"),
+                        .iterations = counted_iterations(settings),
+                        .notes = std::move(notes)};
+}
+
+}  // namespace sluice::cli

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/settings.h"
+#include "formats/cluster.h"
+#include "formats/profile.h"
+#include "model/job.h"
+
+namespace sluice::cli {
+
+// What the settings of simulate describe: a job on a cluster.
+struct SimulatedSetup {
+  Profile profile;
+  Cluster cluster;
+  Job job;
+  std::string preset;
+  Iteration iterations = 0;
+  std::vector<std::string> notes;  // for the user
+};
+
+// `cluster_values` win over those of the cluster's file. Errors name the flag, or the file and key.
+Result<SimulatedSetup> simulated_setup(const Settings& settings,
+                                       const Json& cluster_values = Json::object());
+
+}  // namespace sluice::cli
