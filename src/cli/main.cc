@@ -97,21 +97,23 @@ Words normalised(const Words& words) {
   return result;
 }
 
-// Replaces names of profiles by the paths of their files.
-Result<void> locate_profiles(Settings& settings, Command command) {
-  const bool simulates = command == Command::kSimulate;
-  const std::string key = simulates ? "profile" : "model";
-  const bool replays = command == Command::kTrain && settings.text(key).starts_with(kReplay);
-  if (!simulates && !replays) {
+// Replaces names of profiles and clusters by the paths of their files.
+Result<void> locate_files(Settings& settings, Command command) {
+  const auto locate = [&](const std::string& key, const std::string& prefix,
+                          auto& find) -> Result<void> {
+    const auto path = find(settings.path(key, prefix), profile_folders());
+    if (!path) {
+      return path.error();
+    }
+    settings.rewrite(key, prefix + *path);
     return {};
+  };
+  if (command == Command::kSimulate) {
+    auto cluster = locate("cluster", "", find_cluster);
+    return cluster ? locate("profile", "", find_profile) : cluster;
   }
-  const std::string prefix = replays ? kReplay : "";
-  const auto path = find_profile(settings.text(key).substr(prefix.size()), profile_folders());
-  if (!path) {
-    return path.error();
-  }
-  settings.rewrite(key, prefix + *path);
-  return {};
+  const bool replays = command == Command::kTrain && settings.text("model").starts_with(kReplay);
+  return replays ? locate("model", kReplay, find_profile) : Result<void>();
 }
 
 // The arguments as a shell would read them, in UTF-8.
@@ -150,7 +152,7 @@ int run(const CommandEntry& command, const CLI::App& app, const Words& behind,
   }
   Settings settings = *std::move(resolved);
   settings.set_command_line(command_line);
-  if (const auto located = locate_profiles(settings, command.takes); !located) {
+  if (const auto located = locate_files(settings, command.takes); !located) {
     return bad_input(located.error());
   }
   start_logging(settings.text("log-level"));

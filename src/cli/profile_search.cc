@@ -16,7 +16,11 @@
 namespace sluice::cli {
 namespace {
 
-constexpr const char* kEnding = ".json";
+// What is looked for by name.
+struct Kind {
+  std::string noun;
+  std::string ending;
+};
 // Relative to the program's folder: beside it in a build, or where it is installed.
 constexpr std::array kShippedFolders{SLUICE_PROFILE_FOLDERS};
 
@@ -25,15 +29,16 @@ bool is_file(const std::filesystem::path& path) {
   return std::filesystem::is_regular_file(path, ignored);
 }
 
-// The names of all profiles in these folders, sorted.
-std::vector<std::string> profile_names(const std::vector<std::filesystem::path>& folders) {
+// The names of all files with this ending in these folders, sorted.
+std::vector<std::string> names_in(const std::vector<std::filesystem::path>& folders,
+                                  const std::string& ending) {
   std::vector<std::string> names;
   for (const std::filesystem::path& folder : folders) {
     std::error_code unreadable;
     std::filesystem::recursive_directory_iterator entries(folder, unreadable);
     for (; !unreadable && entries != std::filesystem::recursive_directory_iterator();
          entries.increment(unreadable)) {
-      if (entries->path().extension() == kEnding) {
+      if (entries->path().extension() == ending) {
         names.push_back(entries->path().lexically_relative(folder).replace_extension().string());
       }
     }
@@ -70,6 +75,30 @@ std::vector<std::string> existing(const std::vector<std::filesystem::path>& fold
   return found;
 }
 
+Result<std::string> find(const Kind& kind, const std::string& name,
+                         const std::vector<std::filesystem::path>& folders) {
+  std::error_code ignored;
+  if (std::filesystem::exists(name, ignored) && !std::filesystem::is_directory(name, ignored)) {
+    return name;
+  }
+  const bool has_ending = name.ends_with(kind.ending);
+  for (const std::filesystem::path& folder : folders) {
+    if (const auto path = folder / (has_ending ? name : name + kind.ending); is_file(path)) {
+      return path.string();
+    }
+  }
+  if (has_ending) {
+    return name;  // the reader of the file reports what is wrong
+  }
+  const std::vector<std::string> matches = near_matches(name, names_in(folders, kind.ending));
+  const std::string hint = matches.empty()
+                               ? fmt::format("; {}s with names are in {}", kind.noun,
+                                             fmt::join(existing(folders), " and "))
+                               : fmt::format("; did you mean {}?", fmt::join(matches, ", "));
+  return Error(fmt::format("{} \"{}\": there is no such file and no {} of that name{}", kind.noun,
+                           name, kind.noun, hint));
+}
+
 }  // namespace
 
 std::vector<std::filesystem::path> profile_folders() {
@@ -88,25 +117,12 @@ std::vector<std::filesystem::path> profile_folders() {
 
 Result<std::string> find_profile(const std::string& name,
                                  const std::vector<std::filesystem::path>& folders) {
-  if (is_file(name)) {
-    return name;
-  }
-  const bool has_ending = name.ends_with(kEnding);
-  for (const std::filesystem::path& folder : folders) {
-    if (const auto path = folder / (has_ending ? name : name + kEnding); is_file(path)) {
-      return path.string();
-    }
-  }
-  if (has_ending) {
-    return name;  // the reader of the file reports what is wrong
-  }
-  const std::vector<std::string> matches = near_matches(name, profile_names(folders));
-  const std::string hint =
-      matches.empty()
-          ? fmt::format("; profiles with names are in {}", fmt::join(existing(folders), " and "))
-          : fmt::format("; did you mean {}?", fmt::join(matches, ", "));
-  return Error(fmt::format("profile \"{}\": there is no such file and no profile of that name{}",
-                           name, hint));
+  return find({"profile", ".json"}, name, folders);
+}
+
+Result<std::string> find_cluster(const std::string& name,
+                                 const std::vector<std::filesystem::path>& folders) {
+  return find({"cluster", ".toml"}, name, folders);
 }
 
 }  // namespace sluice::cli

@@ -17,4 +17,8 @@ std::vector<std::filesystem::path> profile_folders();
 Result<std::string> find_profile(const std::string& name,
                                  const std::vector<std::filesystem::path>& folders);
 
+// The same for a cluster file, such as clusters/mg-wfbp.
+Result<std::string> find_cluster(const std::string& name,
+                                 const std::vector<std::filesystem::path>& folders);
+
 }  // namespace sluice::cli

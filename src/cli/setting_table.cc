@@ -98,7 +98,10 @@ std::vector<Setting> optimiser_settings() {
 
 std::vector<Setting> cluster_settings() {
   return {
-      {"cluster", kSimulate, Form::text(), nullptr, "TOML file with the hosts and the network"},
+      {"cluster", kSimulate, Form::text(), nullptr,
+       "TOML file with the hosts and the network, or the name of one that comes with Sluice, such "
+       "as "
+       "clusters/mg-wfbp"},
       {"workers", kTrain, Form::integer(1, 1024), 4, "number of workers"},
       {"workers-per-host", kTrain, Form::integer(1, 1024), 1,
        "workers that share a host, with one server, one queue of messages and local aggregation"},
