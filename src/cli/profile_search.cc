@@ -17,7 +17,7 @@ namespace sluice::cli {
 namespace {
 
 // What is looked for by name.
-struct Kind {
+struct Sought {
   std::string noun;
   std::string ending;
 };
@@ -30,8 +30,8 @@ bool is_file(const std::filesystem::path& path) {
 }
 
 // The names of all files with this ending in these folders, sorted.
-std::vector<std::string> names_in(const std::vector<std::filesystem::path>& folders,
-                                  const std::string& ending) {
+std::vector<std::string> file_names(const std::vector<std::filesystem::path>& folders,
+                                    const std::string& ending) {
   std::vector<std::string> names;
   for (const std::filesystem::path& folder : folders) {
     std::error_code unreadable;
@@ -75,8 +75,8 @@ std::vector<std::string> existing(const std::vector<std::filesystem::path>& fold
   return found;
 }
 
-Result<std::string> find(const Kind& kind, const std::string& name,
-                         const std::vector<std::filesystem::path>& folders) {
+Result<std::string> find_by_name(const Sought& kind, const std::string& name,
+                                 const std::vector<std::filesystem::path>& folders) {
   std::error_code ignored;
   if (std::filesystem::exists(name, ignored) && !std::filesystem::is_directory(name, ignored)) {
     return name;
@@ -90,7 +90,7 @@ Result<std::string> find(const Kind& kind, const std::string& name,
   if (has_ending) {
     return name;  // the reader of the file reports what is wrong
   }
-  const std::vector<std::string> matches = near_matches(name, names_in(folders, kind.ending));
+  const std::vector<std::string> matches = near_matches(name, file_names(folders, kind.ending));
   const std::string hint = matches.empty()
                                ? fmt::format("; {}s with names are in {}", kind.noun,
                                              fmt::join(existing(folders), " and "))
@@ -117,12 +117,12 @@ std::vector<std::filesystem::path> profile_folders() {
 
 Result<std::string> find_profile(const std::string& name,
                                  const std::vector<std::filesystem::path>& folders) {
-  return find({"profile", ".json"}, name, folders);
+  return find_by_name({"profile", ".json"}, name, folders);
 }
 
 Result<std::string> find_cluster(const std::string& name,
                                  const std::vector<std::filesystem::path>& folders) {
-  return find({"cluster", ".toml"}, name, folders);
+  return find_by_name({"cluster", ".toml"}, name, folders);
 }
 
 }  // namespace sluice::cli
