@@ -60,6 +60,9 @@ class Traffic {
   // Whether a message goes to another host of the same machine: through memory, in no time. It is
   // sent when it arrives, and is no traffic.
   bool is_beside(const Message& message) const {
+    if (cluster_.hosts_per_nic == 1) {
+      return false;
+    }
     const HostId from = host_of(message.from);
     const HostId to = host_of(message.to);
     return from != to && cluster_.interface_of(from) == cluster_.interface_of(to);
