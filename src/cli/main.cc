@@ -143,7 +143,7 @@ int run(const CommandEntry& command, const CLI::App& app, const Words& behind,
   }
   Settings settings = *std::move(resolved);
   settings.set_command_line(command_line);
-  if (const auto located = locate_profiles(settings); !located) {
+  if (const auto located = locate_files(settings); !located) {
     return bad_input(located.error());
   }
   start_logging(settings.text("log-level"));

@@ -18,7 +18,11 @@
 namespace sluice::cli {
 namespace {
 
-constexpr const char* kEnding = ".json";
+// What is looked for by name.
+struct Sought {
+  std::string noun;
+  std::string ending;
+};
 // Relative to the program's folder: beside it in a build, or where it is installed.
 constexpr std::array kShippedFolders{SLUICE_PROFILE_FOLDERS};
 
@@ -27,15 +31,16 @@ bool is_file(const std::filesystem::path& path) {
   return std::filesystem::is_regular_file(path, ignored);
 }
 
-// The names of all profiles in these folders, sorted.
-std::vector<std::string> profile_names(const std::vector<std::filesystem::path>& folders) {
+// The names of all files with this ending in these folders, sorted.
+std::vector<std::string> file_names(const std::vector<std::filesystem::path>& folders,
+                                    const std::string& ending) {
   std::vector<std::string> names;
   for (const std::filesystem::path& folder : folders) {
     std::error_code unreadable;
     std::filesystem::recursive_directory_iterator entries(folder, unreadable);
     for (; !unreadable && entries != std::filesystem::recursive_directory_iterator();
          entries.increment(unreadable)) {
-      if (entries->path().extension() == kEnding) {
+      if (entries->path().extension() == ending) {
         names.push_back(entries->path().lexically_relative(folder).replace_extension().string());
       }
     }
@@ -72,6 +77,30 @@ std::vector<std::string> existing(const std::vector<std::filesystem::path>& fold
   return found;
 }
 
+Result<std::string> find_by_name(const Sought& kind, const std::string& name,
+                                 const std::vector<std::filesystem::path>& folders) {
+  std::error_code ignored;
+  if (std::filesystem::exists(name, ignored) && !std::filesystem::is_directory(name, ignored)) {
+    return name;
+  }
+  const bool has_ending = name.ends_with(kind.ending);
+  for (const std::filesystem::path& folder : folders) {
+    if (const auto path = folder / (has_ending ? name : name + kind.ending); is_file(path)) {
+      return path.string();
+    }
+  }
+  if (has_ending) {
+    return name;  // the reader of the file reports what is wrong
+  }
+  const std::vector<std::string> matches = near_matches(name, file_names(folders, kind.ending));
+  const std::string hint = matches.empty()
+                               ? fmt::format("; {}s with names are in {}", kind.noun,
+                                             fmt::join(existing(folders), " and "))
+                               : fmt::format("; did you mean {}?", fmt::join(matches, ", "));
+  return Error(fmt::format("{} \"{}\": there is no such file and no {} of that name{}", kind.noun,
+                           name, kind.noun, hint));
+}
+
 }  // namespace
 
 std::vector<std::filesystem::path> profile_folders() {
@@ -90,52 +119,54 @@ std::vector<std::filesystem::path> profile_folders() {
 
 Result<std::string> find_profile(const std::string& name,
                                  const std::vector<std::filesystem::path>& folders) {
-  if (is_file(name)) {
-    return name;
-  }
-  const bool has_ending = name.ends_with(kEnding);
-  for (const std::filesystem::path& folder : folders) {
-    if (const auto path = folder / (has_ending ? name : name + kEnding); is_file(path)) {
-      return path.string();
-    }
-  }
-  if (has_ending) {
-    return name;  // the reader of the file reports what is wrong
-  }
-  const std::vector<std::string> matches = near_matches(name, profile_names(folders));
-  const std::string hint =
-      matches.empty()
-          ? fmt::format("; profiles with names are in {}", fmt::join(existing(folders), " and "))
-          : fmt::format("; did you mean {}?", fmt::join(matches, ", "));
-  return Error(fmt::format("profile \"{}\": there is no such file and no profile of that name{}",
-                           name, hint));
+  return find_by_name({"profile", ".json"}, name, folders);
 }
 
-Result<void> locate_profiles(Settings& settings) {
-  const bool simulates = settings.command() == Command::kSimulate;
-  const std::string key = simulates ? "profile" : "model";
-  const bool replays =
-      settings.command() == Command::kTrain && settings.text(key).starts_with(kReplay);
-  if (!simulates && !replays) {
-    return {};
+Result<std::string> find_cluster(const std::string& name,
+                                 const std::vector<std::filesystem::path>& folders) {
+  return find_by_name({"cluster", ".toml"}, name, folders);
+}
+
+namespace {
+
+// The name of the profile that simulate takes; empty if an axis of a sweep may name it.
+Result<std::string> profile_of(const Settings& settings) {
+  if (!settings.text("profile").empty()) {
+    return settings.path("profile");
   }
-  const std::string prefix = replays ? kReplay : "";
-  std::string name = settings.text(key).substr(prefix.size());
-  if (simulates && name.empty() && !settings.text("sweep").empty()) {
-    return {};  // an axis may name them
+  if (!settings.text("sweep").empty()) {
+    return std::string();
   }
-  if (simulates && name.empty()) {
-    if (!settings.on("train") || is_model_file(settings.text("model"))) {
-      return Error("--profile: is missing: " + settings.help("profile"));
+  if (!settings.on("train") || is_model_file(settings.text("model"))) {
+    return Error("--profile: is missing: " + settings.help("profile"));
+  }
+  return "h200/" + settings.text("model");
+}
+
+}  // namespace
+
+Result<void> locate_files(Settings& settings) {
+  const auto locate = [&](const std::string& key, const std::string& prefix,
+                          const std::string& name, auto& find) -> Result<void> {
+    const auto path = find(name, profile_folders());
+    if (!path) {
+      return path.error();
     }
-    name = "h200/" + settings.text("model");
+    settings.rewrite(key, prefix + *path);
+    return {};
+  };
+  if (settings.command() == Command::kSimulate) {
+    const auto profile = profile_of(settings);
+    if (!profile) {
+      return profile.error();
+    }
+    auto cluster = locate("cluster", "", settings.path("cluster"), find_cluster);
+    return cluster && !profile->empty() ? locate("profile", "", *profile, find_profile) : cluster;
   }
-  const auto path = find_profile(name, profile_folders());
-  if (!path) {
-    return path.error();
-  }
-  settings.rewrite(key, prefix + *path);
-  return {};
+  const bool replays =
+      settings.command() == Command::kTrain && settings.text("model").starts_with(kReplay);
+  return replays ? locate("model", kReplay, settings.path("model", kReplay), find_profile)
+                 : Result<void>();
 }
 
 }  // namespace sluice::cli

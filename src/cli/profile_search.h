@@ -18,7 +18,11 @@ std::vector<std::filesystem::path> profile_folders();
 Result<std::string> find_profile(const std::string& name,
                                  const std::vector<std::filesystem::path>& folders);
 
-// Replaces the names of profiles in the settings by the paths of their files.
-Result<void> locate_profiles(Settings& settings);
+// The same for a cluster file, such as clusters/mg-wfbp.
+Result<std::string> find_cluster(const std::string& name,
+                                 const std::vector<std::filesystem::path>& folders);
+
+// Replaces the names of profiles and clusters in the settings by the paths of their files.
+Result<void> locate_files(Settings& settings);
 
 }  // namespace sluice::cli

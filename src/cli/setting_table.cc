@@ -109,7 +109,9 @@ std::vector<Setting> optimiser_settings() {
 
 std::vector<Setting> cluster_settings() {
   return {
-      {"cluster", kSimulate, Form::text(), nullptr, "TOML file with the hosts and the network"},
+      {"cluster", kSimulate, Form::text(), nullptr,
+       "TOML file with the hosts and the network, or the name of one that comes with Sluice, such "
+       "as clusters/mg-wfbp"},
       {.key = "sweep",
        .commands = kSimulate,
        .form = Form::text(),

@@ -72,7 +72,7 @@ Result<SimulatedSetup> setup_of(const Settings& settings, const Sweep& sweep, st
     return resolved.error();
   }
   Settings changed = *std::move(resolved);
-  if (const auto located = locate_profiles(changed); !located) {
+  if (const auto located = locate_files(changed); !located) {
     return located.error();
   }
   return simulated_setup(changed, cluster_values);

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/file.h"
 #include "formats/document.h"
 
@@ -60,11 +62,91 @@ void read_processors(Fields& fields, Cluster& cluster) {
   cluster.receiving.ns_per_byte = fields.get<double>("receive_ns_per_byte", cost, 0);
 }
 
-AllReduceCost read_allreduce(const Json& table, Fields& parent) {
+constexpr double kMinSpeed = 1e-6;
+constexpr double kMaxSpeed = 1e6;
+constexpr double kMaxJitter = 1;
+
+std::vector<SpecialHost> read_special_hosts(const Json& list, std::size_t hosts, Fields& parent) {
+  std::vector<SpecialHost> special;
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    const std::string where = fmt::format("{}: host[{}]", parent.where(), i);
+    if (!list[i].is_object()) {
+      parent.merge(Error(where + ": expected a table [[host]]"));
+      continue;
+    }
+    Fields fields(list[i], where);
+    SpecialHost host;
+    const Form which = Form::integer(0, static_cast<std::int64_t>(hosts) - 1);
+    host.index = static_cast<std::size_t>(fields.get<std::int64_t>("index", which));
+    host.bandwidth_gbps = fields.get<double>("bandwidth_gbps", Form::number(kMinGbps, kMaxGbps), 0);
+    if (const Json* latency = fields.optional("latency_us", Form::number(0, kLongestUs))) {
+      host.latency = from_us(latency->get<double>());
+    }
+    host.speed = fields.get<double>("speed", Form::number(kMinSpeed, kMaxSpeed), 1);
+    if (std::ranges::any_of(special, [&](const auto& h) { return h.index == host.index; })) {
+      fields.complain("index", fmt::format("host {} has two tables", host.index));
+    }
+    parent.merge(fields.done());
+    special.push_back(host);
+  }
+  return special;
+}
+
+Racks read_racks(const Json& table, Fields& parent) {
+  Fields fields(table, parent.where() + ": racks");
+  Racks racks;
+  racks.hosts =
+      static_cast<std::size_t>(fields.get<std::int64_t>("hosts", Form::integer(1, kMaxNodes), 1));
+  racks.uplink_gbps = fields.get<double>("uplink_gbps", Form::number(kMinGbps, kMaxGbps));
+  parent.merge(fields.done());
+  return racks;
+}
+
+// What makes hosts differ.
+void read_differences(Fields& fields, Cluster& cluster) {
+  if (const Json* hosts = fields.optional("host", Form::list())) {
+    cluster.special_hosts = read_special_hosts(*hosts, cluster.topology.hosts(), fields);
+  }
+  if (const Json* table = fields.optional("racks", Form::table())) {
+    cluster.racks = read_racks(*table, fields);
+  }
+  cluster.hosts_per_nic = static_cast<std::size_t>(
+      fields.get<std::int64_t>("hosts_per_nic", Form::integer(1, kMaxNodes), 1));
+  cluster.jitter = fields.get<double>("jitter", Form::number(0, kMaxJitter), 0);
+}
+
+std::string differences_to_toml(const Cluster& cluster) {
+  std::string toml;
+  if (cluster.racks) {
+    toml += fmt::format("[racks]\nhosts = {}\nuplink_gbps = {}\n", cluster.racks->hosts,
+                        cluster.racks->uplink_gbps);
+  }
+  for (const SpecialHost& host : cluster.special_hosts) {
+    toml += fmt::format("[[host]]\nindex = {}\nspeed = {}\n", host.index, host.speed);
+    toml +=
+        host.bandwidth_gbps > 0 ? fmt::format("bandwidth_gbps = {}\n", host.bandwidth_gbps) : "";
+    toml += host.latency ? fmt::format("latency_us = {}\n", to_us(*host.latency)) : "";
+  }
+  return toml;
+}
+
+// As a + b M, or as a ring of n workers whose messages cost alpha + beta M and whose additions cost
+// gamma M: 2 n alpha + 2 (n - 1)/n M beta + (n - 1)/n M gamma.
+AllReduceCost read_allreduce(const Json& table, std::size_t workers, Fields& parent) {
+  const Form time = Form::number(0, kLongestUs);
+  const Form per_byte = Form::number(0, kMaxNsPerByte);
   Fields fields(table, parent.where() + ": allreduce");
   AllReduceCost cost;
-  cost.startup = from_us(fields.get<double>("startup_us", Form::number(0, kLongestUs)));
-  cost.ns_per_byte = fields.get<double>("ns_per_byte", Form::number(0, kMaxNsPerByte));
+  if (table.contains("alpha_us")) {
+    const auto n = static_cast<double>(workers);
+    const auto alpha_us = fields.get<double>("alpha_us", time);
+    const auto beta = fields.get<double>("beta_ns_per_byte", per_byte);
+    const auto gamma = fields.get<double>("gamma_ns_per_byte", per_byte);
+    cost = {from_us(2 * n * alpha_us), (n - 1) / n * (2 * beta + gamma)};
+  } else {
+    cost.startup = from_us(fields.get<double>("startup_us", time));
+    cost.ns_per_byte = fields.get<double>("ns_per_byte", per_byte);
+  }
   parent.merge(fields.done());
   return cost;
 }
@@ -78,6 +160,12 @@ Duration Cluster::wire_time(Bytes bytes) const {
 Duration Cluster::ingress_time(Bytes bytes) const {
   return ingress_gbps == 0 ? wire_time(bytes)
                            : from_ns(static_cast<double>(bytes) * 8 / ingress_gbps);
+}
+
+double Cluster::slowdown(std::size_t worker) const {
+  const HostId own = topology.host_of(topology.worker(worker));
+  const auto special = std::ranges::find(special_hosts, own.index(), &SpecialHost::index);
+  return special == special_hosts.end() ? 1 : 1 / special->speed;
 }
 
 namespace {
@@ -97,7 +185,7 @@ Result<Cluster> parse_with(const std::string& text, const std::string& source, c
   cluster.topology = read_topology(fields);
   cluster.places_servers = table.contains("servers") || table.contains("servers_per_host");
   if (const Json* channel = fields.optional("allreduce", Form::table())) {
-    cluster.allreduce = read_allreduce(*channel, fields);
+    cluster.allreduce = read_allreduce(*channel, cluster.topology.workers(), fields);
     cluster.bandwidth_gbps = fields.get<double>("bandwidth_gbps", rate, 0);
   } else {
     cluster.bandwidth_gbps = fields.get<double>("bandwidth_gbps", rate);
@@ -115,6 +203,7 @@ Result<Cluster> parse_with(const std::string& text, const std::string& source, c
   cluster.ingress_gbps = fields.get("ingress_gbps", rate, cluster.ingress_gbps);
   read_processors(fields, cluster);
   cluster.sync = from_us(fields.get<double>("sync_us", time, to_us(cluster.sync)));
+  read_differences(fields, cluster);
   if (const auto done = fields.done(); !done) {
     return done.error();
   }
@@ -166,7 +255,9 @@ std::string to_toml(const Cluster& cluster) {
       "send_ns_per_byte = {}\nreceive_message_us = {}\nreceive_ns_per_byte = {}\n",
       cluster.cores, cluster.compute_cores, cluster.message_threads, to_us(cluster.sending.startup),
       cluster.sending.ns_per_byte, to_us(cluster.receiving.startup), cluster.receiving.ns_per_byte);
-  return toml + (cluster.allreduce ? to_toml(*cluster.allreduce) : "");
+  toml += fmt::format("hosts_per_nic = {}\njitter = {}\n", cluster.hosts_per_nic, cluster.jitter);
+  return toml + (cluster.allreduce ? to_toml(*cluster.allreduce) : "") +
+         differences_to_toml(cluster);
 }
 
 }  // namespace sluice

@@ -1,7 +1,9 @@
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "base/units.h"
@@ -33,6 +35,25 @@ struct MessageCost {
   }
 };
 
+// A host that differs from the others.
+struct SpecialHost {
+  std::size_t index = 0;
+  double bandwidth_gbps = 0;                       // of its interface; 0: as the others
+  std::optional<Duration> latency = std::nullopt;  // to it and from it; none: as the others
+  double speed = 1;                                // of its workers' compute
+
+  bool operator==(const SpecialHost&) const = default;
+};
+
+// Consecutive hosts are in a rack. What goes from one rack to another passes the links of both,
+// which carry so much in each direction.
+struct Racks {
+  std::size_t hosts = 1;  // of each
+  double uplink_gbps = 0;
+
+  bool operator==(const Racks&) const = default;
+};
+
 // The hosts and the network between them, as the simulator sees them.
 struct Cluster {
   Topology topology;
@@ -55,9 +76,20 @@ struct Cluster {
   MessageCost receiving;
   Duration sync{0};                        // fixed cost of synchronising a chunk once
   std::optional<AllReduceCost> allreduce;  // replaces the network model if present
+  // What makes hosts differ.
+  std::vector<SpecialHost> special_hosts;
+  std::size_t hosts_per_nic = 1;  // consecutive hosts, of one machine, that share an interface
+  std::optional<Racks> racks;
+  double jitter = 0;  // standard deviation of the logarithm of a worker's compute per iteration
 
   Duration wire_time(Bytes bytes) const;
   Duration ingress_time(Bytes bytes) const;
+  // Hosts on the same interface exchange through memory.
+  std::size_t interface_of(HostId host) const {
+    return hosts_per_nic == 1 ? host.index() : host.index() / hosts_per_nic;
+  }
+  // By worker, apart from jitter: the factor on its compute times.
+  double slowdown(std::size_t worker) const;
   bool charges_messages() const { return !sending.free() || !receiving.free(); }
   bool uses_rendezvous(Bytes payload) const {
     return fragment_bytes > 0 && payload > fragment_bytes;

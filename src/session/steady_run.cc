@@ -30,7 +30,8 @@ Simulated run_job(const Job& job, const Profile& profile, const Cluster& cluster
                                       .hosts = assembly.protocols,
                                       .iterations = iterations,
                                       .channel_order = assembly.job.strategy.order,
-                                      .observer = record.observer()});
+                                      .observer = record.observer(),
+                                      .seed = assembly.job.strategy.seed});
   const RunTotals totals = record.totals(cluster.topology, assembly.counters());
   return {std::move(assembly), std::move(result), totals};
 }

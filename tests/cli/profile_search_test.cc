@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -53,6 +54,48 @@ TEST_F(ProfileSearchTest, AnUnknownNameListsWhatIsNear) {
   EXPECT_THAT(complaint("h100/vgg19"), EndsWith("; did you mean p4000/vgg19?"));
   EXPECT_THAT(complaint("transformer"),
               EndsWith("; profiles with names are in " + path("first") + " and " + path("second")));
+}
+
+TEST_F(ProfileSearchTest, ClustersHaveNamesToo) {
+  folder_.write("second/k80/slow.toml", "");
+  const std::vector<std::filesystem::path> folders{folder_.path() / "second"};
+  EXPECT_EQ(*find_cluster("k80/slow", folders), path("second/k80/slow.toml"));
+  EXPECT_EQ(*find_cluster("/dev/null", folders), "/dev/null") << "a pipe, say";
+  EXPECT_THAT(find_cluster("k80/solw", folders).error().message(),
+              EndsWith("no cluster of that name; did you mean k80/slow?"));
+}
+
+// With forward = backward / 2 and t = 2 n alpha + 2(n-1)/n M beta + (n-1)/n M gamma.
+TEST(CliProfilesTest, ShippedClustersAreFoundByName) {
+  const Outcome mg_wfbp = run_command("'" SLUICE_BINARY
+                                      "' simulate --cluster clusters/mg-wfbp --iterations 2 "
+                                      "--profile k80/googlenet --preset single --json",
+                                      TemporaryFolder());
+  EXPECT_EQ(mg_wfbp.code, 0) << mg_wfbp.err;
+  const auto summary = nlohmann::json::parse(mg_wfbp.out);
+  const double bytes = 4.0 * 13'004'888;
+  const double beta = 1.2 / (9.0 * (1 << 30) / 8);
+  const double gamma = 2.5e-9;
+  const double us = 2 * 64 * 45.25 + 1e6 * bytes * (2 * 63.0 / 64 * beta + 63.0 / 64 * gamma);
+  EXPECT_NEAR(summary.at("exposed_communication_us"), us, 1);
+}
+
+// Six virtual machines on three machines, four workers each.
+TEST(CliProfilesTest, TheClusterOfTheAnalysisSharesItsInterfaces) {
+  const auto run = [](const std::string& more) {
+    const Outcome outcome = run_command("'" SLUICE_BINARY
+                                        "' simulate --cluster clusters/analysis-10g --iterations 2 "
+                                        "--profile titan-v/resnet50 --json " +
+                                            more,
+                                        TemporaryFolder());
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    return nlohmann::json::parse(outcome.out);
+  };
+  const auto one = run("--preset bsp");
+  EXPECT_EQ(one.at("hosts"), 6);
+  EXPECT_EQ(one.at("workers"), 24);
+  EXPECT_EQ(run("--preset bsp").at("iteration_us"), one.at("iteration_us"));
+  EXPECT_NE(run("--preset bsp --seed 2").at("iteration_us"), one.at("iteration_us"));
 }
 
 TEST(CliProfilesTest, AreFoundByName) {

@@ -9,6 +9,7 @@
 namespace sluice {
 namespace {
 
+using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::StartsWith;
 
@@ -201,6 +202,62 @@ RC_GTEST_PROP(ClusterTest, ComesBackFromItsToml, ()) {
     RC_ASSERT(read->allreduce->startup == cluster.allreduce->startup);
     RC_ASSERT(read->allreduce->ns_per_byte == cluster.allreduce->ns_per_byte);
   }
+}
+
+// The cost model of MG-WFBP's authors: t = 2 n alpha + 2(n-1)/n M beta + (n-1)/n M gamma.
+TEST(ClusterTest, ARingsCostFollowsTheNumberOfWorkers) {
+  const std::string table =
+      "[allreduce]\nalpha_us = 45.25\nbeta_ns_per_byte = 2\ngamma_ns_per_byte = 3\n";
+  const auto four = parse_cluster("hosts = 4\n" + table, "c.toml");
+  ASSERT_TRUE(four);
+  EXPECT_EQ(four->allreduce->startup, from_us(362));
+  EXPECT_DOUBLE_EQ(four->allreduce->ns_per_byte, 0.75 * (2 * 2 + 3));
+  const auto eight = parse_cluster("hosts = 4\nworkers_per_host = 2\n" + table, "c.toml");
+  ASSERT_TRUE(eight);
+  EXPECT_EQ(eight->allreduce->startup, from_us(724));
+  EXPECT_THAT(complaint("hosts = 4\n[allreduce]\nalpha_us = 1\nns_per_byte = 2\n"),
+              StartsWith("c.toml: allreduce: ns_per_byte: "));
+  EXPECT_THAT(complaint("hosts = 4\n[allreduce]\nalpha_us = 1\nbeta_ns_per_byte = 2\n"),
+              StartsWith("c.toml: allreduce: gamma_ns_per_byte: "));
+}
+
+TEST(ClusterTest, HostsMayDiffer) {
+  const auto cluster = parse_cluster(kSmallest +
+                                         "jitter = 0.05\nhosts_per_nic = 2\n"
+                                         "[[host]]\nindex = 2\nbandwidth_gbps = 1\n"
+                                         "[[host]]\nindex = 0\nlatency_us = 7\nspeed = 0.5\n"
+                                         "[racks]\nhosts = 2\nuplink_gbps = 3\n",
+                                     "c.toml");
+  ASSERT_TRUE(cluster) << cluster.error().message();
+  EXPECT_EQ(cluster->jitter, 0.05);
+  EXPECT_EQ(cluster->hosts_per_nic, 2U);
+  EXPECT_EQ(cluster->racks, (Racks{.hosts = 2, .uplink_gbps = 3}));
+  EXPECT_THAT(cluster->special_hosts,
+              ElementsAre(SpecialHost{.index = 2, .bandwidth_gbps = 1},
+                          SpecialHost{.index = 0, .latency = from_us(7), .speed = 0.5}));
+  EXPECT_EQ(cluster->slowdown(0), 2);
+  EXPECT_EQ(cluster->slowdown(1), 1);
+  const auto written = parse_cluster(to_toml(*cluster), "written");
+  ASSERT_TRUE(written);
+  EXPECT_EQ(written->special_hosts, cluster->special_hosts);
+  EXPECT_EQ(written->racks, cluster->racks);
+  EXPECT_EQ(written->jitter, cluster->jitter);
+  EXPECT_EQ(written->hosts_per_nic, cluster->hosts_per_nic);
+}
+
+TEST(ClusterTest, ErrorsInTablesOfHostsAndRacksAreNamed) {
+  const auto with = [](const std::string& text) { return complaint(kSmallest + text); };
+  EXPECT_THAT(with("[[host]]\nspeed = 2\n"), StartsWith("c.toml: host[0]: index: "));
+  EXPECT_THAT(with("[[host]]\nindex = 4\n"),
+              StartsWith("c.toml: host[0]: index: is 4, expected an integer from 0 to 3"));
+  EXPECT_THAT(with("[[host]]\nindex = 1\n[[host]]\nindex = 1\n"),
+              StartsWith("c.toml: host[1]: index: host 1 has two tables"));
+  EXPECT_THAT(with("[[host]]\nindex = 1\nspeeed = 1\n"), StartsWith("c.toml: host[0]: speeed: "));
+  EXPECT_THAT(with("[[host]]\nindex = 1\nspeed = 0\n"), StartsWith("c.toml: host[0]: speed: is 0"));
+  EXPECT_THAT(with("host = [1]\n"), StartsWith("c.toml: host[0]: expected a table"));
+  EXPECT_THAT(with("[racks]\nhosts = 2\n"), StartsWith("c.toml: racks: uplink_gbps: "));
+  EXPECT_THAT(with("jitter = -1\n"), StartsWith("c.toml: jitter: is -1"));
+  EXPECT_THAT(with("hosts_per_nic = 0\n"), StartsWith("c.toml: hosts_per_nic: is 0"));
 }
 
 }  // namespace

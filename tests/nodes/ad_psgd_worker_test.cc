@@ -23,9 +23,9 @@ namespace {
 using testing::EffectLog;
 
 // Four workers with one layer of 10 parameters.
-struct OneWorker {
+struct SwappingWorker {
   template <class Algorithm>
-  explicit OneWorker(std::size_t rank, std::type_identity<Algorithm> /*of*/) : self(rank) {
+  explicit SwappingWorker(std::size_t rank, std::type_identity<Algorithm> /*of*/) : self(rank) {
     job.layers = lay_out({"only"}, {10});
     job.topology = Topology(4, 1, 0);
     job.strategy = find_preset("ad-psgd")->strategy;
@@ -60,7 +60,7 @@ struct OneWorker {
 Payload some_values() { return Payload::owning(std::vector<float>(10)); }
 
 TEST(ActiveWorker, IsAtMostOneIterationPastItsSwap) {
-  OneWorker active(2, std::type_identity<ActiveWorker>());
+  SwappingWorker active(2, std::type_identity<ActiveWorker>());
   active.report_gradient(0);
   EXPECT_EQ(active.last_work(), WorkKind::kUpdate);
   EXPECT_TRUE(active.world.sent.empty()) << "it sends what it has learned";
@@ -83,7 +83,7 @@ TEST(ActiveWorker, IsAtMostOneIterationPastItsSwap) {
 }
 
 TEST(ActiveWorker, AnAnswerThatComesEarlyWaitsForTheStep) {
-  OneWorker active(2, std::type_identity<ActiveWorker>());
+  SwappingWorker active(2, std::type_identity<ActiveWorker>());
   active.report_gradient(0);
   active.finish();
   active.receive(MessageKind::kSwapped, 1, 1, some_values());
@@ -98,12 +98,12 @@ TEST(ActiveWorker, AnAnswerThatComesEarlyWaitsForTheStep) {
 }
 
 TEST(ActiveWorker, RefusesAnAnswerThatItHasNotAskedFor) {
-  OneWorker active(2, std::type_identity<ActiveWorker>());
+  SwappingWorker active(2, std::type_identity<ActiveWorker>());
   EXPECT_THROW(active.receive(MessageKind::kSwapped, 1, 1, some_values()), BadMessage);
 }
 
 TEST(PassiveWorker, AnswersAtOnceAndFromTheAnswerBefore) {
-  OneWorker passive(1, std::type_identity<PassiveWorker>());
+  SwappingWorker passive(1, std::type_identity<PassiveWorker>());
   passive.receive(MessageKind::kSwap, 0, 1, some_values());
   passive.receive(MessageKind::kSwap, 2, 1, some_values());
   ASSERT_EQ(passive.world.started.size(), 1U) << "the second waits for the result of the first";
@@ -121,7 +121,7 @@ TEST(PassiveWorker, AnswersAtOnceAndFromTheAnswerBefore) {
 }
 
 TEST(PassiveWorker, TakesTheMeanOverBeforeItsOwnStep) {
-  OneWorker passive(1, std::type_identity<PassiveWorker>());
+  SwappingWorker passive(1, std::type_identity<PassiveWorker>());
   passive.receive(MessageKind::kSwap, 0, 1, some_values());
   passive.report_gradient(0);
   ASSERT_EQ(passive.world.started.size(), 1U) << "an answer is being made";

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "data/synthetic.h"
+#include "support/talkative.h"
 #include "support/threaded.h"
 #include "torch/torch_learner.h"
 
@@ -37,7 +38,7 @@ TEST_P(PresetTrains, LowersTheLossOfAnMlp) {
   const Preset& preset = *find_preset(GetParam());
   const UpdateRule rule{
       .rate = {.base = static_cast<float>(preset.lr)}, .momentum = 0.9F, .weight_decay = 0};
-  Strategy strategy = preset.strategy;
+  Strategy strategy = testing::talkative(preset.strategy);
   strategy.dgc.epoch_iterations = kIterations;
   testing::run_threaded(learners, Topology(kWorkers, 1, 0), strategy, rule, kIterations);
   for (const auto& learner : learners) {

@@ -5,6 +5,8 @@
 #include <limits>
 #include <vector>
 
+#include "drivers/virtual/compute_pace.h"
+
 namespace sluice {
 namespace {
 
@@ -166,24 +168,43 @@ void add_layer(const Layer& layer, LayerId id, const ChunkMap& chunks, std::size
   }
 }
 
+// The network at its best: every link like the fastest one.
+Cluster best_of(const Cluster& cluster) {
+  Cluster best = cluster;
+  for (const SpecialHost& host : cluster.special_hosts) {
+    best.bandwidth_gbps = std::max(best.bandwidth_gbps, host.bandwidth_gbps);
+    best.ingress_gbps =
+        best.ingress_gbps == 0 ? 0 : std::max(best.ingress_gbps, host.bandwidth_gbps);
+    best.latency = std::min(best.latency, host.latency.value_or(best.latency));
+  }
+  return best;
+}
+
+Duration at_best(Duration compute, const Cluster& cluster) {
+  const double factor = ComputePace::min_slowdown(cluster);
+  return factor == 1 ? compute : from_us(to_us(compute) * factor);
+}
+
 }  // namespace
 
 Duration lower_bound(const Profile& profile, const Cluster& cluster, const Strategy& strategy,
                      const ChunkMap& chunks) {
   const AlgorithmTraits& algorithm = traits_of(strategy.algorithm);
   const bool lock_step = algorithm.coupling == Coupling::kLockStep;
-  Duration bound = profile.compute();
-  if (!algorithm.replicas_agree()) {
+  Duration bound = at_best(profile.compute(), cluster);
+  // Between hosts that share an interface, nothing is known to take time.
+  if (!algorithm.replicas_agree() || cluster.hosts_per_nic > 1) {
     return bound;
   }
-  const Limits limits = limits_of(cluster, strategy);
+  const Cluster best = best_of(cluster);
+  const Limits limits = limits_of(best, strategy);
   const std::vector<Layer> layers = profile.layout();
   Duration rest = profile.compute();  // forward and backward of this layer and later ones
   Prefix prefix{0, std::vector<double>(cluster.topology.server_hosts())};
   for (std::size_t l = 0; l < layers.size(); ++l) {
     add_layer(layers[l], LayerId(l), chunks, cluster.topology.servers_per_host(), prefix);
     if (prefix.bytes > 0 && lock_step) {
-      bound = std::max(bound, rest + limits.window(prefix));
+      bound = std::max(bound, at_best(rest, cluster) + limits.window(prefix));
     }
     rest -= profile.layers[l].forward + profile.layers[l].backward;
   }

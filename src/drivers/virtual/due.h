@@ -14,6 +14,7 @@ struct Due {
     kThreadFree,   // a host's message thread is done with a message
     kCoresFree,    // something that runs on a host's cores is over
     kEgressFree,   // a host's interface has sent a fragment
+    kReached,      // the first byte of a fragment is at its next hop
     kArrived,      // a message is at its host
     kChannelFree,  // the all-reduce channel is done with a chunk
   };

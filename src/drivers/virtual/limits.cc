@@ -13,7 +13,12 @@ Result<void> check_times(const Profile& profile, const Cluster& cluster) {
   for (const LayerProfile& layer : profile.layers) {
     params += static_cast<double>(layer.params);
   }
-  const double wire = cluster.bandwidth_gbps > 0 ? 8 / cluster.bandwidth_gbps : 0;
+  double slowest = cluster.racks ? std::min(cluster.bandwidth_gbps, cluster.racks->uplink_gbps)
+                                 : cluster.bandwidth_gbps;
+  for (const SpecialHost& host : cluster.special_hosts) {
+    slowest = host.bandwidth_gbps > 0 ? std::min(slowest, host.bandwidth_gbps) : slowest;
+  }
+  const double wire = cluster.bandwidth_gbps > 0 ? 8 / slowest : 0;
   const double arithmetic =
       std::max({cluster.reduce_ns_per_byte, cluster.update_ns_per_byte, cluster.code_ns_per_byte});
   const double sum = cluster.allreduce ? cluster.allreduce->ns_per_byte : 0;

@@ -9,6 +9,7 @@
 #include "base/check.h"
 #include "base/slots.h"
 #include "drivers/virtual/allreduce_channel.h"
+#include "drivers/virtual/compute_pace.h"
 #include "drivers/virtual/cores.h"
 #include "drivers/virtual/due.h"
 #include "drivers/virtual/numbers.h"
@@ -51,6 +52,7 @@ class Simulator final : public Effects {
   struct Pace {
     Time since{0};  // when the current step, or the wait for it, began
     bool waiting = true;
+    double slowdown = 1;  // in this iteration
   };
 
   void dispatch(const Due& due);
@@ -59,6 +61,7 @@ class Simulator final : public Effects {
   void on_computed(NodeId worker);
   void on_cores_free(HostId host);
   void on_egress_free(HostId host);
+  void confirm(const Message& message);
   void deliver(Traffic::Transit&& transit);
   void on_work_done(std::uint32_t slot);
   void on_channel_free();
@@ -71,6 +74,7 @@ class Simulator final : public Effects {
   Cores cores_;
   Traffic traffic_;
   std::vector<VirtualWorker> workers_;
+  ComputePace compute_pace_;
   std::vector<Pace> paces_;  // by worker
   Slots<Doing> doings_;
   AllReduceChannel channel_;
@@ -85,6 +89,7 @@ Simulator::Simulator(const Simulation& setup)
       cores_(setup.cluster.cores, setup.cluster.topology.hosts(), due_),
       traffic_(setup.cluster, due_, cores_),
       workers_(setup.cluster.topology.workers(), VirtualWorker(setup.profile, setup.iterations)),
+      compute_pace_(setup.cluster, setup.slowdowns, setup.seed),
       paces_(workers_.size()),
       channel_(setup.channel_order, workers_.size()),
       numbers_(setup.numbers, setup.cluster.topology),
@@ -136,6 +141,8 @@ void Simulator::dispatch(const Due& due) {
       return on_cores_free(HostId(due.index));
     case Due::Kind::kEgressFree:
       return on_egress_free(HostId(due.index));
+    case Due::Kind::kReached:
+      return traffic_.on_reached(due.index, now_);
     case Due::Kind::kArrived:
       if (auto transit = traffic_.on_arrived(due.index, now_)) {
         deliver(*std::move(transit));
@@ -171,18 +178,22 @@ void Simulator::try_compute(NodeId id) {
   Pace& pace = paces_[id.index()];
   if (!worker.can_begin()) {
     if (!pace.waiting) {
-      pace = {now_, true};
+      pace.since = now_;
+      pace.waiting = true;
     }
     return;
   }
   const auto [pass, layer, usual_length] = worker.next();
-  const Duration length = setup_.slowdowns.empty()
-                              ? usual_length
-                              : from_us(to_us(usual_length) * setup_.slowdowns[id.index()]);
+  if (worker.at_start_of_iteration()) {
+    pace.slowdown = compute_pace_.slowdown(id.index(), worker.iteration());
+  }
+  const Duration length =
+      pace.slowdown == 1 ? usual_length : from_us(to_us(usual_length) * pace.slowdown);
   if (pace.waiting && pace.since < now_ && setup_.observer != nullptr) {
     setup_.observer->waited(id, layer, worker.iteration(), pace.since, now_);
   }
-  pace = {now_, false};
+  pace.since = now_;
+  pace.waiting = false;
   if (worker.at_start_of_iteration()) {
     Time& start = result_.starts[static_cast<std::size_t>(worker.iteration())];
     start = std::max(start, now_);
@@ -237,19 +248,27 @@ void Simulator::on_egress_free(HostId host) {
     if (setup_.observer != nullptr) {
       setup_.observer->sent(departure->message, departure->begin, now_);
     }
-    deliver_event(host, Sent{departure->message});
-    if (departure->message.wants_return) {
-      deliver_event(host, Returned{departure->message});
-    }
+    confirm(departure->message);
   }
   traffic_.pump_egress(host, now_);
+}
+
+// What is in flight is a copy, so that its memory is free at once.
+void Simulator::confirm(const Message& message) {
+  const HostId host = host_of(message.from);
+  deliver_event(host, Sent{message});
+  if (message.wants_return) {
+    deliver_event(host, Returned{message});
+  }
 }
 
 void Simulator::deliver(Traffic::Transit&& transit) {
   const Message& message = transit.message;
   const HostId host = host_of(message.to);
   const bool local = host_of(message.from) == host;
-  if (!local && setup_.observer != nullptr) {
+  if (traffic_.is_beside(message)) {
+    confirm(message);
+  } else if (!local && setup_.observer != nullptr) {
     setup_.observer->received(message, transit.ingress_begin, now_);
   }
   if (setup_.numbers != nullptr) {

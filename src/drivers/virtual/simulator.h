@@ -50,7 +50,9 @@ struct Simulation {
   Order channel_order = Order::kFifo;  // of the cluster's all-reduce channel, if it has one
   Observer* observer = nullptr;
   const VirtualNumbers* numbers = nullptr;
-  std::vector<double> slowdowns = {};  // by worker: factor on its compute times; empty: all alike
+  // By worker: factor on its compute times, besides the cluster's; empty: all alike.
+  std::vector<double> slowdowns = {};
+  std::uint64_t seed = 1;  // of the cluster's jitter
 };
 
 struct SimulationResult {

@@ -37,7 +37,7 @@ void Traffic::send(const Message& message, Payload payload, Time now) {
   const auto slot = transits_.put(
       {.message = message, .left = message.payload_bytes, .payload = std::move(payload)});
   const HostId from = host_of(message.from);
-  if (from == host_of(message.to)) {
+  if (!is_on_network(message)) {
     return due_.ready_at(now, {Due::Kind::kArrived, slot});
   }
   ++messages_;
@@ -53,8 +53,28 @@ void Traffic::send(const Message& message, Payload payload, Time now) {
 }
 
 void Traffic::pump_egress(HostId host, Time now) {
+  Interface& interface = interfaces_[cluster_.interface_of(host)];
+  if (interface.busy) {
+    return;
+  }
+  if (cluster_.hosts_per_nic == 1) {
+    return send_fragment(host, now);
+  }
+  const std::size_t sharing = cluster_.hosts_per_nic;
+  const std::size_t first = cluster_.interface_of(host) * sharing;
+  for (std::size_t k = 0; k < sharing && !interface.busy; ++k) {
+    const std::size_t next = first + (interface.turn + k) % sharing;
+    if (next < hosts_.size() && !hosts_[next].egress.empty()) {
+      interface.turn = static_cast<std::uint32_t>((next + 1 - first) % sharing);
+      return send_fragment(HostId(next), now);
+    }
+  }
+}
+
+// The interface is free.
+void Traffic::send_fragment(HostId host, Time now) {
   Host& of = hosts_[host.index()];
-  if (of.busy || of.egress.empty()) {
+  if (of.egress.empty()) {
     return;
   }
   const std::uint32_t slot = of.egress.pop_front(transits_);
@@ -66,21 +86,66 @@ void Traffic::pump_egress(HostId host, Time now) {
   const bool is_request = transit.leg == Transit::Leg::kRequest;
   const NodeId to = is_request ? transit.message.from : transit.message.to;
   const HostId receiver = host_of(to);
-  const auto flight = network_.begin(host, receiver, fragment, now);
-  if (transit.left == transit.message.payload_bytes) {
+  const bool is_first = transit.left == transit.message.payload_bytes;
+  const bool is_last = !is_data || transit.left == fragment;
+  Time egress_end{0};
+  if (network_.has_hops()) {
+    const Network::Passage out = network_.leave(host, fragment, now);
+    egress_end = out.end;
+    const auto moving = fragments_.put({.transit = slot,
+                                        .from = host,
+                                        .to = receiver,
+                                        .bytes = fragment,
+                                        .hop = network_.first_hop(host, receiver),
+                                        .first = is_first,
+                                        .last = is_last,
+                                        .end = out.end});
+    send_to(fragments_[moving].hop, moving, out);
+  } else {
+    const auto flight = network_.begin(host, receiver, fragment, now);
+    egress_end = flight.egress_end;
+    if (is_first) {
+      transit.ingress_begin = flight.ingress_begin;
+    }
+    if (is_last) {
+      expect(slot, receiver, flight.ingress_end);
+    }
+  }
+  if (is_first) {
     transit.egress_begin = now;
-    transit.ingress_begin = flight.ingress_begin;
   }
   transit.left -= fragment;
-  of.busy = true;
-  due_.free_at(flight.egress_end, {Due::Kind::kEgressFree, index_of(host)});
-  if (is_data && transit.left > 0) {
+  interfaces_[cluster_.interface_of(host)].busy = true;
+  due_.free_at(egress_end, {Due::Kind::kEgressFree, index_of(host)});
+  if (!is_last) {
     of.egress.push_back(slot, transits_);
-    return;
-  }
-  expect(slot, receiver, flight.ingress_end);
-  if (is_data) {
+  } else if (is_data) {
     of.departing = {transit.message, transit.egress_begin};
+  }
+}
+
+void Traffic::send_to(Network::Hop hop, std::uint32_t fragment, const Network::Passage& passage) {
+  Fragment& moving = fragments_[fragment];
+  const Duration latency = network_.latency_before(hop, moving.from, moving.to);
+  moving.hop = hop;
+  moving.end = passage.end + latency;
+  due_.ready_at(passage.begin + latency, {Due::Kind::kReached, fragment});
+}
+
+void Traffic::on_reached(std::uint32_t fragment, Time now) {
+  const Fragment moving = fragments_[fragment];
+  const Network::Passage passage =
+      network_.pass(moving.hop, moving.from, moving.to, moving.bytes, now, moving.end);
+  if (moving.hop != Network::Hop::kIngress) {
+    const bool up = moving.hop == Network::Hop::kUplink;
+    return send_to(up ? Network::Hop::kDownlink : Network::Hop::kIngress, fragment, passage);
+  }
+  fragments_.free(fragment);
+  if (moving.first) {
+    transits_[moving.transit].ingress_begin = passage.begin;
+  }
+  if (moving.last) {
+    expect(moving.transit, moving.to, passage.end);
   }
 }
 
@@ -107,7 +172,7 @@ void Traffic::expect_next(HostId at) {
 
 std::optional<Traffic::Departure> Traffic::on_egress_free(HostId host) {
   Host& of = hosts_[host.index()];
-  of.busy = false;
+  interfaces_[cluster_.interface_of(host)].busy = false;
   return std::exchange(of.departing, std::nullopt);
 }
 
@@ -115,8 +180,7 @@ std::optional<Traffic::Transit> Traffic::on_arrived(std::uint32_t slot, Time now
   const Transit& transit = transits_[slot];
   const bool is_request = transit.leg == Transit::Leg::kRequest;
   const HostId to = host_of(is_request ? transit.message.from : transit.message.to);
-  const bool local = host_of(transit.message.from) == host_of(transit.message.to);
-  if (!local) {
+  if (is_on_network(transit.message)) {
     expect_next(to);
     if (cluster_.charges_messages()) {
       enter_thread(to, slot, false, now);

@@ -47,15 +47,28 @@ class Traffic {
         cores_(cores),
         network_(cluster),
         hosts_(cluster.topology.hosts()),
+        interfaces_(hosts_.size()),
         threads_(cluster.topology.hosts() * threads_per_host()) {}
 
   void send(const Message& message, Payload payload, Time now);
   // These handle the events of the same names.
   std::optional<Departure> on_egress_free(HostId host);
+  void on_reached(std::uint32_t fragment, Time now);
   std::optional<Transit> on_arrived(std::uint32_t slot, Time now);
   std::optional<Transit> on_thread_free(std::uint32_t thread, Time now);
-  // Lets the next message out; after on_egress_free, when the departure has been told.
+  // Lets the next message out; after on_egress_free, when the departure has been told. Hosts that
+  // share an interface take turns.
   void pump_egress(HostId host, Time now);
+  // Whether a message goes to another host of the same machine: through memory, in no time. It is
+  // sent when it arrives, and is no traffic.
+  bool is_beside(const Message& message) const {
+    if (cluster_.hosts_per_nic == 1) {
+      return false;
+    }
+    const HostId from = host_of(message.from);
+    const HostId to = host_of(message.to);
+    return from != to && cluster_.interface_of(from) == cluster_.interface_of(to);
+  }
 
   const Network& network() const { return network_; }
   std::int64_t messages() const { return messages_; }
@@ -80,10 +93,30 @@ class Traffic {
   struct Host {
     Queue egress;   // what waits behind the current fragment
     Queue ingress;  // what arrives, one after the other; only the first is scheduled
-    bool busy = false;
     std::optional<Departure> departing;  // the message whose last fragment leaves
   };
 
+  struct Interface {
+    bool busy = false;
+    std::uint32_t turn = 0;  // of its hosts, who is next
+  };
+  // On its way hop by hop.
+  struct Fragment {
+    std::uint32_t transit;
+    HostId from;
+    HostId to;
+    Bytes bytes;
+    Network::Hop hop;  // the one that it reaches next
+    bool first;        // of its message
+    bool last;
+    Time end;  // when its last byte can be there
+  };
+
+  bool is_on_network(const Message& message) const {
+    return host_of(message.from) != host_of(message.to) && !is_beside(message);
+  }
+  void send_fragment(HostId host, Time now);
+  void send_to(Network::Hop hop, std::uint32_t fragment, const Network::Passage& passage);
   void enter_thread(HostId host, std::uint32_t slot, bool outgoing, Time now);
   void begin_chore(std::uint32_t thread, Time now);
   void expect(std::uint32_t slot, HostId at, Time arrival);
@@ -99,9 +132,11 @@ class Traffic {
   Cores& cores_;
   Network network_;
   std::vector<Host> hosts_;
+  std::vector<Interface> interfaces_;  // at least as many as there are
   // What waits for each message thread, host by host; the first is in progress.
   std::vector<Queue> threads_;
   Slots<Transit> transits_;
+  Slots<Fragment> fragments_;
   std::int64_t messages_ = 0;
   Bytes bytes_ = 0;
 };
