@@ -56,6 +56,20 @@ TEST(WorkerLearnerTest, StepsGatherStatisticsForEvaluations) {
   EXPECT_EQ(learner->step(0, ignored), loss);
 }
 
+// For parameters that come from elsewhere: the mean of all workers, say.
+TEST(WorkerLearnerTest, StatisticsCanBeEstimatedAnew) {
+  const auto learner = learners_of("resnet18", task_with({3, 32, 32}, 4))(0);
+  const Floats parameters = copy_of(learner->parameters());
+  const double before = learner->evaluate()->loss;
+  learner->estimate_statistics();
+  const double once = learner->evaluate()->loss;
+  learner->estimate_statistics();
+  const double twice = learner->evaluate()->loss;
+  EXPECT_GT(std::abs(before - once), 1e-3);
+  EXPECT_NEAR(twice, once, 0.05 * std::abs(before - once));
+  EXPECT_EQ(copy_of(learner->parameters()), parameters);
+}
+
 // Dropout is a function of iteration and worker: no two steps drop the same inputs.
 TEST(WorkerLearnerTest, WorkersDropOutDifferentUnits) {
   TorchTask task = task_with({3, 63, 63}, 3);
