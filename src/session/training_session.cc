@@ -153,14 +153,7 @@ TrainReport TrainingSession::run() {
   std::string stopped;
   Result<void> kept;
   if (group_.is_leader()) {
-    if (job.strategy.partition == Partition::kMerged && !trained.merging && !network.merging) {
-      log_.warn("the run was too short to measure the layers, and nothing was merged");
-    }
-    if (network.merging) {
-      trained.merging = network.merging;
-      trained.merging->groups = groups_of(trained.assembly);
-      trained.merging->iteration = journal->steady_iteration();
-    }
+    note_merging(network, *journal, trained);
     stopped = why_stopped(trained, *journal, work_.extent);
     group_.attend([&] { kept = end_training(stopped, model.learner(), *journal); });
   }
@@ -185,6 +178,17 @@ TrainReport TrainingSession::run() {
   }
   agree_on_end(kept, stopped.empty() ? std::nullopt : trained.stopped, report);
   return report;
+}
+
+void TrainingSession::note_merging(const NetworkFacts& network, const Journal& journal,
+                                   Trained& trained) const {
+  if (network.merging) {
+    trained.merging = network.merging;
+    trained.merging->groups = groups_of(trained.assembly);
+    trained.merging->iteration = journal.steady_iteration();
+  } else if (trained.assembly.job.strategy.partition == Partition::kMerged && !trained.merging) {
+    log_.warn("the run was too short to measure the layers, and nothing was merged");
+  }
 }
 
 // Takes part in everything that run() does with the whole group.

@@ -57,6 +57,8 @@ class TrainingSession {
   Job make_job(const std::vector<Layer>& layers) const;
   // When it returns, the clocks of all processes start together.
   void begin_together(Learner& replica) const;
+  // Adds groups that were planned before the run; warns if there are none where there should be.
+  void note_merging(const NetworkFacts& network, const Journal& journal, Trained& trained) const;
   // Sums the counters of all processes; the leader's record adopts what the others have seen.
   Counters collect(const Counters& own);
   // Saves the model, before anything else that can fail or take long, and evaluates it unless the

@@ -18,6 +18,7 @@
 #include "torch/layer_calls.h"
 #include "torch/layout.h"
 #include "torch/network_setup.h"
+#include "torch/running_statistics.h"
 #include "torch/saved_network.h"
 
 namespace sluice {
@@ -139,12 +140,6 @@ class NetworkLearner final : public Learner {
   }
 
   void estimate_statistics() override {
-    const std::vector<at::Tensor> state = network_->state();
-    if (state.empty()) {
-      return;
-    }
-    // A running mean forgets a tenth with each batch: of what it was, 0.5 % remain.
-    constexpr Iteration kBatches = 50;
     const at::NoGradGuard no_grad;
     const c10::StreamGuard on(stream());
     if (copies_) {
@@ -152,11 +147,11 @@ class NetworkLearner final : public Learner {
     }
     const BatchSequence training = batches_of(task().train, task().sharding(), rank_);
     Batch batch;
-    for (Iteration i = 0; i < kBatches; ++i) {
+    sluice::estimate_statistics(*network_, [&](Iteration i) {
       training.load(i, batch);
       network_->reseed(augmentation_seed_of(i));
       network_->forward(samples_of(batch, placement_));
-    }
+    });
   }
 
   Result<void> save(const std::filesystem::path& folder) override {
