@@ -64,7 +64,8 @@ std::vector<Setting> data_settings() {
        "synthetic data for a model from a file: number of classes, or the vocabulary of the "
        "second sentence"},
       {"augment", kRuns, Form::on_or_off(), true,
-       "images: train on random crops, mirrored at random; false: on the centre"},
+       "images and CIFAR: train on random crops, mirrored at random, for CIFAR after padding by 4 "
+       "pixels; false: on the centre, or the whole"},
       {"source", kRuns, Form::text(), "en",
        "text: language to translate from, which is the suffix of its files"},
       {"target", kRuns, Form::text(), "vi",

@@ -73,8 +73,8 @@ Result<void> check_data_flags(const Settings& settings) {
   for (const Rule& rule :
        {Rule{"samples", {"synthetic"}}, Rule{"input-size", {"images", "text", "synthetic"}},
         Rule{"input-shape", {"images", "text", "synthetic"}}, Rule{"input-words", {"synthetic"}},
-        Rule{"classes", {"synthetic"}}, Rule{"augment", {"images"}}, Rule{"source", {"text"}},
-        Rule{"target", {"text"}}, Rule{"vocabulary", {"text"}}}) {
+        Rule{"classes", {"synthetic"}}, Rule{"augment", {"cifar10", "cifar100", "images"}},
+        Rule{"source", {"text"}}, Rule{"target", {"text"}}, Rule{"vocabulary", {"text"}}}) {
     const auto unused = settings.refuse(
         {rule.key}, fmt::format("is for --data {} only", fmt::join(rule.data, ", ")));
     if (!unused && std::ranges::find(rule.data, settings.text("data")) == rule.data.end()) {

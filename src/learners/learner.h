@@ -83,6 +83,11 @@ class Learner {
   // Uses the held-out data and the current parameters; nothing if there is no such data.
   virtual std::optional<Evaluation> evaluate() = 0;
 
+  // Replaces what training has learned of the data besides parameters, the statistics of batch
+  // normalisation, by what some training batches show with the current parameters. For parameters
+  // that come from elsewhere.
+  virtual void estimate_statistics() {}
+
   // True if the step only queues work on an accelerator and reports the times at its end. Otherwise
   // the times between calls of the hooks are the times of the layers.
   virtual bool times_itself() const { return false; }

@@ -10,11 +10,11 @@
 
 namespace sluice {
 
-Journal::Journal(const Extent& extent, RunClock clock, Learner& evaluator, RunFolder& folder,
+Journal::Journal(const Extent& extent, RunClock clock, Evaluate evaluate, RunFolder& folder,
                  const Log& log)
     : extent_(extent),
       clock_(std::move(clock)),
-      evaluator_(evaluator),
+      evaluate_(std::move(evaluate)),
       folder_(folder),
       log_(log) {}
 
@@ -60,7 +60,7 @@ void Journal::on_step(const StepReport& step) {
 void Journal::on_boundary(Iteration iterations) {
   evaluated_from_ = clock_.now();
   evaluated_before_ = evaluated_;
-  evaluation_ = evaluator_.evaluate();
+  evaluation_ = evaluate_();
   evaluated_ += clock_.now() - evaluated_from_;
   finish_progress();
   if (evaluation_) {

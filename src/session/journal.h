@@ -37,11 +37,14 @@ struct Evaluated {
 // Shows the progress of training and records it, one row per step. Calls come one at a time.
 class Journal {
  public:
-  Journal(const Extent& extent, RunClock clock, Learner& evaluator, RunFolder& folder,
+  // Evaluates the current model; nothing if there is no data to evaluate it with.
+  using Evaluate = std::function<std::optional<Evaluation>()>;
+
+  Journal(const Extent& extent, RunClock clock, Evaluate evaluate, RunFolder& folder,
           const Log& log);
 
   void on_step(const StepReport& step);
-  // The evaluator's parameters are complete after this number of iterations: evaluate them.
+  // The model is complete after this number of iterations: evaluate it.
   void on_boundary(Iteration iterations);
   // The run has stopped early, for this reason.
   void on_stop(const std::string& why);
@@ -54,7 +57,7 @@ class Journal {
 
   // Of the last step, mean over the workers; none in a replay.
   std::optional<double> loss() const { return loss_; }
-  // The last evaluation, if the evaluator can make any, and all of them.
+  // The last evaluation, if there was any, and all of them.
   const std::optional<Evaluation>& evaluation() const { return evaluation_; }
   const std::vector<Evaluated>& evaluations() const { return evaluations_; }
   Duration trained() const { return trained_at(clock_.now()); }  // without evaluations
@@ -78,7 +81,7 @@ class Journal {
 
   Extent extent_;
   RunClock clock_;
-  Learner& evaluator_;
+  Evaluate evaluate_;
   RunFolder& folder_;
   const Log& log_;
   std::map<Iteration, Reports> open_;  // iterations that not all workers have finished

@@ -23,7 +23,7 @@ namespace sluice {
 struct NetworkFacts {
   std::optional<LinkCost> link;  // measured, where hosts are on several machines
   std::optional<LongMessages> long_messages;
-  std::optional<Merging> merging;  // planned before the first iteration, not from measurements
+  std::optional<Merging> merging = {};  // planned before the first iteration, not from measurements
 };
 
 // The processes of a run: this one alone, or all that a launcher such as mpirun started. Rank 0 is

@@ -60,7 +60,7 @@ struct DataSpec {
   std::int64_t classes = 10;              // likewise
 
   std::int64_t samples = 0;   // synthetic: for training; 0: a default
-  bool augment = true;        // images
+  bool augment = true;        // images, CIFAR
   std::string source = "en";  // text: languages
   std::string target = "vi";
   std::int64_t vocabulary = 32'000;

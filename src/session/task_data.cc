@@ -13,6 +13,7 @@
 #include "data/corpus.h"
 #include "data/idx.h"
 #include "data/image_folder.h"
+#include "data/padded_crops.h"
 #include "data/synthetic.h"
 #include "torch/torch_learner.h"
 
@@ -141,6 +142,14 @@ Result<TaskData> read_for_model(const TaskSpec& spec, const Log& log) {
   fail_check("this data set has samples of its own");
 }
 
+Result<TaskData> read_cifar(const DataSpec& spec, Cifar kind) {
+  auto data = data_of(read_cifar_folder(spec.folder, kind));
+  if (!data || !spec.augment) {
+    return data;
+  }
+  return TaskData{.train = std::make_shared<const PaddedCrops>(data->train), .test = data->test};
+}
+
 }  // namespace
 
 Result<TaskData> read_task_data(const TaskSpec& spec, const Log& log) {
@@ -155,9 +164,9 @@ Result<TaskData> read_task_data(const TaskSpec& spec, const Log& log) {
     case DataKind::kFashionMnist:
       return data_of(read_idx_folder(folder.empty() ? kFashionMnistFolder : folder));
     case DataKind::kCifar10:
-      return data_of(read_cifar_folder(folder, Cifar::k10));
+      return read_cifar(spec.data, Cifar::k10);
     case DataKind::kCifar100:
-      return data_of(read_cifar_folder(folder, Cifar::k100));
+      return read_cifar(spec.data, Cifar::k100);
     case DataKind::kImages:
     case DataKind::kText:
     case DataKind::kSynthetic:

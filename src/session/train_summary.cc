@@ -98,6 +98,10 @@ nlohmann::ordered_json training_summary(const FinishedRun& run) {
       summary["kernels"] = kernels;
     }
   }
+  if (work.task) {
+    summary["evaluated"] =
+        name_of(kEvaluatedModelNames, evaluated_model(trained.assembly.job.strategy));
+  }
   add_results(journal, extent, summary);
   summary["parameters_hash"] = parameters_hash(parameters);
   const Topology& topology = trained.assembly.job.topology;

@@ -57,6 +57,9 @@ class Run {
   // Continues from the job's first iteration up to `last`; false if it was stopped early.
   bool train(Assembly assembly, Iteration last, Observer* also);
   Merging merging_of(const MergeOutcome& outcome) const;
+  // Collective, unless it is only of this process.
+  void collect_model();
+  void take_model(const Assembly& assembly, std::span<const std::string> contributions);
 
   const Job& job_;
   const Training& training_;
@@ -70,7 +73,24 @@ Trained Run::run() {
   } else if (const MergeOutcome outcome = train_merged(); !outcome.policy.plan().groups.empty()) {
     trained_.merging = merging_of(outcome);
   }
+  collect_model();
   return std::move(trained_);
+}
+
+void Run::collect_model() {
+  const Assembly& assembly = trained_.assembly;
+  if (training_.evaluates && evaluated_model(assembly.job.strategy) != EvaluatedModel::kReplica) {
+    ProcessGroup& group = training_.group;
+    const std::string own = contribution_of(assembly, *state_, group.own_host());
+    const std::vector<std::string> all = group.to_leader(own, "the trained model");
+    group.attend([&] { take_model(assembly, all); });
+  }
+}
+
+void Run::take_model(const Assembly& assembly, std::span<const std::string> contributions) {
+  if (training_.model != nullptr) {
+    training_.model->set(model_from(assembly, contributions));
+  }
 }
 
 MergeOutcome Run::train_merged() {
@@ -110,7 +130,17 @@ bool Run::train(Assembly assembly, Iteration last, Observer* also) {
   phase.interrupted = training_.interrupted;
   if (Journal* journal = training_.journal) {
     phase.on_step = [=](const StepReport& step) { journal->on_step(step); };
-    phase.on_boundary = [=](Iteration t) { journal->on_boundary(t); };
+    // In virtual time everybody holds still. Elsewhere only worker 0 does, and its replica has to
+    // do until the end.
+    const bool can_collect = training_.group.virtual_now() && training_.evaluates &&
+                             evaluated_model(assembly.job.strategy) != EvaluatedModel::kReplica;
+    phase.on_boundary = [this, journal, can_collect, &assembly](Iteration t) {
+      if (can_collect) {
+        const std::string all = contribution_of(assembly, *state_, std::nullopt);
+        take_model(assembly, {&all, 1});
+      }
+      journal->on_boundary(t);
+    };
   }
   trained_.stopped = training_.group.train(phase);
   trained_.counters += assembly.counters();

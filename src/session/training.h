@@ -8,6 +8,7 @@
 #include "drivers/realtime/phase.h"
 #include "learners/learner.h"
 #include "optimizers/update_rule.h"
+#include "session/evaluated_model.h"
 #include "session/extent.h"
 #include "session/journal.h"
 #include "session/merging.h"
@@ -25,6 +26,8 @@ struct Training {
   const Clock& clock;
   Record* record = nullptr;    // null: nothing is recorded
   Journal* journal = nullptr;  // of the leader; null: none
+  bool evaluates = false;      // the model is needed at the end; the same in all processes
+  RunModel* model = nullptr;   // where it goes: of the leader, if it is needed
   OnNonFinite on_nonfinite{};  // these two: see Phase
   std::function<int()> interrupted{};
 };

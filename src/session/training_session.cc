@@ -121,19 +121,22 @@ TrainReport TrainingSession::run() {
     prepare_engine();
   }
   const std::vector<std::unique_ptr<Learner>> learners = make_learners();
-  Learner& evaluator = *learners.front();
-  share_outline(evaluator.layers());
-  Job job = make_job(evaluator.layers());
+  Learner& replica = *learners.front();
+  share_outline(replica.layers());
+  Job job = make_job(replica.layers());
   const NetworkFacts network = group_.tune(job, spec_.strategy.chosen);
   if (group_.is_leader() && network.link) {
     log_.info(fmt::format("links of {:.3g} Gb/s and {:.0f} us", network.link->gbps(),
                           to_us(network.link->startup)));
   }
-  begin_together(evaluator);
+  begin_together(replica);
+  RunModel model(replica, [this] { return work_.factory(0); });
   const Clock clock;
   std::optional<Journal> journal;
   if (group_.is_leader()) {
-    journal.emplace(work_.extent, run_clock(clock), evaluator, record_.folder(), log_);
+    journal.emplace(
+        work_.extent, run_clock(clock), [&] { return model.learner().evaluate(); },
+        record_.folder(), log_);
   }
   interrupt_ = std::make_unique<Interrupt>();
   Trained trained = run_training(job, {.group = group_,
@@ -143,29 +146,25 @@ TrainReport TrainingSession::run() {
                                        .clock = clock,
                                        .record = &record_,
                                        .journal = journal ? &*journal : nullptr,
+                                       .evaluates = work_.task.has_value(),
+                                       .model = group_.is_leader() ? &model : nullptr,
                                        .on_nonfinite = on_nonfinite(job.layers),
                                        .interrupted = [this] { return interrupt_->signal(); }});
   std::string stopped;
   Result<void> kept;
   if (group_.is_leader()) {
-    if (job.strategy.partition == Partition::kMerged && !trained.merging && !network.merging) {
-      log_.warn("the run was too short to measure the layers, and nothing was merged");
-    }
-    if (network.merging) {
-      trained.merging = network.merging;
-      trained.merging->groups = groups_of(trained.assembly);
-      trained.merging->iteration = journal->steady_iteration();
-    }
+    note_merging(network, *journal, trained);
     stopped = why_stopped(trained, *journal, work_.extent);
-    group_.attend([&] { kept = end_training(stopped, evaluator, *journal); });
+    group_.attend([&] { kept = end_training(stopped, model.learner(), *journal); });
   }
   trained.counters = collect(trained.counters);
   const nlohmann::ordered_json loading =
       work_.loader ? collect_loading(group_, work_.loader->tally()) : nlohmann::ordered_json();
   TrainReport report;
   const auto write_record = [&] {
-    report.summary = training_summary({spec_, work_, kernels_, trained, evaluator.parameters(),
-                                       record_, *journal, stopped, network, loading});
+    report.summary =
+        training_summary({spec_, work_, kernels_, trained, model.learner().parameters(), record_,
+                          *journal, stopped, network, loading});
     report.folder = record_.folder().path();
     if (const auto closed = record_.close(report.summary, hosts_); kept && !closed) {
       kept = closed;
@@ -179,6 +178,17 @@ TrainReport TrainingSession::run() {
   }
   agree_on_end(kept, stopped.empty() ? std::nullopt : trained.stopped, report);
   return report;
+}
+
+void TrainingSession::note_merging(const NetworkFacts& network, const Journal& journal,
+                                   Trained& trained) const {
+  if (network.merging) {
+    trained.merging = network.merging;
+    trained.merging->groups = groups_of(trained.assembly);
+    trained.merging->iteration = journal.steady_iteration();
+  } else if (trained.assembly.job.strategy.partition == Partition::kMerged && !trained.merging) {
+    log_.warn("the run was too short to measure the layers, and nothing was merged");
+  }
 }
 
 // Takes part in everything that run() does with the whole group.
@@ -202,6 +212,7 @@ TrainReport TrainingSession::serve() {
                          .extent = work_.extent,
                          .clock = clock,
                          .record = &record_,
+                         .evaluates = has_task,
                          .interrupted = [this] { return interrupt_->signal(); }});
   collect(trained.counters);
   if (has_task) {
@@ -277,8 +288,8 @@ Job TrainingSession::make_job(const std::vector<Layer>& layers) const {
 }
 
 // Replicas that differ at the start would never agree.
-void TrainingSession::begin_together(Learner& evaluator) const {
-  const std::string own = group_.size() > 1 ? parameters_hash(evaluator.parameters()) : "";
+void TrainingSession::begin_together(Learner& replica) const {
+  const std::string own = group_.size() > 1 ? parameters_hash(replica.parameters()) : "";
   if (group_.from_leader(own, "the hash of the initial parameters") != own) {
     throw std::runtime_error(
         "the model does not start with the parameters of rank 0; is its file the same on all "
@@ -313,9 +324,9 @@ Counters TrainingSession::collect(const Counters& own) {
   return sum;
 }
 
-Result<void> TrainingSession::end_training(const std::string& stopped, Learner& evaluator,
+Result<void> TrainingSession::end_training(const std::string& stopped, Learner& model,
                                            Journal& journal) const {
-  auto saved = spec_.save.empty() ? Result<void>() : evaluator.save(spec_.save);
+  auto saved = spec_.save.empty() ? Result<void>() : model.save(spec_.save);
   if (stopped.empty()) {
     journal.on_boundary(work_.extent.iterations);
   } else {

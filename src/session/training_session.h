@@ -56,12 +56,14 @@ class TrainingSession {
   RunClock run_clock(const Clock& clock) const;
   Job make_job(const std::vector<Layer>& layers) const;
   // When it returns, the clocks of all processes start together.
-  void begin_together(Learner& evaluator) const;
+  void begin_together(Learner& replica) const;
+  // Adds groups that were planned before the run; warns if there are none where there should be.
+  void note_merging(const NetworkFacts& network, const Journal& journal, Trained& trained) const;
   // Sums the counters of all processes; the leader's record adopts what the others have seen.
   Counters collect(const Counters& own);
   // Saves the model, before anything else that can fail or take long, and evaluates it unless the
   // run was stopped.
-  Result<void> end_training(const std::string& stopped, Learner& evaluator, Journal& journal) const;
+  Result<void> end_training(const std::string& stopped, Learner& model, Journal& journal) const;
   OnNonFinite on_nonfinite(const std::vector<Layer>& layers) const;
   // Every process ends in the same way as the leader.
   void agree_on_end(const Result<void>& kept, std::optional<int> stopped,

@@ -18,6 +18,7 @@
 #include "torch/layer_calls.h"
 #include "torch/layout.h"
 #include "torch/network_setup.h"
+#include "torch/running_statistics.h"
 #include "torch/saved_network.h"
 
 namespace sluice {
@@ -136,6 +137,21 @@ class NetworkLearner final : public Learner {
     network_->set_training(true);
     const auto count = static_cast<double>(asked);
     return Evaluation{loss / count, static_cast<double>(right) / count};
+  }
+
+  void estimate_statistics() override {
+    const at::NoGradGuard no_grad;
+    const c10::StreamGuard on(stream());
+    if (copies_) {
+      copies_->bring_all();
+    }
+    const BatchSequence training = batches_of(task().train, task().sharding(), rank_);
+    Batch batch;
+    sluice::estimate_statistics(*network_, [&](Iteration i) {
+      training.load(i, batch);
+      network_->reseed(augmentation_seed_of(i));
+      network_->forward(samples_of(batch, placement_));
+    });
   }
 
   Result<void> save(const std::filesystem::path& folder) override {

@@ -75,6 +75,7 @@ TEST_F(CliVirtualTrainingTest, ASeedDecidesAllButTheRealTime) {
 
 TEST_F(CliVirtualTrainingTest, RecordsAccuracyByEpochAndByVirtualSecond) {
   const json summary = simulated("--preset asp --epochs 2 --run run --save model");
+  EXPECT_EQ(summary.at("evaluated"), "servers");
   const json& evaluations = summary.at("evaluations");
   ASSERT_EQ(evaluations.size(), 2U);
   EXPECT_EQ(evaluations[0].at("epoch"), 1);

@@ -10,7 +10,6 @@
 #include <string>
 #include <vector>
 
-#include "learners/idle_learner.h"
 #include "support/temporary_folder.h"
 
 namespace sluice {
@@ -20,22 +19,6 @@ using nlohmann::json;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
-
-// An evaluator whose result is set by the test.
-class Evaluator final : public Learner {
- public:
-  const std::vector<Layer>& layers() const override { return idle_.layers(); }
-  std::span<float> parameters() override { return {}; }
-  std::span<float> gradients() override { return {}; }
-  void gradients_into(std::span<float> /*buffer*/) override {}
-  std::optional<double> step(Iteration /*iteration*/, StepHooks& /*hooks*/) override { return {}; }
-  std::optional<Evaluation> evaluate() override { return result; }
-
-  std::optional<Evaluation> result;
-
- private:
-  IdleLearner idle_{{}};
-};
 
 class JournalTest : public testing::Test {
  protected:
@@ -47,7 +30,7 @@ class JournalTest : public testing::Test {
     log_.warn = [this](const std::string& text) { warned_.push_back(text); };
     journal_.emplace(
         Extent{.workers = 2, .batch = 8, .iterations = 6, .per_epoch = 3, .samples_per_epoch = 48},
-        RunClock{clock_}, evaluator_, *run_, log_);
+        RunClock{clock_}, [this] { return result_; }, *run_, log_);
   }
 
   void step(std::size_t rank, Iteration iteration, std::optional<double> loss, int at = 0) {
@@ -65,7 +48,7 @@ class JournalTest : public testing::Test {
   TemporaryFolder folder_;
   std::optional<RunFolder> run_;
   Clock clock_;
-  Evaluator evaluator_;
+  std::optional<Evaluation> result_;
   Log log_;
   std::vector<std::string> said_;
   std::vector<std::string> warned_;
@@ -124,7 +107,7 @@ TEST_F(JournalTest, TheSteadyIterationIsThatOfTheSecondHalf) {
 }
 
 TEST_F(JournalTest, AnEvaluationIsARowAndALine) {
-  evaluator_.result = Evaluation{.loss = 0.5, .accuracy = 0.875};
+  result_ = Evaluation{.loss = 0.5, .accuracy = 0.875};
   journal_->on_boundary(3);
   ASSERT_TRUE(journal_->evaluation());
   EXPECT_EQ(journal_->evaluation()->accuracy, 0.875);
@@ -143,7 +126,7 @@ TEST_F(JournalTest, WhoCannotEvaluateLeavesNoRow) {
 }
 
 TEST_F(JournalTest, ARunThatStoppedHasNoEvaluation) {
-  evaluator_.result = Evaluation{.loss = 0.5, .accuracy = 0.875};
+  result_ = Evaluation{.loss = 0.5, .accuracy = 0.875};
   journal_->on_boundary(3);
   journal_->on_stop("SIGINT after 4 of 6 iterations");
   EXPECT_FALSE(journal_->evaluation());

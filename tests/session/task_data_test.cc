@@ -109,6 +109,28 @@ TEST_F(TaskDataTest, AFolderThatIsMissingIsNamed) {
   }
 }
 
+TEST_F(TaskDataTest, CifarIsVariedForTrainingOnly) {
+  const TemporaryFolder folder;
+  std::string record(2 + 3072, '\0');
+  for (std::size_t i = 2; i < record.size(); ++i) {
+    record[i] = static_cast<char>(i * 7 % 251);
+  }
+  folder.write("train.bin", record);
+  folder.write("test.bin", record);
+  ask_for(DataKind::kCifar100, {}, folder.path());
+  const auto features = [&](const std::shared_ptr<const Samples>& samples, std::uint64_t seed) {
+    Batch batch;
+    samples->load(std::vector<std::int64_t>{0}, seed, batch);
+    return batch.features;
+  };
+  const TaskData varied = read();
+  EXPECT_NE(features(varied.train, 1), features(varied.train, 2));
+  EXPECT_EQ(features(varied.test, 1), features(varied.test, 2));
+  spec_.data.augment = false;
+  const TaskData plain = read();
+  EXPECT_EQ(features(plain.train, 1), features(plain.test, 2));
+}
+
 TEST_F(TaskDataTest, ImagesNeedOneOrThreeChannels) {
   const TemporaryFolder folder;
   ask_for(DataKind::kImages, {2, 8, 8}, folder.path());

@@ -1,5 +1,7 @@
 // Learners of several workers, and what they evaluate.
 #include <gtest/gtest.h>
+#include <torch/nn/modules/batchnorm.h>
+#include <torch/nn/modules/linear.h>
 
 #include <algorithm>
 #include <array>
@@ -54,6 +56,50 @@ TEST(WorkerLearnerTest, StepsGatherStatisticsForEvaluations) {
   const auto loss = learner->step(0, ignored);
   EXPECT_NE(learner->evaluate()->loss, before);
   EXPECT_EQ(learner->step(0, ignored), loss);
+}
+
+class Normed final : public torch::nn::Module {
+ public:
+  Normed()
+      : entry_(register_module("entry", torch::nn::Linear(6, 5))),
+        norm_(register_module("norm", torch::nn::BatchNorm1d(5))),
+        frozen_(register_parameter("frozen", at::full({5}, 0.2F), false)),
+        exit_(register_module("exit", torch::nn::Linear(5, 3))) {}
+
+  at::Tensor forward(const at::Tensor& features) {
+    return exit_(norm_(entry_(features)).tanh() + frozen_);
+  }
+
+ private:
+  torch::nn::Linear entry_;
+  torch::nn::BatchNorm1d norm_;
+  at::Tensor frozen_;
+  torch::nn::Linear exit_;
+};
+
+// For parameters that come from elsewhere: the mean of all workers, say.
+TEST(WorkerLearnerTest, EstimatedStatisticsDependOnTheParametersAlone) {
+  const LearnerFactory make = make_network_learners(
+      [] { return network_of(std::make_shared<Normed>()); }, task_with({6}, 3));
+  const auto fresh = make(0);
+  const auto trained = make(0);
+  RecordedHooks ignored;
+  for (Iteration i = 0; i < 3; ++i) {
+    trained->step(i, ignored);
+  }
+  const double before = trained->evaluate()->loss;
+  EXPECT_NE(fresh->evaluate()->loss, before);
+  fresh->estimate_statistics();
+  trained->estimate_statistics();
+  const double estimated = trained->evaluate()->loss;
+  EXPECT_EQ(fresh->evaluate()->loss, estimated);
+  EXPECT_NE(estimated, before);
+  // Much training on the same samples comes to nearly the same.
+  for (Iteration i = 0; i < 200; ++i) {
+    trained->step(i, ignored);
+  }
+  EXPECT_NEAR(trained->evaluate()->loss, estimated, 0.3 * std::abs(before - estimated));
+  EXPECT_EQ(copy_of(trained->parameters()), copy_of(make(1)->parameters()));
 }
 
 // Dropout is a function of iteration and worker: no two steps drop the same inputs.
