@@ -24,8 +24,11 @@ std::unique_ptr<Network> make_vgg16(const SampleForm& form);
 std::unique_ptr<Network> make_vgg19(const SampleForm& form);
 
 std::unique_ptr<Network> make_googlenet(const SampleForm& form);
+std::unique_ptr<Network> make_googlenet_caffe(const SampleForm& form);
 std::unique_ptr<Network> make_inceptionv3(const SampleForm& form);
+std::unique_ptr<Network> make_inceptionv3_mxnet(const SampleForm& form);
 
 std::unique_ptr<Network> make_sockeye(const SampleForm& form);
+std::unique_ptr<Network> make_sockeye_iwslt15(const SampleForm& form);
 
 }  // namespace sluice

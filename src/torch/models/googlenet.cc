@@ -1,6 +1,7 @@
-// Szegedy et al., "Going Deeper with Convolutions" (2014), with batch normalisation and
-// with 3x3 convolutions instead of the paper's 5x5, as in torchvision.
+// Szegedy et al., "Going Deeper with Convolutions" (2014): with batch normalisation and with 3x3
+// convolutions instead of the paper's 5x5, as in torchvision, or as in the paper and in Caffe.
 #include <torch/nn/modules/linear.h>
+#include <torch/nn/modules/normalization.h>
 
 #include "torch/models/families.h"
 #include "torch/models/parts.h"
@@ -16,22 +17,58 @@ struct InceptionShape {
   std::int64_t in;
   std::int64_t plain;           // 1x1
   std::int64_t inner2, outer2;  // 1x1, then 3x3
-  std::int64_t inner3, outer3;  // likewise
+  std::int64_t inner3, outer3;  // 1x1, then 3x3 or 5x5
   std::int64_t pooled;          // pooling, then 1x1
 };
 
-std::shared_ptr<ConvNorm> conv_norm(const ConvShape& shape) {
-  return std::make_shared<ConvNorm>(shape);
+// A convolution with a bias, and a ReLU.
+class ConvBias final : public torch::nn::Module {
+ public:
+  explicit ConvBias(const ConvShape& shape)
+      : conv_(register_module(
+            "conv", torch::nn::Conv2d(torch::nn::Conv2dOptions(shape.in, shape.out, shape.kernel)
+                                          .stride(shape.stride)
+                                          .padding(shape.padding)))) {}
+
+  at::Tensor forward(const at::Tensor& x) { return conv_(x).relu_(); }
+
+ private:
+  torch::nn::Conv2d conv_;
+};
+
+// The two versions of the net.
+struct AsTorchvision {
+  using Unit = ConvNorm;
+  static constexpr std::int64_t kWideKernel = 3;
+  static constexpr double kDropout = 0.2;
+  static at::Tensor normalised(const at::Tensor& x) { return x; }
+};
+
+struct AsCaffe {
+  using Unit = ConvBias;
+  static constexpr std::int64_t kWideKernel = 5;
+  static constexpr double kDropout = 0.4;
+  static at::Tensor normalised(const at::Tensor& x) {
+    torch::nn::LocalResponseNorm norm(torch::nn::LocalResponseNormOptions(5));
+    return norm(x);
+  }
+};
+
+template <class As>
+std::shared_ptr<typename As::Unit> make_unit(const ConvShape& shape) {
+  return std::make_shared<typename As::Unit>(shape);
 }
 
+template <class As>
 class Inception final : public torch::nn::Module {
  public:
   explicit Inception(const InceptionShape& shape)
-      : branch1_(register_module("branch1", conv_norm({shape.in, shape.plain, 1}))),
-        branch2_(register_module("branch2", two(shape.in, shape.inner2, shape.outer2))),
-        branch3_(register_module("branch3", two(shape.in, shape.inner3, shape.outer3))),
-        branch4_(register_module("branch4", std::make_shared<Row<ConvNorm>>(1))) {
-    branch4_->add(conv_norm({shape.in, shape.pooled, 1}));
+      : branch1_(register_module("branch1", make_unit<As>({shape.in, shape.plain, 1}))),
+        branch2_(register_module("branch2", two(shape.in, shape.inner2, shape.outer2, 3))),
+        branch3_(
+            register_module("branch3", two(shape.in, shape.inner3, shape.outer3, As::kWideKernel))),
+        branch4_(register_module("branch4", std::make_shared<Row<Unit>>(1))) {
+    branch4_->add(make_unit<As>({shape.in, shape.pooled, 1}));
   }
 
   at::Tensor forward(const at::Tensor& x) {
@@ -43,24 +80,27 @@ class Inception final : public torch::nn::Module {
   }
 
  private:
-  static std::shared_ptr<Row<ConvNorm>> two(std::int64_t in, std::int64_t inner,
-                                            std::int64_t outer) {
-    auto row = std::make_shared<Row<ConvNorm>>();
-    row->add(conv_norm({in, inner, 1}));
-    row->add(conv_norm({inner, outer, 3, 1, 1}));
+  using Unit = typename As::Unit;
+
+  static std::shared_ptr<Row<Unit>> two(std::int64_t in, std::int64_t inner, std::int64_t outer,
+                                        std::int64_t kernel) {
+    auto row = std::make_shared<Row<Unit>>();
+    row->add(make_unit<As>({in, inner, 1}));
+    row->add(make_unit<As>({inner, outer, kernel, 1, kernel / 2}));
     return row;
   }
 
-  std::shared_ptr<ConvNorm> branch1_;
-  std::shared_ptr<Row<ConvNorm>> branch2_;
-  std::shared_ptr<Row<ConvNorm>> branch3_;
-  std::shared_ptr<Row<ConvNorm>> branch4_;
+  std::shared_ptr<Unit> branch1_;
+  std::shared_ptr<Row<Unit>> branch2_;
+  std::shared_ptr<Row<Unit>> branch3_;
+  std::shared_ptr<Row<Unit>> branch4_;
 };
 
+template <class As>
 class GoogLeNetHead final : public torch::nn::Module {
  public:
   GoogLeNetHead(std::int64_t in, std::int64_t classes)
-      : conv_(register_module("conv", conv_norm({in, 128, 1}))),
+      : conv_(register_module("conv", make_unit<As>({in, 128, 1}))),
         fc1_(register_module("fc1", torch::nn::Linear(128 * 4 * 4, 1024))),
         dropout_(register_module("dropout", Dropout(0.7))),
         fc2_(register_module("fc2", torch::nn::Linear(1024, classes))) {}
@@ -71,18 +111,19 @@ class GoogLeNetHead final : public torch::nn::Module {
   }
 
  private:
-  std::shared_ptr<ConvNorm> conv_;
+  std::shared_ptr<typename As::Unit> conv_;
   torch::nn::Linear fc1_;
   Dropout dropout_;
   torch::nn::Linear fc2_;
 };
 
+template <class As>
 class GoogLeNet final : public torch::nn::Module {
  public:
   explicit GoogLeNet(std::int64_t classes)
-      : conv1_(register_module("conv1", conv_norm({3, 64, 7, 2, 3}))),
-        conv2_(register_module("conv2", conv_norm({64, 64, 1}))),
-        conv3_(register_module("conv3", conv_norm({64, 192, 3, 1, 1}))),
+      : conv1_(register_module("conv1", make_unit<As>({3, 64, 7, 2, 3}))),
+        conv2_(register_module("conv2", make_unit<As>({64, 64, 1}))),
+        conv3_(register_module("conv3", make_unit<As>({64, 192, 3, 1, 1}))),
         inception3a_(add("3a", {192, 64, 96, 128, 16, 32, 32})),
         inception3b_(add("3b", {256, 128, 128, 192, 32, 96, 64})),
         inception4a_(add("4a", {480, 192, 96, 208, 16, 48, 64})),
@@ -92,9 +133,9 @@ class GoogLeNet final : public torch::nn::Module {
         inception4e_(add("4e", {528, 256, 160, 320, 32, 128, 128})),
         inception5a_(add("5a", {832, 256, 160, 320, 32, 128, 128})),
         inception5b_(add("5b", {832, 384, 192, 384, 48, 128, 128})),
-        aux1_(register_module("aux1", std::make_shared<GoogLeNetHead>(512, classes))),
-        aux2_(register_module("aux2", std::make_shared<GoogLeNetHead>(528, classes))),
-        dropout_(register_module("dropout", Dropout(0.2))),
+        aux1_(register_module("aux1", std::make_shared<GoogLeNetHead<As>>(512, classes))),
+        aux2_(register_module("aux2", std::make_shared<GoogLeNetHead<As>>(528, classes))),
+        dropout_(register_module("dropout", Dropout(As::kDropout))),
         fc_(register_module("fc", torch::nn::Linear(1024, classes))) {}
 
   at::Tensor forward(const at::Tensor& images) {
@@ -112,8 +153,11 @@ class GoogLeNet final : public torch::nn::Module {
   }
 
  private:
-  std::shared_ptr<Inception> add(const std::string& name, const InceptionShape& shape) {
-    return register_module("inception" + name, std::make_shared<Inception>(shape));
+  using Block = Inception<As>;
+  using Unit = typename As::Unit;
+
+  std::shared_ptr<Block> add(const std::string& name, const InceptionShape& shape) {
+    return register_module("inception" + name, std::make_shared<Block>(shape));
   }
 
   static at::Tensor halved(const at::Tensor& x, std::int64_t window) {
@@ -121,8 +165,8 @@ class GoogLeNet final : public torch::nn::Module {
   }
 
   at::Tensor first_part(const at::Tensor& images) {
-    at::Tensor x = halved(conv1_->forward(images), 3);
-    x = halved(conv3_->forward(conv2_->forward(x)), 3);
+    at::Tensor x = As::normalised(halved(conv1_->forward(images), 3));
+    x = halved(As::normalised(conv3_->forward(conv2_->forward(x))), 3);
     x = halved(inception3b_->forward(inception3a_->forward(x)), 3);
     return inception4a_->forward(x);
   }
@@ -137,11 +181,11 @@ class GoogLeNet final : public torch::nn::Module {
     return fc_(dropout_(at::adaptive_avg_pool2d(x, {1, 1}).flatten(1)));
   }
 
-  std::shared_ptr<ConvNorm> conv1_, conv2_, conv3_;
-  std::shared_ptr<Inception> inception3a_, inception3b_;
-  std::shared_ptr<Inception> inception4a_, inception4b_, inception4c_, inception4d_, inception4e_;
-  std::shared_ptr<Inception> inception5a_, inception5b_;
-  std::shared_ptr<GoogLeNetHead> aux1_, aux2_;
+  std::shared_ptr<Unit> conv1_, conv2_, conv3_;
+  std::shared_ptr<Block> inception3a_, inception3b_;
+  std::shared_ptr<Block> inception4a_, inception4b_, inception4c_, inception4d_, inception4e_;
+  std::shared_ptr<Block> inception5a_, inception5b_;
+  std::shared_ptr<GoogLeNetHead<As>> aux1_, aux2_;
   Dropout dropout_;
   torch::nn::Linear fc_;
 };
@@ -149,7 +193,13 @@ class GoogLeNet final : public torch::nn::Module {
 }  // namespace
 
 std::unique_ptr<Network> make_googlenet(const SampleForm& form) {
-  return network_of(std::make_shared<GoogLeNet>(form.classes));
+  return network_of(std::make_shared<GoogLeNet<AsTorchvision>>(form.classes));
+}
+
+std::unique_ptr<Network> make_googlenet_caffe(const SampleForm& form) {
+  auto net = std::make_shared<GoogLeNet<AsCaffe>>(form.classes);
+  initialise_for_rectifiers(*net);
+  return network_of(std::move(net));
 }
 
 }  // namespace sluice

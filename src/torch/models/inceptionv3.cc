@@ -179,7 +179,7 @@ class InceptionHead final : public torch::nn::Module {
 
 class InceptionV3 final : public torch::nn::Module {
  public:
-  explicit InceptionV3(std::int64_t classes)
+  InceptionV3(std::int64_t classes, bool has_head)
       : conv1a_(add("Conv2d_1a_3x3", {3, 32, 3, 2})),
         conv2a_(add("Conv2d_2a_3x3", {32, 32, 3})),
         conv2b_(add("Conv2d_2b_3x3", {32, 64, 3, 1, 1})),
@@ -193,7 +193,9 @@ class InceptionV3 final : public torch::nn::Module {
     mix(until6_, "Mixed_6c", figure6(160));
     mix(until6_, "Mixed_6d", figure6(160));
     mix(until6_, "Mixed_6e", figure6(192));
-    aux_ = register_module("AuxLogits", std::make_shared<InceptionHead>(channels_, classes));
+    if (has_head) {
+      aux_ = register_module("AuxLogits", std::make_shared<InceptionHead>(channels_, classes));
+    }
     mix(from7_, "Mixed_7a", figure10_second());
     mix(from7_, "Mixed_7b", figure7());
     mix(from7_, "Mixed_7c", figure7());
@@ -206,6 +208,9 @@ class InceptionV3 final : public torch::nn::Module {
   // The head runs as soon as its input is ready, which gives its layers that place in the order.
   at::Tensor loss(const at::Tensor& images, const at::Tensor& labels) {
     const at::Tensor from6 = first_part(images);
+    if (aux_ == nullptr) {
+      return at::cross_entropy_loss(last_part(from6), labels);
+    }
     const at::Tensor aux = at::cross_entropy_loss(aux_->forward(from6), labels);
     return at::cross_entropy_loss(last_part(from6), labels) + kInceptionHeadWeight * aux;
   }
@@ -245,7 +250,7 @@ class InceptionV3 final : public torch::nn::Module {
   std::int64_t channels_ = 3;  // of the output of the blocks added so far
   std::shared_ptr<ConvNorm> conv1a_, conv2a_, conv2b_, conv3b_, conv4a_;
   Mixtures until6_;
-  std::shared_ptr<InceptionHead> aux_;
+  std::shared_ptr<InceptionHead> aux_;  // null: the net has none
   Mixtures from7_;
   Dropout dropout_ = nullptr;
   torch::nn::Linear fc_ = nullptr;
@@ -254,7 +259,11 @@ class InceptionV3 final : public torch::nn::Module {
 }  // namespace
 
 std::unique_ptr<Network> make_inceptionv3(const SampleForm& form) {
-  return network_of(std::make_shared<InceptionV3>(form.classes));
+  return network_of(std::make_shared<InceptionV3>(form.classes, true));
+}
+
+std::unique_ptr<Network> make_inceptionv3_mxnet(const SampleForm& form) {
+  return network_of(std::make_shared<InceptionV3>(form.classes, false));
 }
 
 }  // namespace sluice

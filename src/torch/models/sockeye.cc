@@ -1,10 +1,13 @@
-// An encoder and a decoder of LSTMs with attention, after Sockeye (Hieber et al., 2017), sized
-// for IWSLT15. The heaviest layer, the source's embedding, is used first.
+// An encoder and a decoder of LSTMs with attention, after Sockeye (Hieber et al., 2017): a deep
+// one, and one with two layers each and its default attention, for IWSLT15. The heaviest layer, the
+// source's embedding, is used first.
 #include <torch/nn/modules/embedding.h>
 #include <torch/nn/modules/linear.h>
 #include <torch/nn/modules/rnn.h>
 
 #include <limits>
+#include <string>
+#include <vector>
 
 #include "data/text.h"
 #include "torch/models/families.h"
@@ -52,6 +55,13 @@ class Bidirectional final : public torch::nn::Module {
   torch::nn::LSTM backward_;
 };
 
+// The encoded sentence as a mean, weighed by the scores of its words.
+at::Tensor weighed(const at::Tensor& scores, const at::Tensor& encoded, const at::Tensor& padding) {
+  const at::Tensor weights =
+      scores.masked_fill(padding, -std::numeric_limits<float>::infinity()).softmax(1);
+  return at::bmm(weights.unsqueeze(1), encoded).squeeze(1);
+}
+
 // Luong's general attention: weighs the encoded sentence by a state of the decoder and combines the
 // two.
 class Attention final : public torch::nn::Module {
@@ -64,15 +74,15 @@ class Attention final : public torch::nn::Module {
     bias_ = register_parameter("bias", combination->bias.detach());
   }
 
-  // `state` is sentences x width, `encoded` sentences x words x width; `padding` is a mask
-  // of sentences x words.
-  at::Tensor forward(const at::Tensor& state, const at::Tensor& encoded,
+  // `encoded` is sentences x words x width.
+  static at::Tensor keys(const at::Tensor& encoded) { return encoded; }
+
+  // `state` is sentences x width, `keys` those of the encoded sentences; `padding` is a mask of
+  // sentences x words.
+  at::Tensor forward(const at::Tensor& state, const at::Tensor& keys, const at::Tensor& encoded,
                      const at::Tensor& padding) {
     const at::Tensor query = at::linear(state, score_).unsqueeze(2);
-    const at::Tensor scores = at::bmm(encoded, query)
-                                  .squeeze(2)
-                                  .masked_fill(padding, -std::numeric_limits<float>::infinity());
-    const at::Tensor context = at::bmm(scores.softmax(1).unsqueeze(1), encoded).squeeze(1);
+    const at::Tensor context = weighed(at::bmm(keys, query).squeeze(2), encoded, padding);
     return at::linear(at::cat({context, state}, 1), weight_, bias_).tanh();
   }
 
@@ -82,21 +92,58 @@ class Attention final : public torch::nn::Module {
   at::Tensor bias_;
 };
 
+// Bahdanau's attention: the scores come from a hidden layer.
+class MlpAttention final : public torch::nn::Module {
+ public:
+  MlpAttention() {
+    const torch::nn::Linear query(torch::nn::LinearOptions(kWidth, kWidth).bias(false));
+    const torch::nn::Linear key(torch::nn::LinearOptions(kWidth, kWidth).bias(false));
+    const torch::nn::Linear score(torch::nn::LinearOptions(kWidth, 1).bias(false));
+    const torch::nn::Linear combination(2 * kWidth, kWidth);
+    query_ = register_parameter("query", query->weight.detach());
+    key_ = register_parameter("key", key->weight.detach());
+    score_ = register_parameter("score", score->weight.detach());
+    weight_ = register_parameter("weight", combination->weight.detach());
+    bias_ = register_parameter("bias", combination->bias.detach());
+  }
+
+  at::Tensor keys(const at::Tensor& encoded) { return at::linear(encoded, key_); }
+
+  at::Tensor forward(const at::Tensor& state, const at::Tensor& keys, const at::Tensor& encoded,
+                     const at::Tensor& padding) {
+    const at::Tensor hidden = keys.add(at::linear(state, query_).unsqueeze(1)).tanh();
+    const at::Tensor context = weighed(at::linear(hidden, score_).squeeze(2), encoded, padding);
+    return at::linear(at::cat({context, state}, 1), weight_, bias_).tanh();
+  }
+
+ private:
+  at::Tensor query_;
+  at::Tensor key_;
+  at::Tensor score_;
+  at::Tensor weight_;
+  at::Tensor bias_;
+};
+
 class Encoder final : public torch::nn::Module {
  public:
-  Encoder()
-      : first_(register_module("0", std::make_shared<Bidirectional>())),
-        second_(register_module("1", make_lstm(kWidth, kWidth))),
-        third_(register_module("2", make_lstm(kWidth, kWidth))) {}
+  explicit Encoder(std::size_t layers)
+      : first_(register_module("0", std::make_shared<Bidirectional>())) {
+    for (std::size_t i = 1; i < layers; ++i) {
+      further_.push_back(register_module(std::to_string(i), make_lstm(kWidth, kWidth)));
+    }
+  }
 
   at::Tensor forward(const at::Tensor& x, const at::Tensor& lengths) {
-    return states_of(third_, states_of(second_, first_->forward(x, lengths)));
+    at::Tensor states = first_->forward(x, lengths);
+    for (torch::nn::LSTM& layer : further_) {
+      states = states_of(layer, states);
+    }
+    return states;
   }
 
  private:
   std::shared_ptr<Bidirectional> first_;
-  torch::nn::LSTM second_;
-  torch::nn::LSTM third_;
+  std::vector<torch::nn::LSTM> further_;
 };
 
 // The modules under the names decoder.0 and decoder.1; the net runs them.
@@ -105,16 +152,17 @@ struct Decoder final : torch::nn::Module {
   torch::nn::LSTM second = register_module("1", make_lstm(kWidth, kWidth));
 };
 
+template <class AttentionOf>
 class Sockeye final : public torch::nn::Module {
  public:
-  Sockeye(std::int64_t source_words, std::int64_t target_words)
+  Sockeye(std::int64_t source_words, std::int64_t target_words, std::size_t encoder_layers)
       : source_embedding_(
             register_module("source_embedding", torch::nn::Embedding(source_words, kWidth))),
-        encoder_(register_module("encoder", std::make_shared<Encoder>())),
+        encoder_(register_module("encoder", std::make_shared<Encoder>(encoder_layers))),
         target_embedding_(
             register_module("target_embedding", torch::nn::Embedding(target_words, kWidth))),
         decoder_(register_module("decoder", std::make_shared<Decoder>())),
-        attention_(register_module("attention", std::make_shared<Attention>())),
+        attention_(register_module("attention", std::make_shared<AttentionOf>())),
         output_(register_module("output", torch::nn::Linear(kWidth, target_words))) {}
 
   // `pairs` are pairs of rows as in a TextSet.
@@ -132,12 +180,13 @@ class Sockeye final : public torch::nn::Module {
   // Word by word, because the attention of one word is an input of the next.
   at::Tensor attend(const at::Tensor& target, const at::Tensor& encoded,
                     const at::Tensor& padding) {
+    const at::Tensor keys = attention_->keys(encoded);
     at::Tensor found = at::zeros({target.size(0), kWidth}, target.options());
     std::tuple<at::Tensor, at::Tensor> state{found, found};
     std::vector<at::Tensor> all;
     for (std::int64_t word = 0; word < target.size(1); ++word) {
       state = decoder_->first(at::cat({target.select(1, word), found}, 1), state);
-      found = attention_->forward(std::get<0>(state), encoded, padding);
+      found = attention_->forward(std::get<0>(state), keys, encoded, padding);
       all.push_back(found);
     }
     return at::stack(all, 1);
@@ -147,14 +196,18 @@ class Sockeye final : public torch::nn::Module {
   std::shared_ptr<Encoder> encoder_;
   torch::nn::Embedding target_embedding_;
   std::shared_ptr<Decoder> decoder_;
-  std::shared_ptr<Attention> attention_;
+  std::shared_ptr<AttentionOf> attention_;
   torch::nn::Linear output_;
 };
 
 }  // namespace
 
 std::unique_ptr<Network> make_sockeye(const SampleForm& form) {
-  return network_of(std::make_shared<Sockeye>(form.words, form.classes));
+  return network_of(std::make_shared<Sockeye<Attention>>(form.words, form.classes, 3));
+}
+
+std::unique_ptr<Network> make_sockeye_iwslt15(const SampleForm& form) {
+  return network_of(std::make_shared<Sockeye<MlpAttention>>(form.words, form.classes, 2));
 }
 
 }  // namespace sluice

@@ -10,6 +10,7 @@ std::vector<ModelEntry> model_table() {
   const SampleForm cifar100{{3, 32, 32}, 100};
   const SampleForm imagenet{{3, 224, 224}, 1000};
   const SampleForm sentence{{2, 50}, 24'000, 32'000};
+  const SampleForm iwslt15{{2, 50}, 7'709, 17'191};
   return {
       {"lenet",
        "LeNet with 20 and 50 5x5 filters and 500 hidden units",
@@ -67,18 +68,36 @@ std::vector<ModelEntry> model_table() {
        32,
        {13'004'888, 123, 2'996'752'384},
        make_googlenet},
+      {"googlenet-caffe",
+       "GoogLeNet as in Caffe: 5x5 convolutions, no batch normalisation, two auxiliary heads",
+       imagenet,
+       32,
+       {13'378'280, 64, 3'165'343'744},
+       make_googlenet_caffe},
       {"inceptionv3",
        "Inception v3 with its auxiliary head",
        {{3, 299, 299}, 1000},
        75,
        {27'161'264, 194, 11'426'432'192},
        make_inceptionv3},
+      {"inceptionv3-mxnet",
+       "Inception v3 as in MXNet: without an auxiliary head",
+       {{3, 299, 299}, 1000},
+       75,
+       {23'834'568, 189, 11'426'432'192},
+       make_inceptionv3_mxnet},
       {"sockeye",
        "translation by LSTMs with attention, as in Sockeye",
        sentence,
        2,
        {52'801'472, 10, 2'413'568'000},
        make_sockeye},
+      {"sockeye-iwslt15",
+       "Sockeye with two layers each, MLP attention and the vocabularies of IWSLT15",
+       iwslt15,
+       2,
+       {26'682'397, 9, 1'395'968'000},
+       make_sockeye_iwslt15},
   };
 }
 
