@@ -71,29 +71,26 @@ std::optional<int> VirtualGroup::train(const Phase& phase) {
                           ? cluster_.threads
                           : std::max<std::size_t>(1, std::thread::hardware_concurrency()),
                       phase.topology.workers(), phase.start);
-  const VirtualNumbers numbers{.learners = {},
-                               .chunks = &phase.chunks,
-                               .rule = {},
-                               .strategy = phase.strategy,
-                               .state = &phase.state,
-                               .computing = &threads,
-                               .on_step =
-                                   [&](const StepReport& step) {
-                                     now_ = step.at;
-                                     if (phase.on_step) {
-                                       phase.on_step(step);
-                                     }
-                                   },
-                               .on_boundary =
-                                   [&](Iteration iteration, Time now) {
-                                     now_ = now;
-                                     if (phase.on_boundary) {
-                                       phase.on_boundary(iteration);
-                                     }
-                                   },
-                               .boundary_every = phase.boundary_every,
-                               .on_nonfinite = phase.on_nonfinite,
-                               .interrupted = phase.interrupted};
+  VirtualNumbers numbers;
+  numbers.chunks = &phase.chunks;
+  numbers.strategy = phase.strategy;
+  numbers.state = &phase.state;
+  numbers.computing = &threads;
+  numbers.on_step = [&](const StepReport& step) {
+    now_ = step.at;
+    if (phase.on_step) {
+      phase.on_step(step);
+    }
+  };
+  numbers.on_boundary = [&](Iteration iteration, Time now) {
+    now_ = now;
+    if (phase.on_boundary) {
+      phase.on_boundary(iteration);
+    }
+  };
+  numbers.boundary_every = phase.boundary_every;
+  numbers.on_nonfinite = phase.on_nonfinite;
+  numbers.interrupted = phase.interrupted;
   const SimulationResult result = simulate({.profile = cluster_.profile,
                                             .cluster = cluster_.cluster,
                                             .hosts = phase.hosts,
