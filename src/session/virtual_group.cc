@@ -97,7 +97,8 @@ std::optional<int> VirtualGroup::train(const Phase& phase) {
                                             .iterations = phase.last,
                                             .channel_order = phase.strategy.order,
                                             .observer = phase.observer,
-                                            .numbers = &numbers});
+                                            .numbers = &numbers,
+                                            .seed = phase.strategy.seed});
   now_ = result.end;
   return result.stopped;
 }
