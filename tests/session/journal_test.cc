@@ -16,11 +16,11 @@ namespace sluice {
 namespace {
 
 using nlohmann::json;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
-class JournalTest : public testing::Test {
+class JournalTest : public ::testing::Test {
  protected:
   JournalTest() {
     auto created = RunFolder::create(folder_.path() / "run");

@@ -10,7 +10,7 @@
 namespace sluice {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 TEST(LoadingTest, TheSummaryHasTheTallyOfTheLoader) {
   AheadLoader loader(0);  // without threads nothing is loaded ahead

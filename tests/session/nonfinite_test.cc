@@ -9,8 +9,8 @@
 namespace sluice {
 namespace {
 
-using testing::ElementsAre;
-using testing::StartsWith;
+using ::testing::ElementsAre;
+using ::testing::StartsWith;
 
 const std::vector<Layer> kTwoLayers = lay_out({"conv", "fc"}, {3, 4});
 

@@ -6,8 +6,8 @@
 namespace sluice {
 namespace {
 
-using testing::ElementsAre;
-using testing::IsEmpty;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
 
 const Extent kExtent{.workers = 4, .batch = 8, .iterations = 100, .per_epoch = 10};
 
@@ -43,7 +43,10 @@ TEST(OptimizerTest, TheRateGrowsWithTheWorkersOnlyIfAskedTo) {
 
 // Goyal et al., which the Analysis paper follows: from the rate of one worker to n times it.
 TEST(OptimizerTest, AWarmUpRisesFromTheRateOfOneWorker) {
-  const OptimizerSpec spec{.learning_rate = 0.125, .scale_by_workers = true, .warmup_epochs = 2};
+  OptimizerSpec spec;
+  spec.learning_rate = 0.125;
+  spec.scale_by_workers = true;
+  spec.warmup_epochs = 2;
   const RateSchedule rate = rule_of(spec, kExtent).rate;
   EXPECT_FLOAT_EQ(rate.at(1), 0.125F);
   EXPECT_FLOAT_EQ(rate.at(11), (0.125F + 0.5F) / 2);

@@ -19,8 +19,8 @@ namespace sluice {
 namespace {
 
 using nlohmann::json;
-using testing::ElementsAre;
-using testing::HasSubstr;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 // The leader of a group whose other processes say what the leader does, but for some changes.
 class LedGroup final : public ProcessGroup {
@@ -117,7 +117,7 @@ TEST(ProcessGroupTest, ARosterTellsWhoSharesAMachine) {
   const auto roster = check_in(group, {}, {});
   ASSERT_TRUE(roster);
   EXPECT_EQ(roster->per_machine, 2U);
-  EXPECT_THAT(text_of(*roster), testing::StartsWith("4 processes on "));
+  EXPECT_THAT(text_of(*roster), ::testing::StartsWith("4 processes on "));
   EXPECT_THAT(text_of(*roster), HasSubstr("other"));
 }
 

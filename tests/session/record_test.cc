@@ -14,8 +14,8 @@ namespace sluice {
 namespace {
 
 using nlohmann::json;
-using testing::HasSubstr;
-using testing::StartsWith;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 Assembly assembly_of(const std::string& preset) {
   Job job;
@@ -26,7 +26,7 @@ Assembly assembly_of(const std::string& preset) {
   return assemble(job);
 }
 
-class RecordTest : public testing::Test {
+class RecordTest : public ::testing::Test {
  protected:
   RecordTest() {
     spec_.folder = folder_.path() / "run";

@@ -8,7 +8,7 @@
 namespace sluice {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 const Profile kNet{.name = "net",
                    .batch = 1,

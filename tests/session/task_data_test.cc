@@ -14,12 +14,12 @@
 namespace sluice {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::StartsWith;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::StartsWith;
 
-class TaskDataTest : public testing::Test {
+class TaskDataTest : public ::testing::Test {
  protected:
   TaskDataTest() {
     spec_.model = "net.pt";

@@ -18,11 +18,11 @@
 namespace sluice {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::StartsWith;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
-class SessionThreadsTest : public testing::Test {
+class SessionThreadsTest : public ::testing::Test {
  protected:
   SessionThreadsTest() {
     const Profile net{.name = "net",

@@ -16,12 +16,12 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-const std::vector<std::int64_t> kLayers{40, 700, 30};
-const UpdateRule kRule{.rate = {.base = 0.05F}, .momentum = 0.9F, .weight_decay = 1e-3F};
+const std::vector<std::int64_t> kVirtualLayers{40, 700, 30};
+const UpdateRule kVirtualRule{.rate = {.base = 0.05F}, .momentum = 0.9F, .weight_decay = 1e-3F};
 
 VirtualCluster virtual_cluster(const Topology& topology, std::size_t threads = 2) {
   VirtualCluster virtually;
-  virtually.profile = testing::profile_of(kLayers, 100, 200);
+  virtually.profile = testing::profile_of(kVirtualLayers, 100, 200);
   virtually.cluster.topology = topology;
   virtually.cluster.bandwidth_gbps = 0.1;
   virtually.threads = threads;
@@ -36,7 +36,7 @@ class VirtualGroupThreadsTest : public ::testing::Test {
   Replicas train(ProcessGroup& group, Strategy strategy) {
     strategy.slice_params = 100;
     strategy.segment_params = 100;
-    const auto learners = testing::toy_learners(kLayers, topology_.workers());
+    const auto learners = testing::toy_learners(kVirtualLayers, topology_.workers());
     Job job;
     job.layers = learners.front()->layers();
     job.topology = topology_;
@@ -45,9 +45,11 @@ class VirtualGroupThreadsTest : public ::testing::Test {
     const Clock clock;
     const Extent extent{
         .workers = topology_.workers(), .iterations = 9, .per_epoch = 3, .samples_per_epoch = 1};
-    trained_ = run_training(
-        job,
-        {.group = group, .learners = learners, .rule = kRule, .extent = extent, .clock = clock});
+    trained_ = run_training(job, {.group = group,
+                                  .learners = learners,
+                                  .rule = kVirtualRule,
+                                  .extent = extent,
+                                  .clock = clock});
     Replicas replicas;
     for (const auto& learner : learners) {
       const auto values = learner->parameters();
@@ -108,7 +110,7 @@ TEST_F(VirtualGroupThreadsTest, TheProfileMustBeOfTheModel) {
     const auto fits = group->fits([&] { return testing::profile_of(params, 1, 1).layout(); });
     return fits ? std::string() : fits.error().message();
   };
-  EXPECT_EQ(complaint(kLayers), "");
+  EXPECT_EQ(complaint(kVirtualLayers), "");
   EXPECT_THAT(complaint({40, 700}),
               StartsWith("profile made: has 3 layers, and the model has 2; "));
   EXPECT_THAT(complaint({40, 701, 30}),
