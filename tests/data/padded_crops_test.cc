@@ -10,7 +10,7 @@ namespace sluice {
 namespace {
 
 constexpr std::int64_t kSide = 6;
-constexpr std::int64_t kPadding = 2;
+constexpr std::int64_t kPadded = 2;
 
 // Two channels whose pixels tell their image, their channel and their place; none is 0.
 std::shared_ptr<const DataSet> some_images(std::int64_t images) {
@@ -30,8 +30,8 @@ std::shared_ptr<const DataSet> some_images(std::int64_t images) {
 using Found = std::tuple<std::int64_t, std::int64_t, bool>;
 std::set<Found> explanations(std::span<const float> original, std::span<const float> varied) {
   std::set<Found> found;
-  for (std::int64_t down = -kPadding; down <= kPadding; ++down) {
-    for (std::int64_t right = -kPadding; right <= kPadding; ++right) {
+  for (std::int64_t down = -kPadded; down <= kPadded; ++down) {
+    for (std::int64_t right = -kPadded; right <= kPadded; ++right) {
       for (const bool mirrored : {false, true}) {
         bool same = true;
         for (std::int64_t at = 0; at < 2 * kSide * kSide; ++at) {
@@ -54,7 +54,7 @@ std::set<Found> explanations(std::span<const float> original, std::span<const fl
 
 TEST(PaddedCropsTest, EveryImageIsACropOfItself) {
   const auto images = some_images(400);
-  const PaddedCrops crops(images, kPadding);
+  const PaddedCrops crops(images, kPadded);
   std::vector<std::int64_t> indices;
   for (std::int64_t i = 0; i < images->size(); ++i) {
     indices.push_back(images->size() - 1 - i);

@@ -46,6 +46,7 @@ Job job_of(std::string_view preset, const Topology& topology) {
   job.topology = topology;
   job.strategy = find_preset(preset)->strategy;
   job.strategy.slice_params = 64;
+  job.strategy.period = 2;  // several exchanges in a short run
   return job;
 }
 

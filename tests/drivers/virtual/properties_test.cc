@@ -52,7 +52,7 @@ class Census final : public Observer {
   std::map<Flight, std::pair<int, int>> flights_;
   using Subject = std::tuple<std::size_t, std::size_t, Iteration>;
   std::map<Subject, std::int64_t> updated_;  // parameters
-  std::map<Subject, std::size_t> summed_;  // gradients, before the update
+  std::map<Subject, std::size_t> summed_;    // gradients, before the update
   std::int64_t computed_ = 0;
 };
 
