@@ -33,7 +33,7 @@ struct Published {
 // normalisations.
 // ResNet-110: 1.7 M in its paper, whose shortcuts have no parameters. CIFAR100
 // nets, LeNet and MLP: by hand. Sockeye: profiles/p4000-roofline/sockeye.json; 50 words of source
-// and target each. GoogLeNet of Caffe: parameters and layers as in MG-WFBP's Table; Inception v3 of
+// and target each. GoogLeNet of Caffe: as its definition has them; Inception v3 of
 // MXNet: torchvision's without the 5 layers of its head; Sockeye for IWSLT15: by hand.
 const std::map<std::string, Published> kPublished{
     {"lenet", {431'080, 4, 2.293}},
