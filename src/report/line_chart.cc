@@ -12,12 +12,14 @@
 namespace sluice {
 namespace {
 
-constexpr double kWidth = 640;
 constexpr double kHeight = 360;
 constexpr double kLeft = 70;
 constexpr double kTop = 16;
 constexpr double kPlotWidth = 400;
 constexpr double kPlotHeight = 290;
+constexpr double kKeyLeft = kLeft + kPlotWidth + 12;
+constexpr double kKeyText = kKeyLeft + 24;
+constexpr double kLetter = 7;  // about the width of one
 // Told apart in most kinds of colour blindness; repeated with dashes.
 constexpr std::array kColours{"#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377"};
 
@@ -133,12 +135,12 @@ std::string line(const LineChart::Line& of, std::size_t index, const Scale& x, c
         x_of(x, px), y_of(y, py), colour, escaped(of.name), px, py);
   }
   const double key_y = kTop + 12 + 16 * static_cast<double>(index);
-  const double key_x = kLeft + kPlotWidth + 12;
   svg += fmt::format(
       "<polyline points=\"{0}\" fill=\"none\" stroke=\"{1}\" stroke-width=\"2\"{2}/>"
       "<line x1=\"{3}\" y1=\"{4}\" x2=\"{5}\" y2=\"{4}\" stroke=\"{1}\" stroke-width=\"2\"{2}/>"
       "<text x=\"{6}\" y=\"{7}\">{8}</text>\n",
-      points, colour, dashes, key_x, key_y, key_x + 18, key_x + 24, key_y + 4, escaped(of.name));
+      points, colour, dashes, kKeyLeft, key_y, kKeyLeft + 18, kKeyText, key_y + 4,
+      escaped(of.name));
   return svg;
 }
 
@@ -147,7 +149,9 @@ std::string line(const LineChart::Line& of, std::size_t index, const Scale& x, c
 std::string to_svg(const LineChart& chart) {
   Scale x;
   Scale y;
+  std::size_t longest = 0;
   for (const LineChart::Line& of : chart.lines) {
+    longest = std::max(longest, of.name.size());
     for (const auto& [px, py] : of.points) {
       x.cover(px);
       y.cover(py);
@@ -160,7 +164,7 @@ std::string to_svg(const LineChart& chart) {
       "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0} {1}\" width=\"{0}\" "
       "height=\"{1}\">\n<style>text{{font:12px sans-serif;fill:#333}}.grid{{stroke:#ccc}}"
       "@media (prefers-color-scheme:dark){{text{{fill:#ddd}}.grid{{stroke:#555}}}}</style>\n",
-      kWidth, height);
+      kKeyText + kLetter * static_cast<double>(longest + 1), height);
   svg += axes(chart, x, y);
   for (std::size_t l = 0; l < chart.lines.size(); ++l) {
     svg += line(chart.lines[l], l, x, y);
