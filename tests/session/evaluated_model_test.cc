@@ -104,7 +104,8 @@ class EvaluatedThreadsTest : public ::testing::Test {
     return make_virtual_group(virtually);
   }
 
-  void train(ProcessGroup& group, const char* preset) {
+  // On threads, the other workers go on while one is at a boundary.
+  void train(ProcessGroup& group, const char* preset, bool notes_means = false) {
     learners_ = testing::toy_learners(kLayers, topology_.workers());
     Job job = job_of(preset, topology_);
     group.tune(job, {.slice = true});
@@ -122,7 +123,9 @@ class EvaluatedThreadsTest : public ::testing::Test {
         extent, {clock},
         [&] {
           evaluated_.push_back(copy_of(model.learner().parameters()));
-          means_.push_back(mean_of(learners_));
+          if (notes_means) {
+            means_.push_back(mean_of(learners_));
+          }
           return std::nullopt;
         },
         record, log);
@@ -156,7 +159,7 @@ TEST_F(EvaluatedThreadsTest, OfGossipItIsTheMean) {
 
 TEST_F(EvaluatedThreadsTest, InVirtualTimeAlsoAtTheEndOfAnEpoch) {
   const auto group = virtual_group();
-  train(*group, "gosgd");
+  train(*group, "gosgd", true);
   EXPECT_THAT(evaluated_, SizeIs(2));
   EXPECT_EQ(evaluated_, means_);
   EXPECT_EQ(end_, mean_of(learners_));
