@@ -11,11 +11,12 @@
 
 namespace sluice {
 
-// Computes the steps of virtual workers on threads of its own, in the order in which they begin.
+// Computes the steps of virtual workers on threads of its own, 0: one per core, in the order in
+// which they begin.
 class StepThreads final : public Computing {
  public:
   StepThreads(std::size_t threads, std::size_t workers, const StartThread& start = start_thread)
-      : steps_(workers), threads_(static_cast<int>(threads), start) {}
+      : steps_(workers), threads_(threads_or_cores(threads), start) {}
 
   void begin(std::size_t worker, Step step) override {
     auto task = std::make_shared<std::packaged_task<void()>>(std::move(step));

@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <exception>
 #include <mutex>
 #include <sstream>
-#include <thread>
+
+#include "drivers/realtime/work_threads.h"
 
 namespace sluice {
 namespace {
@@ -93,41 +93,16 @@ void for_each_cell(std::size_t cells, std::size_t threads,
                    const std::function<void(std::size_t)>& run,
                    const std::function<void(std::size_t)>& done) {
   std::mutex mutex;
-  std::size_t next = 0;
   std::size_t finished = 0;
-  std::exception_ptr failure;
-  const auto work = [&] {
-    for (;;) {
-      std::size_t cell = 0;
-      {
-        const std::lock_guard lock(mutex);
-        if (next == cells || failure) {
-          return;
-        }
-        cell = next++;
-      }
-      try {
-        run(cell);
-        const std::lock_guard lock(mutex);
-        done(++finished);
-      } catch (...) {
-        const std::lock_guard lock(mutex);
-        failure = failure ? failure : std::current_exception();
-      }
-    }
-  };
-  const std::size_t cores = std::max(1U, std::thread::hardware_concurrency());
-  const std::size_t count = std::clamp<std::size_t>(threads == 0 ? cores : threads, 1, cells);
-  {
-    std::vector<std::jthread> pool;
-    for (std::size_t t = 1; t < count; ++t) {
-      pool.emplace_back(work);
-    }
-    work();
+  WorkThreads pool(threads_or_cores(threads));
+  for (std::size_t cell = 0; cell < cells; ++cell) {
+    pool.start([&, cell] {
+      run(cell);
+      const std::lock_guard lock(mutex);
+      done(++finished);
+    });
   }
-  if (failure) {
-    std::rethrow_exception(failure);
-  }
+  pool.finish();
 }
 
 }  // namespace sluice

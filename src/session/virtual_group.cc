@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <thread>
 #include <utility>
 
 #include "base/check.h"
@@ -67,10 +65,7 @@ NetworkFacts VirtualGroup::tune(Job& job, const ChosenSizes& chosen) {
 
 std::optional<int> VirtualGroup::train(const Phase& phase) {
   check(phase.first == 0, "a simulated run has one phase");
-  StepThreads threads(cluster_.threads > 0
-                          ? cluster_.threads
-                          : std::max<std::size_t>(1, std::thread::hardware_concurrency()),
-                      phase.topology.workers(), phase.start);
+  StepThreads threads(cluster_.threads, phase.topology.workers(), phase.start);
   VirtualNumbers numbers;
   numbers.chunks = &phase.chunks;
   numbers.strategy = phase.strategy;

@@ -1,8 +1,13 @@
 #include "drivers/realtime/work_threads.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace sluice {
+
+int threads_or_cores(std::size_t asked) {
+  return static_cast<int>(asked > 0 ? asked : std::max(1U, std::thread::hardware_concurrency()));
+}
 
 WorkThreads::WorkThreads(int threads, const StartThread& start) {
   try {

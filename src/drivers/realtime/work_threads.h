@@ -1,6 +1,7 @@
 #pragma once
 
 #include <condition_variable>
+#include <cstddef>
 #include <deque>
 #include <exception>
 #include <functional>
@@ -11,6 +12,9 @@
 #include "drivers/realtime/start_thread.h"
 
 namespace sluice {
+
+// As many threads as the user asks for; 0: one per core.
+int threads_or_cores(std::size_t asked);
 
 // Does arithmetic beside a host's loop, which moves messages meanwhile. Tasks begin in the order in
 // which they were handed over, each on the first thread that is free.
