@@ -89,7 +89,7 @@ Result<void> check_data_flags(const Settings& settings) {
 }
 
 // A model and its data, for a command that trains.
-Result<TaskSpec> model_spec(const Settings& settings) {
+Result<TaskSpec> model_spec(const Settings& settings, std::size_t loaders) {
   if (const auto fitting = check_data_flags(settings); !fitting) {
     return fitting.error();
   }
@@ -103,6 +103,7 @@ Result<TaskSpec> model_spec(const Settings& settings) {
   task.data.source = settings.text("source");
   task.data.target = settings.text("target");
   task.data.vocabulary = settings.integer("vocabulary");
+  task.loaders = loaders;
   return task;
 }
 
@@ -112,13 +113,7 @@ Result<TaskSpec> training_spec(const Settings& settings) {
       !plain) {
     return plain.error();
   }
-  auto model = model_spec(settings);
-  if (!model) {
-    return model;
-  }
-  TaskSpec task = *std::move(model);
-  task.loaders = size_of(settings, "loaders");
-  return task;
+  return model_spec(settings, size_of(settings, "loaders"));
 }
 
 // The steps of virtual workers load their own batches: there is no network to wait for meanwhile.
@@ -131,13 +126,7 @@ Result<TaskSpec> virtual_training_spec(const Settings& settings) {
       !plain) {
     return plain.error();
   }
-  auto model = model_spec(settings);
-  if (!model) {
-    return model;
-  }
-  TaskSpec task = *std::move(model);
-  task.loaders = 0;
-  return task;
+  return model_spec(settings, 0);
 }
 
 Result<ProfileSpec> replay_spec(const Settings& settings) {
