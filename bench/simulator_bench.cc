@@ -6,6 +6,7 @@
 #include <string>
 
 #include "nodes/presets.h"
+#include "process.h"
 #include "support/simulated.h"
 
 namespace sluice {
@@ -26,19 +27,8 @@ Profile vgg19() {
   return profile;
 }
 
-// Linux keeps the most memory that the process had in use, and forgets it on request.
+// Linux forgets the peak on request.
 void forget_peak_memory() { std::ofstream("/proc/self/clear_refs") << "5"; }
-double peak_memory_mb() {
-  std::ifstream status("/proc/self/status");
-  for (std::string word; status >> word;) {
-    if (word == "VmHWM:") {
-      double kb = 0;
-      status >> kb;
-      return kb / 1000;
-    }
-  }
-  return 0;
-}
 
 // Hosts and iterations are the arguments.
 void simulate_vgg19(benchmark::State& state, std::string_view preset) {

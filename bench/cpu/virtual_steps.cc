@@ -7,55 +7,22 @@
 #include <fmt/format.h>
 
 #include <atomic>
-#include <chrono>
 #include <cstdlib>
-#include <fstream>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "base/check.h"
-#include "data/synthetic.h"
+#include "cpu/task.h"
 #include "nodes/presets.h"
+#include "process.h"
 #include "session/step_threads.h"
 #include "support/simulated.h"
-#include "torch/torch_learner.h"
 
 namespace sluice {
 namespace {
 
 using Learners = std::vector<std::unique_ptr<Learner>>;
-
-double seconds() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
-double peak_memory_mb() {
-  std::ifstream status("/proc/self/status");
-  for (std::string word; status >> word;) {
-    if (word == "VmHWM:") {
-      double kb = 0;
-      status >> kb;
-      return kb / 1000;
-    }
-  }
-  return 0;
-}
-
-TorchTask make_task(const std::string& model, std::int64_t side, std::size_t workers) {
-  const SampleForm form = *model_form(model, side);
-  const DataSplit split = make_synthetic({.sample_shape = form.shape,
-                                          .classes = form.classes,
-                                          .train_samples = 64 * static_cast<std::int64_t>(workers),
-                                          .test_samples = 1});
-  TorchTask task;
-  task.model = model;
-  task.train = std::make_shared<const DataSet>(split.train);
-  task.test = std::make_shared<const DataSet>(split.test);
-  task.batch = 32;
-  task.workers = workers;
-  return task;
-}
 
 // Steps per second with the learners in turn on all cores, without any synchronisation.
 double plain_steps(const Learners& learners, double enough) {
@@ -106,7 +73,7 @@ double virtual_steps(const Learners& learners, const std::string& preset, Iterat
 
 void compare(const std::string& model, std::int64_t side, std::size_t workers, double enough,
              const std::vector<std::string>& presets) {
-  const TorchTask task = make_task(model, side, workers);
+  const TorchTask task = make_task(model, side, 64 * static_cast<std::int64_t>(workers), workers);
   check(static_cast<bool>(configure_engine(task, seconds, Kernels::kNative)),
         "the engine can be configured");
   const LearnerFactory make = *make_torch_learners(task);

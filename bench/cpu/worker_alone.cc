@@ -12,16 +12,16 @@
 #include <torch/optim/sgd.h>
 #include <unistd.h>
 
-#include <chrono>
 #include <cstdlib>
 #include <string>
 #include <vector>
 
 #include "base/check.h"
 #include "base/median.h"
+#include "cpu/task.h"
 #include "data/sharding.h"
-#include "data/synthetic.h"
 #include "nodes/presets.h"
+#include "process.h"
 #include "support/threaded.h"
 #include "torch/network_setup.h"
 #include "torch/task_network.h"
@@ -31,24 +31,6 @@ namespace {
 
 constexpr float kRate = 0.01F;
 constexpr float kMomentum = 0.9F;
-
-double seconds() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
-TorchTask make_task(const std::string& model, std::int64_t side) {
-  const SampleForm form = *model_form(model, side);
-  const DataSplit split = make_synthetic({.sample_shape = form.shape,
-                                          .classes = form.classes,
-                                          .train_samples = 640,
-                                          .test_samples = 1});
-  TorchTask task;
-  task.model = model;
-  task.train = std::make_shared<const DataSet>(split.train);
-  task.test = std::make_shared<const DataSet>(split.test);
-  task.batch = 32;
-  return task;
-}
 
 // Median time of an iteration.
 double plain_loop(const TorchTask& task, double enough) {
@@ -106,7 +88,7 @@ double worker_alone(const TorchTask& task, double guess, double enough) {
 }
 
 void compare(const std::string& model, std::int64_t side, double enough) {
-  const TorchTask task = make_task(model, side);
+  const TorchTask task = make_task(model, side, 640);
   const double plain = plain_loop(task, enough);
   const auto choice = configure_engine(task, seconds);
   check(static_cast<bool>(choice), "the engine can be configured");

@@ -12,7 +12,6 @@
 #include <fmt/format.h>
 #include <torch/optim/sgd.h>
 
-#include <chrono>
 #include <cstdlib>
 #include <string>
 #include <vector>
@@ -21,16 +20,13 @@
 #include "base/median.h"
 #include "data/synthetic.h"
 #include "drivers/realtime/steady_sleeper.h"
+#include "process.h"
 #include "torch/device.h"
 #include "torch/network_setup.h"
 #include "torch/task_network.h"
 
 namespace sluice {
 namespace {
-
-double seconds() {
-  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-}
 
 TorchTask make_task(const std::string& model, std::int64_t batch) {
   const SampleForm form = *model_form(model, 0);
