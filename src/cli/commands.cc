@@ -30,6 +30,9 @@ constexpr std::array kCommands{
                  Command::kProbe, alone<probe>},
     CommandEntry{"profile", "Time the layers of a model, or estimate their times, for simulate",
                  Command::kProfile, alone<profile>},
+    CommandEntry{"report", "Write a page with figures and pictures of runs: report RUN ...",
+                 Command::kReport, report, "RUN",
+                 "folder of a run; with several, the page compares them"},
     CommandEntry{"lab", "Run a command on an emulated cluster: lab [SETTINGS] -- COMMAND ...",
                  Command::kLab, lab},
 };

@@ -14,10 +14,15 @@ struct CommandEntry {
   const char* name;
   const char* help;
   Command takes;
-  int (*run)(const Settings&, const Words& command);  // the command is what follows "--"
+  // The words are those of the command that follows "--", or the operands.
+  int (*run)(const Settings&, const Words& words);
+  const char* operands = "";  // their name in help; "": it takes none
+  const char* operands_help = "";
 
   // Whether --config can name a file with its settings.
-  bool has_config() const { return takes != Command::kShow && takes != Command::kDoctor; }
+  bool has_config() const {
+    return takes != Command::kShow && takes != Command::kDoctor && takes != Command::kReport;
+  }
 };
 
 // All commands, in the order of help.
@@ -33,6 +38,8 @@ int models(const Settings& settings);
 int doctor(const Settings& settings);
 int probe(const Settings& settings);
 int profile(const Settings& settings);
+// Writes a page on these runs, which are folders.
+int report(const Settings& settings, const Words& runs);
 // The command is what follows "--".
 int lab(const Settings& settings, const Words& command);
 

@@ -24,7 +24,7 @@ struct Simulated {
 Simulated run_job(const Job& job, const Profile& profile, const Cluster& cluster,
                   Iteration iterations, Record& record) {
   Assembly assembly = assemble(job);
-  record.watch(assembly);
+  record.watch(assembly, 0, kSimulatedWarmUp - 1);
   SimulationResult result = simulate({.profile = profile,
                                       .cluster = cluster,
                                       .hosts = assembly.protocols,
