@@ -34,6 +34,17 @@ TEST(LineChart, IsLogarithmicOverLargeFactors) {
   }
 }
 
+TEST(LineChart, FitsItsValuesIfItIsTo) {
+  const std::string svg = to_svg({.x_title = "epochs",
+                                  .y_title = "%",
+                                  .lines = {{.name = "p3", .points = {{0.1, 50}, {10, 90}}}},
+                                  .x_scale = Scale::Kind::kFromZero,
+                                  .y_scale = Scale::Kind::kFitted});
+  EXPECT_THAT(svg, HasSubstr("points=\"74.0,306.0 470.0,16.0 \""));
+  EXPECT_THAT(svg, HasSubstr(">50</text>"));
+  EXPECT_THAT(svg, Not(HasSubstr(">40</text>")));
+}
+
 TEST(LineChart, EscapesNames) {
   const std::string svg = to_svg(
       {.x_title = "<x>", .y_title = "y", .lines = {{.name = "a & b", .points = {{1, 1}, {2, 2}}}}});

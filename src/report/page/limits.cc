@@ -171,18 +171,15 @@ std::optional<IterationTimes> iteration_times(const RunData& run) {
 }
 
 std::optional<double> link_use(const RunData& run) {
-  if (const auto simulated = run.number({"egress_utilisation"})) {
-    return std::clamp(std::max(*simulated, run.number({"ingress_utilisation"}).value_or(0)), 0.0,
-                      1.0);
-  }
+  const auto mean = run.number({"egress_utilisation"});
+  double use = std::max(mean.value_or(0), run.number({"ingress_utilisation"}).value_or(0));
   const double seconds = run.number({"train_s"}).value_or(0);
   const auto gbps = run.number({"network", "gbps"});
   const auto hosts = run.summary.find("by_host");
   if (seconds <= 0 || hosts == run.summary.end() || !hosts->is_array() ||
       (!gbps && !run.is_virtual())) {
-    return std::nullopt;
+    return mean ? std::optional(std::clamp(use, 0.0, 1.0)) : std::nullopt;
   }
-  double use = 0;
   for (const auto& host : *hosts) {
     const auto at = [&](const char* key) {
       return host.is_object() && host.contains(key) && host[key].is_number()
