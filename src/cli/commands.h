@@ -33,6 +33,7 @@ std::vector<std::string> command_names();
 // console.h defines the codes.
 int train(const Settings& settings);
 int simulate(const Settings& settings);
+int compare(const Settings& settings);
 int presets(const Settings& settings);
 int models(const Settings& settings);
 int doctor(const Settings& settings);

@@ -146,7 +146,7 @@ int run(const CommandEntry& command, const CLI::App& app, const Words& behind,
   const CLI::Option* config = app.get_option_no_throw("--config");
   const bool has_config = config != nullptr && config->count() > 0;
   Settings::Flags flags = flags_of(app, command.takes);
-  if (command.takes == Command::kSimulate) {
+  if (command.takes == Command::kSimulate || command.takes == Command::kCompare) {
     sweep_over_presets(flags);
   }
   auto resolved =

@@ -137,7 +137,8 @@ Result<std::string> profile_of(const Settings& settings) {
   if (!settings.text("sweep").empty()) {
     return std::string();
   }
-  if (!settings.on("train") || is_model_file(settings.text("model"))) {
+  const bool trains = settings.command() == Command::kCompare || settings.on("train");
+  if (!trains || is_model_file(settings.text("model"))) {
     return Error("--profile: is missing: " + settings.help("profile"));
   }
   return "h200/" + settings.text("model");
@@ -155,7 +156,11 @@ Result<void> locate_files(Settings& settings) {
     settings.rewrite(key, prefix + *path);
     return {};
   };
-  if (settings.command() == Command::kSimulate) {
+  const bool compares = settings.command() == Command::kCompare;
+  if (compares && !settings.on("real") && settings.text("cluster").empty()) {
+    return Error("--cluster: is missing: " + settings.help("cluster"));
+  }
+  if (settings.command() == Command::kSimulate || (compares && !settings.on("real"))) {
     const auto profile = profile_of(settings);
     if (!profile) {
       return profile.error();
@@ -163,8 +168,8 @@ Result<void> locate_files(Settings& settings) {
     auto cluster = locate("cluster", "", settings.path("cluster"), find_cluster);
     return cluster && !profile->empty() ? locate("profile", "", *profile, find_profile) : cluster;
   }
-  const bool replays =
-      settings.command() == Command::kTrain && settings.text("model").starts_with(kReplay);
+  const bool replays = (settings.command() == Command::kTrain || compares) &&
+                       settings.text("model").starts_with(kReplay);
   return replays ? locate("model", kReplay, settings.path("model", kReplay), find_profile)
                  : Result<void>();
 }

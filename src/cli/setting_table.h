@@ -10,7 +10,10 @@ namespace sluice::cli {
 
 inline constexpr unsigned kTrain = static_cast<unsigned>(Command::kTrain);
 inline constexpr unsigned kSimulate = static_cast<unsigned>(Command::kSimulate);
-inline constexpr unsigned kRuns = kTrain | kSimulate;
+inline constexpr unsigned kCompare = static_cast<unsigned>(Command::kCompare);
+inline constexpr unsigned kRuns = kTrain | kSimulate | kCompare;
+inline constexpr unsigned kVirtual = kSimulate | kCompare;
+inline constexpr unsigned kReal = kTrain | kCompare;
 inline constexpr unsigned kShow = static_cast<unsigned>(Command::kShow);
 inline constexpr unsigned kLab = static_cast<unsigned>(Command::kLab);
 inline constexpr unsigned kDoctor = static_cast<unsigned>(Command::kDoctor);

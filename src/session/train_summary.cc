@@ -130,8 +130,6 @@ nlohmann::ordered_json training_summary(const FinishedRun& run) {
     if (summary["device"] == "cpu") {
       summary["kernels"] = kernels;
     }
-  }
-  if (work.task) {
     summary["evaluated"] =
         name_of(kEvaluatedModelNames, evaluated_model(trained.assembly.job.strategy));
   }

@@ -72,16 +72,15 @@ Statement waiting_statement(const LimitFigures& figures) {
              "Whether links are full is not known here: \"sluice simulate\" with a cluster "
              "file tells, and \"sluice doctor --net\" measures the links."}};
   }
-  return {
-      "Communication limits this run, but the links have room.",
-      {waits,
-       figures.has_priority
-           ? "Urgent messages go first already, so it is latency, the length of messages or a "
-             "slow peer: try longer slices (--slice), more credit (--credit), or \"sluice "
-             "doctor --net\" to find a slow link."
-           : "Messages come too late or in the wrong order: sending slices by priority (preset "
-             "p3, or p3-allreduce) hides more of them behind compute. A faster link alone would "
-             "gain less."}};
+  return {"Communication limits this run, but the links have room.",
+          {waits,
+           figures.has_priority
+               ? "Urgent messages go first already. Fewer bytes (a codec) or a faster link would "
+                 "shorten the waits; if they do not, it is latency, the length of messages "
+                 "(--slice, --credit) or a slow peer, which \"sluice doctor --net\" finds."
+               : "Messages come late or in the wrong order: sending slices by priority (preset p3, "
+                 "or p3-allreduce) hides more of them behind compute. Fewer bytes or a faster link "
+                 "would help too."}};
 }
 
 Statement others_statement(const LimitFigures& figures) {

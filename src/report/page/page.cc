@@ -14,6 +14,8 @@ namespace {
 
 // Rows of the table beside a chart; more points than this are thinned out.
 constexpr std::size_t kMaxRows = 30;
+// Longer texts in a table may be broken into lines.
+constexpr std::size_t kShortCell = 28;
 
 std::string list_item(const std::string& classes, const std::string& text) {
   return fmt::format("<li><i class=\"{}\"></i>{}</li>", classes, escaped(text));
@@ -32,7 +34,9 @@ std::string table_row(const std::vector<std::string>& cells, std::size_t columns
   std::string row = "<tr>";
   for (std::size_t c = 0; c < columns; ++c) {
     const std::string text = c < cells.size() ? escaped(cells[c]) : "";
-    row += c == 0 ? "<th scope=\"row\">" + text + "</th>" : "<td>" + text + "</td>";
+    const char* width = text.size() > kShortCell ? " class=\"long\"" : "";
+    row += c == 0 ? fmt::format("<th scope=\"row\"{}>{}</th>", width, text)
+                  : fmt::format("<td{}>{}</td>", width, text);
   }
   return row + "</tr>\n";
 }

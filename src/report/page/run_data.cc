@@ -90,6 +90,10 @@ Result<Json> read_summary(const fs::path& folder) {
   if (summary && !summary->is_object()) {
     return Error(path.string() + ": is not the summary of a run");
   }
+  if (summary && summary->contains("cells")) {
+    return Error(folder.string() +
+                 ": is a sweep, not a run; the folders of its trainings are under cells/");
+  }
   return summary;
 }
 

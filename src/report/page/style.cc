@@ -37,7 +37,8 @@ vertical-align:-1px;background:currentColor}
 table{border-collapse:collapse;font-size:.88rem;font-variant-numeric:tabular-nums;margin:.3rem 0}
 th,td{padding:4px 14px 4px 0;text-align:left;vertical-align:top;border-bottom:1px solid var(--rule)}
 tbody th{font-weight:400;color:var(--soft)}
-td{overflow-wrap:anywhere;min-width:4.5em}
+tbody th,td{white-space:nowrap}
+tbody .long{white-space:normal;overflow-wrap:anywhere;min-width:12em}
 thead th{font-weight:600;white-space:nowrap}
 details{margin:.3rem 0}
 summary{cursor:pointer;color:var(--soft);font-size:.85rem}

@@ -74,6 +74,7 @@ TEST(RunDataTest, NamesTheFileThatIsWrong) {
   for (const auto& [name, text, complaint] :
        {BadFile{"summary.json", "{", "summary.json"},
         BadFile{"summary.json", "[]", "not the summary"},
+        BadFile{"summary.json", R"({"cells": []})", "is a sweep, not a run"},
         BadFile{"metrics.jsonl", "{}\nx\n", "metrics.jsonl: line 2"},
         BadFile{"metrics.jsonl", "3\n", "metrics.jsonl: line 1: is not an object"},
         BadFile{"utilisation.csv", "t\n1,2\n", "utilisation.csv: line 2"},
