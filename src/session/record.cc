@@ -187,6 +187,7 @@ nlohmann::ordered_json mechanism_of(const Assembly& assembly, const RunTotals& t
           {"bytes_after_packing", counters.after_packing},
           {"gradients_summed_locally", counters.local_sums},
           {"updates", counters.updates},
+          {"updates_on", assembly.job.strategy.learners_update ? "device" : "host"},
           {"overtakings_egress", counters.egress_overtakings},
           {"overtakings_inbox", counters.inbox_overtakings},
           {"chunks_by_collective", collectives},
