@@ -49,8 +49,10 @@ std::vector<Setting> data_settings() {
        "synthetic", "data set to compute with"},
       {"data-dir", kRuns | kProfile, Form::text(), kFashionMnistFolder, "folder of the data set"},
       {"samples", kRuns, Form::integer(0, kMaxCount), 0,
-       "synthetic data: number of training samples; a tenth as many are made for the test; 0: "
-       "10000, or as many as fit into 512 MiB"},
+       "Fashion-MNIST and CIFAR: train on the first so many samples; synthetic data: number of "
+       "training samples; 0: all, or 10000 or as many as fit into 512 MiB"},
+      {"test-samples", kRuns, Form::integer(0, kMaxCount), 0,
+       "the same for the test; 0: all, or of synthetic data a tenth as many as for training"},
       {"input-size", kRuns | kProfile, Form::integer(0, 1'000'000), 0,
        "images, text and synthetic data: side of an image, or the maximum length of a sentence "
        "with its end mark; 0: what the model was made for"},

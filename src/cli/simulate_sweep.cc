@@ -1,23 +1,19 @@
 #include "cli/simulate_sweep.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
-#include <charconv>
-#include <iostream>
-#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
 
 #include "base/file.h"
 #include "cli/console.h"
-#include "cli/profile_search.h"
-#include "cli/simulated_setup.h"
 #include "cli/specs.h"
-#include "drivers/mpi/launch.h"
+#include "cli/sweep_cells.h"
+#include "cli/training_sweep.h"
 #include "report/line_chart.h"
 #include "report/table.h"
 #include "session/steady_run.h"
@@ -40,72 +36,20 @@ constexpr std::array kFigures{
     "overtakings_out_per_iteration",
     "overtakings_server_per_iteration",
 };
+// Likewise of its breakdown.
+constexpr std::array kShares{
+    "computation_us",
+    "local_aggregation_us",
+    "global_aggregation_work_us",
+    "global_aggregation_wait_us",
+    "communication_exposed_us",
+    "communication_hidden_us",
+};
 
-std::optional<double> number(const std::string& text) {
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  const bool whole = error == std::errc() && end == text.data() + text.size();
-  return whole ? std::optional(value) : std::nullopt;
-}
-
-// As the same text would be read in a TOML file.
-Json toml_value(const std::string& text) {
-  const auto parsed = parse_toml("value = " + text, "");
-  return parsed ? parsed->at("value") : Json(text);
-}
-
-// The settings of a cell, and what it changes in the cluster.
-Result<SimulatedSetup> setup_of(const Settings& settings, const Sweep& sweep, std::size_t cell) {
-  Settings::Flags flags{{"sweep", ""}};
-  Json cluster_values = Json::object();
-  const std::vector<std::string> values = sweep.values(cell);
-  for (std::size_t a = 0; a < values.size(); ++a) {
-    const std::string& key = sweep.axes()[a].key;
-    if (settings.has(spelled(key))) {
-      flags[spelled(key)] = values[a];
-    } else {
-      cluster_values[key] = toml_value(values[a]);
-    }
-  }
-  auto resolved = settings.with(flags);
-  if (!resolved) {
-    return resolved.error();
-  }
-  Settings changed = *std::move(resolved);
-  if (const auto located = locate_files(changed); !located) {
-    return located.error();
-  }
-  return simulated_setup(changed, cluster_values);
-}
-
-Result<std::vector<SimulatedSetup>> setups_of(const Settings& settings, const Sweep& sweep) {
-  std::vector<SimulatedSetup> setups;
-  for (std::size_t cell = 0; cell < sweep.cells(); ++cell) {
-    auto setup = setup_of(settings, sweep, cell);
-    if (!setup) {
-      return setup.error().within("--sweep: " + sweep.name(cell));
-    }
-    setups.push_back(*std::move(setup));
-  }
-  return setups;
-}
-
-// A line that a terminal redraws; elsewhere a line for each tenth.
-void show_progress(std::size_t finished, std::size_t cells) {
-  const bool ends = finished == cells;
-  if (isatty(STDERR_FILENO) != 0) {
-    std::cerr << fmt::format("\r{} of {} simulations{}", finished, cells, ends ? "\n" : "")
-              << std::flush;
-  } else if (ends || finished * 10 / cells != (finished - 1) * 10 / cells) {
-    std::cerr << fmt::format("{} of {} simulations\n", finished, cells);
-  }
-}
-
-std::vector<OrderedJson> summaries_of(const std::vector<SimulatedSetup>& setups,
-                                      std::size_t threads) {
-  std::vector<OrderedJson> summaries(setups.size());
+std::vector<OrderedJson> summaries_of(const std::vector<SweepCell>& cells, std::size_t threads) {
+  std::vector<OrderedJson> summaries(cells.size());
   const auto run = [&](std::size_t cell) {
-    const SimulatedSetup& setup = setups[cell];
+    const SimulatedSetup& setup = cells[cell].setup;
     Record record;
     summaries[cell] = simulate_steadily({.job = setup.job,
                                          .profile = setup.profile,
@@ -116,8 +60,9 @@ std::vector<OrderedJson> summaries_of(const std::vector<SimulatedSetup>& setups,
                                         record)
                           .summary;
   };
-  for_each_cell(setups.size(), threads, run,
-                [&](std::size_t finished) { show_progress(finished, setups.size()); });
+  for_each_cell(cells.size(), threads, run, [&](std::size_t finished) {
+    show_cells_done(finished, cells.size(), "simulations");
+  });
   return summaries;
 }
 
@@ -126,17 +71,16 @@ std::string to_csv(const Sweep& sweep, const std::vector<OrderedJson>& summaries
   for (const SweepAxis& axis : sweep.axes()) {
     csv += axis.key + ",";
   }
-  for (const char* figure : kFigures) {
-    csv += fmt::format("{}{}", figure, figure == kFigures.back() ? "\n" : ",");
-  }
+  csv += fmt::format("{},{}\n", fmt::join(kFigures, ","), fmt::join(kShares, ","));
   for (std::size_t cell = 0; cell < summaries.size(); ++cell) {
-    for (const std::string& value : sweep.values(cell)) {
-      csv += value + ",";
-    }
+    csv += fmt::format("{}", fmt::join(sweep.values(cell), ","));
     for (const char* figure : kFigures) {
-      csv += fmt::format("{}{}", summaries[cell].at(figure).get<double>(),
-                         figure == kFigures.back() ? "\n" : ",");
+      csv += fmt::format(",{}", summaries[cell].at(figure).get<double>());
     }
+    for (const char* share : kShares) {
+      csv += fmt::format(",{}", summaries[cell].at("breakdown").at(share).get<double>());
+    }
+    csv += "\n";
   }
   return csv;
 }
@@ -144,47 +88,33 @@ std::string to_csv(const Sweep& sweep, const std::vector<OrderedJson>& summaries
 // Iteration times over the first axis of several numbers, with a line for each combination of the
 // others; nothing if there is no such axis.
 std::optional<LineChart> chart_of(const Sweep& sweep, const std::vector<OrderedJson>& summaries) {
-  const auto& axes = sweep.axes();
   const auto is_x = [](const SweepAxis& axis) {
     return axis.values.size() > 1 && std::ranges::all_of(axis.values, [](const std::string& text) {
-             return number(text).value_or(0) > 0;
+             return number_in(text).value_or(0) > 0;
            });
   };
-  const auto found = std::ranges::find_if(axes, is_x);
-  if (found == axes.end()) {
+  const auto x = std::ranges::find_if(sweep.axes(), is_x);
+  if (x == sweep.axes().end()) {
     return std::nullopt;
   }
-  const auto x = static_cast<std::size_t>(found - axes.begin());
-  LineChart chart{.x_title = found->key, .y_title = "ms per iteration", .lines = {}};
-  for (std::size_t cell = 0; cell < summaries.size(); ++cell) {
-    const std::vector<std::string> values = sweep.values(cell);
-    std::string name;
-    for (std::size_t a = 0; a < axes.size(); ++a) {
-      if (a != x) {
-        name += fmt::format("{}{}", name.empty() ? "" : ", ",
-                            number(values[a]) ? axes[a].key + " " + values[a] : values[a]);
+  const auto at = static_cast<std::size_t>(x - sweep.axes().begin());
+  LineChart chart{.x_title = x->key, .y_title = "ms per iteration", .lines = {}};
+  for (const Sweep::Group& group : sweep.groups_over(x->key)) {
+    LineChart::Line line{line_name(sweep.axes_without(x->key), group.values), {}};
+    for (const std::size_t cell : group.cells) {
+      const double us = summaries[cell].at("iteration_us");
+      if (const auto place = number_in(sweep.values(cell)[at])) {
+        line.points.emplace_back(*place, std::max(us / 1000, 1e-9));
       }
     }
-    const double us = summaries[cell].at("iteration_us");
-    auto line = std::ranges::find(chart.lines, name, &LineChart::Line::name);
-    if (line == chart.lines.end()) {
-      line = chart.lines.insert(chart.lines.end(), {.name = name, .points = {}});
-    }
-    line->points.emplace_back(*number(values[x]), std::max(us / 1000, 1e-9));
-  }
-  for (LineChart::Line& line : chart.lines) {
     std::ranges::sort(line.points);
+    chart.lines.push_back(std::move(line));
   }
   return chart;
 }
 
 Table table_of(const Sweep& sweep, const std::vector<OrderedJson>& summaries) {
-  std::vector<Table::Column> columns;
-  for (const SweepAxis& axis : sweep.axes()) {
-    const bool numbers =
-        std::ranges::all_of(axis.values, [](const auto& text) { return number(text).has_value(); });
-    columns.push_back({axis.key, numbers ? Table::Align::kRight : Table::Align::kLeft});
-  }
+  std::vector<Table::Column> columns = axis_columns(sweep.axes());
   for (const char* title : {"iteration, ms", "of it exposed", "bound, ms", "samples/s", "out"}) {
     columns.push_back({title, Table::Align::kRight});
   }
@@ -201,19 +131,6 @@ Table table_of(const Sweep& sweep, const std::vector<OrderedJson>& summaries) {
     table.add_row(std::move(row));
   }
   return table;
-}
-
-OrderedJson to_json(const Sweep& sweep, const std::vector<OrderedJson>& summaries) {
-  OrderedJson cells = OrderedJson::array();
-  for (std::size_t cell = 0; cell < summaries.size(); ++cell) {
-    OrderedJson values;
-    const std::vector<std::string> chosen = sweep.values(cell);
-    for (std::size_t a = 0; a < chosen.size(); ++a) {
-      values[sweep.axes()[a].key] = chosen[a];
-    }
-    cells.push_back({{"values", values}, {"summary", summaries[cell]}});
-  }
-  return {{"cells", cells}};
 }
 
 Result<void> write_files(const Sweep& sweep, const std::vector<OrderedJson>& summaries,
@@ -240,39 +157,52 @@ void sweep_over_presets(Settings::Flags& flags) {
 }
 
 int simulate_sweep(const Settings& settings) {
+  return run_sweep(settings, "sweep", [&](const Swept& swept) {
+    if (settings.on("json")) {
+      print(swept.all);
+    } else {
+      print(swept.table);
+      print(fmt::format("{} in {}\n", swept.files, swept.folder.path().string()));
+    }
+    return kOk;
+  });
+}
+
+int run_sweep(const Settings& settings, const std::string& name,
+              const std::function<int(const Swept&)>& then) {
   if (const auto alone = settings.refuse(
-          {"train", "trace"}, "a sweep simulates many runs without it; leave it out, or --sweep");
+          {"trace"}, "a sweep simulates many runs without it; leave it out, or --sweep");
       !alone) {
     return bad_input(alone.error());
-  }
-  if (const auto plain = check_plain_simulation(settings); !plain) {
-    return bad_input(plain.error());
   }
   const auto sweep = Sweep::parse(settings.text("sweep"));
   if (!sweep) {
     return bad_input(sweep.error().within("--sweep"));
   }
-  const auto setups = setups_of(settings, *sweep);
-  if (!setups) {
-    return bad_input(setups.error());
+  if (settings.on("train")) {
+    return sweep_trainings(settings, *sweep, name, then);
   }
-  const auto folder = open_run_folder(run_folder_spec(settings), "sweep");
+  if (const auto plain = check_plain_simulation(settings); !plain) {
+    return bad_input(plain.error());
+  }
+  const auto cells = sweep_cells(settings, *sweep);
+  if (!cells) {
+    return bad_input(cells.error());
+  }
+  const auto folder = open_run_folder(run_folder_spec(settings), name);
   if (!folder) {
     return bad_input(folder.error());
   }
   const auto summaries =
-      summaries_of(*setups, static_cast<std::size_t>(settings.integer("threads")));
-  const OrderedJson all = to_json(*sweep, summaries);
+      summaries_of(*cells, static_cast<std::size_t>(settings.integer("threads")));
+  const OrderedJson all = sweep_json(*sweep, summaries);
   if (const auto written = write_files(*sweep, summaries, all, *folder); !written) {
     return failed(written.error());
   }
-  if (settings.on("json")) {
-    print(all);
-    return kOk;
-  }
-  print(table_of(*sweep, summaries).render());
-  print(fmt::format("sweep.csv and sweep.svg in {}\n", folder->path().string()));
-  return kOk;
+  return then({.folder = *folder,
+               .all = all,
+               .table = table_of(*sweep, summaries).render(),
+               .files = "sweep.csv and sweep.svg"});
 }
 
 }  // namespace sluice::cli

@@ -11,17 +11,24 @@
 
 namespace sluice::cli {
 
+std::string note_on_batch(const Settings& settings, const Profile& profile) {
+  const std::int64_t batch = settings.integer("batch");
+  return batch == profile.batch
+             ? ""
+             : fmt::format(
+                   "the times of profile {} are those of a batch of {}, and here a batch has {}; "
+                   "--time-scale {:g} would make up for it",
+                   profile.name, profile.batch, batch,
+                   static_cast<double>(batch) / static_cast<double>(profile.batch));
+}
+
 int simulate_training(const Settings& settings, const Profile& profile, const Cluster& cluster) {
   const auto spec = virtual_train_spec(settings, cluster);
   if (!spec) {
     return bad_input(spec.error());
   }
-  if (const std::int64_t batch = settings.integer("batch"); batch != profile.batch) {
-    spdlog::warn(
-        "the times of profile {} are those of a batch of {}, and here a batch has {}; --time-scale "
-        "{:g} would make up for it",
-        profile.name, profile.batch, batch,
-        static_cast<double>(batch) / static_cast<double>(profile.batch));
+  if (const std::string note = note_on_batch(settings, profile); !note.empty()) {
+    spdlog::warn(note);
   }
   const auto group =
       make_virtual_group({.profile = profile,

@@ -71,7 +71,9 @@ Result<void> check_data_flags(const Settings& settings) {
     std::vector<std::string> data;
   };
   for (const Rule& rule :
-       {Rule{"samples", {"synthetic"}}, Rule{"input-size", {"images", "text", "synthetic"}},
+       {Rule{"samples", {"fashion-mnist", "cifar10", "cifar100", "synthetic"}},
+        Rule{"test-samples", {"fashion-mnist", "cifar10", "cifar100", "synthetic"}},
+        Rule{"input-size", {"images", "text", "synthetic"}},
         Rule{"input-shape", {"images", "text", "synthetic"}}, Rule{"input-words", {"synthetic"}},
         Rule{"classes", {"synthetic"}}, Rule{"augment", {"cifar10", "cifar100", "images"}},
         Rule{"source", {"text"}}, Rule{"target", {"text"}}, Rule{"vocabulary", {"text"}}}) {
@@ -99,6 +101,7 @@ Result<TaskSpec> model_spec(const Settings& settings, std::size_t loaders) {
   }
   TaskSpec task = *std::move(common);
   task.data.samples = settings.integer("samples");
+  task.data.test_samples = settings.integer("test-samples");
   task.data.augment = settings.on("augment");
   task.data.source = settings.text("source");
   task.data.target = settings.text("target");
@@ -131,8 +134,9 @@ Result<TaskSpec> virtual_training_spec(const Settings& settings) {
 
 Result<ProfileSpec> replay_spec(const Settings& settings) {
   if (const auto plain = settings.refuse(
-          {"data", "data-dir", "samples", "input-size", "input-shape", "input-words", "classes",
-           "augment", "source", "target", "vocabulary", "loaders", "batch", "epochs"},
+          {"data", "data-dir", "samples", "test-samples", "input-size", "input-shape",
+           "input-words", "classes", "augment", "source", "target", "vocabulary", "loaders",
+           "batch", "epochs"},
           "a replay has no data; its batch is the profile's, its length --iterations");
       !plain) {
     return plain.error();
@@ -277,32 +281,14 @@ Result<void> check_plain_simulation(const Settings& settings) {
       return alone;
     }
   }
-  return settings.refuse({"model",
-                          "device",
-                          "kernels",
-                          "data",
-                          "data-dir",
-                          "samples",
-                          "input-size",
-                          "input-shape",
-                          "input-words",
-                          "classes",
-                          "augment",
-                          "source",
-                          "target",
-                          "vocabulary",
-                          "batch",
-                          "recipe",
-                          "epochs",
-                          "lr",
-                          "lr-scale-by-workers",
-                          "warmup-epochs",
-                          "lr-decay-epochs",
-                          "momentum",
-                          "weight-decay",
-                          "on-nonfinite",
-                          "save"},
-                         "nothing is trained; add --train, or leave it out");
+  return settings.refuse(
+      {"model",         "device",          "kernels",    "data",         "data-dir",
+       "samples",       "test-samples",    "input-size", "input-shape",  "input-words",
+       "classes",       "augment",         "source",     "target",       "vocabulary",
+       "batch",         "recipe",          "epochs",     "lr",           "lr-scale-by-workers",
+       "warmup-epochs", "lr-decay-epochs", "momentum",   "weight-decay", "on-nonfinite",
+       "save"},
+      "nothing is trained; add --train, or leave it out");
 }
 
 Result<TrainSpec> virtual_train_spec(const Settings& settings, const Cluster& cluster) {

@@ -50,19 +50,21 @@ std::string escaped(const std::string& text) {
 class Scale {
  public:
   void cover(double value) {
-    check(value > 0, "a chart has positive values");
+    check(value >= 0, "a chart has no negative values");
     min_ = std::min(min_, value);
     max_ = std::max(max_, value);
   }
-  // After all values. A linear axis begins at 0.
-  void settle() {
-    logarithmic_ = max_ > 10 * min_;
+  // After all values.
+  void settle(bool linear, double from) {
+    logarithmic_ = !linear && min_ > 0 && max_ > 10 * min_;
     if (!logarithmic_) {
-      min_ = 0;
+      min_ = from;
+      max_ = max_ > min_ ? max_ : min_ + 1;
     }
   }
   double place(double value) const {
-    return logarithmic_ ? std::log(value / min_) / std::log(max_ / min_) : value / max_;
+    return logarithmic_ ? std::log(value / min_) / std::log(max_ / min_)
+                        : (value - min_) / (max_ - min_);
   }
   std::vector<double> ticks() const {
     std::vector<double> ticks;
@@ -77,10 +79,10 @@ class Scale {
       }
       return ticks;
     }
-    const double rough = max_ / 5;
+    const double rough = (max_ - min_) / 5;
     const double power = std::pow(10, std::floor(std::log10(rough)));
     const double step = power * (rough / power < 2 ? 1 : rough / power < 5 ? 2 : 5);
-    for (double tick = 0; tick <= max_ * 1.001; tick += step) {
+    for (double tick = std::ceil(min_ / step) * step; tick <= max_ * 1.001; tick += step) {
       ticks.push_back(tick);
     }
     return ticks;
@@ -157,8 +159,8 @@ std::string to_svg(const LineChart& chart) {
       y.cover(py);
     }
   }
-  x.settle();
-  y.settle();
+  x.settle(chart.linear, 0);
+  y.settle(chart.linear, chart.y_from);
   const double height = std::max(kHeight, kTop + 24 + 16 * static_cast<double>(chart.lines.size()));
   std::string svg = fmt::format(
       "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0} {1}\" width=\"{0}\" "

@@ -26,6 +26,13 @@ struct NetworkFacts {
   std::optional<Merging> merging = {};  // planned before the first iteration, not from measurements
 };
 
+// What the hosts of a simulated group have exchanged so far.
+struct NetworkUse {
+  Bytes bytes = 0;          // on the wire, headers included
+  Duration egress_busy{0};  // mean over the hosts; with an [allreduce] table both are its channel's
+  Duration ingress_busy{0};
+};
+
 // The processes of a run: this one alone, or all that a launcher such as mpirun started. Rank 0 is
 // the leader, which reads, writes and prints for all. All calls come from the thread that joined.
 // Calls that wait for others are collective: all processes make them.
@@ -40,9 +47,10 @@ class ProcessGroup {
   virtual std::optional<HostId> own_host() const = 0;
 
   // Of a simulated group, whose hosts and clock are not those of its processes: the hosts, the
-  // time, and whether it can train a model with these layers.
+  // time, the use of the network, and whether it can train a model with these layers.
   virtual std::optional<Topology> topology() const { return std::nullopt; }
   virtual std::optional<Time> virtual_now() const { return std::nullopt; }
+  virtual std::optional<NetworkUse> network_use() const { return std::nullopt; }
   virtual Result<void> fits(const std::function<std::vector<Layer>()>& /*layers*/) const {
     return {};
   }

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <variant>
@@ -59,12 +60,19 @@ struct DataSpec {
   std::int64_t input_words = 0;           // synthetic, for a model from a file; 0: real numbers
   std::int64_t classes = 10;              // likewise
 
-  std::int64_t samples = 0;   // synthetic: for training; 0: a default
+  // Fashion-MNIST, CIFAR: the first ones for training and for the test; 0: all. Synthetic: how many
+  // there are; 0: a default, and for the test a tenth as many.
+  std::int64_t samples = 0;
+  std::int64_t test_samples = 0;
   bool augment = true;        // images, CIFAR
   std::string source = "en";  // text: languages
   std::string target = "vi";
   std::int64_t vocabulary = 32'000;
+
+  bool operator==(const DataSpec&) const = default;
 };
+
+class DataStore;
 
 // A model and what it computes with.
 struct TaskSpec {
@@ -75,6 +83,7 @@ struct TaskSpec {
   std::string device = "auto";     // as torch_device() takes it
   std::optional<Kernels> kernels;  // none: the faster ones on this machine
   std::size_t loaders = 4;         // threads that load batches ahead; 0: workers load their own
+  std::shared_ptr<DataStore> shared_data{};  // of several runs; none: the run reads its own
 };
 
 // A profile, and factors for its numbers.

@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <mutex>
 #include <sstream>
+#include <utility>
 
 #include "drivers/realtime/work_threads.h"
 
@@ -36,9 +38,8 @@ Result<SweepAxis> parse_axis(const std::string& text) {
   return axis;
 }
 
-}  // namespace
-
-Result<Sweep> Sweep::parse(const std::string& text) {
+// One table. It may have so many cells.
+Result<std::vector<SweepAxis>> parse_table(const std::string& text, std::size_t max_cells) {
   std::vector<SweepAxis> axes;
   std::size_t cells = 1;
   std::istringstream words(text);
@@ -51,7 +52,7 @@ Result<Sweep> Sweep::parse(const std::string& text) {
       return Error(fmt::format("{}: occurs twice; list all of its values at once", axis->key));
     }
     cells *= axis->values.size();
-    if (cells > kMaxCells) {
+    if (cells > max_cells) {
       return Error(fmt::format("{}: with it there are more than {} runs", axis->key, kMaxCells));
     }
     axes.push_back(*std::move(axis));
@@ -59,32 +60,106 @@ Result<Sweep> Sweep::parse(const std::string& text) {
   if (axes.empty()) {
     return Error("expected KEY=VALUE,VALUE,... such as hosts=4,16,64");
   }
-  return Sweep(std::move(axes));
+  return axes;
 }
 
-std::size_t Sweep::cells() const {
-  std::size_t cells = 1;
-  for (const SweepAxis& axis : axes_) {
-    cells *= axis.values.size();
-  }
-  return cells;
+}  // namespace
+
+Result<Sweep> Sweep::parse(const std::string& text) {
+  Sweep sweep;
+  std::istringstream tables(text);
+  std::string table;
+  do {
+    table.clear();
+    std::getline(tables, table, ';');
+    const auto axes = parse_table(table, kMaxCells - sweep.cells());
+    if (!axes) {
+      return axes.error();
+    }
+    sweep.add_table(*axes);
+  } while (!tables.eof());
+  return sweep;
 }
 
-std::vector<std::string> Sweep::values(std::size_t cell) const {
-  std::vector<std::string> values(axes_.size());
-  for (std::size_t a = axes_.size(); a-- > 0;) {
-    const std::vector<std::string>& all = axes_[a].values;
-    values[a] = all[cell % all.size()];
-    cell /= all.size();
+void Sweep::add_table(const std::vector<SweepAxis>& axes) {
+  for (const SweepAxis& axis : axes) {
+    auto known = std::ranges::find(axes_, axis.key, &SweepAxis::key);
+    if (known == axes_.end()) {
+      known = axes_.insert(axes_.end(), {.key = axis.key, .values = {}});
+    }
+    for (const std::string& value : axis.values) {
+      if (std::ranges::find(known->values, value) == known->values.end()) {
+        known->values.push_back(value);
+      }
+    }
   }
-  return values;
+  for (std::vector<std::string>& values : values_) {
+    values.resize(axes_.size());
+  }
+  std::vector<std::vector<std::string>> cells{std::vector<std::string>(axes_.size())};
+  for (const SweepAxis& axis : axes) {
+    const auto at = static_cast<std::size_t>(std::ranges::find(axes_, axis.key, &SweepAxis::key) -
+                                             axes_.begin());
+    std::vector<std::vector<std::string>> longer;
+    for (const std::vector<std::string>& cell : cells) {
+      for (const std::string& value : axis.values) {
+        longer.push_back(cell);
+        longer.back()[at] = value;
+      }
+    }
+    cells = std::move(longer);
+  }
+  values_.insert(values_.end(), cells.begin(), cells.end());
 }
 
 std::string Sweep::name(std::size_t cell) const {
   std::string name;
-  const std::vector<std::string> chosen = values(cell);
   for (std::size_t a = 0; a < axes_.size(); ++a) {
-    name += fmt::format("{}{}={}", a == 0 ? "" : " ", axes_[a].key, chosen[a]);
+    if (const std::string& value = values(cell)[a]; !value.empty()) {
+      name += fmt::format("{}{}={}", name.empty() ? "" : " ", axes_[a].key, value);
+    }
+  }
+  return name;
+}
+
+std::vector<SweepAxis> Sweep::axes_without(const std::string& key) const {
+  std::vector<SweepAxis> others = axes_;
+  std::erase_if(others, [&](const SweepAxis& axis) { return axis.key == key; });
+  return others;
+}
+
+std::vector<Sweep::Group> Sweep::groups_over(const std::string& key) const {
+  const auto axis = std::ranges::find(axes_, key, &SweepAxis::key);
+  std::vector<Group> groups;
+  for (std::size_t cell = 0; cell < cells(); ++cell) {
+    std::vector<std::string> others = values(cell);
+    if (axis != axes_.end()) {
+      others.erase(others.begin() + (axis - axes_.begin()));
+    }
+    auto group = std::ranges::find(groups, others, &Group::values);
+    if (group == groups.end()) {
+      group = groups.insert(groups.end(), {.values = std::move(others), .cells = {}});
+    }
+    group->cells.push_back(cell);
+  }
+  return groups;
+}
+
+std::optional<double> number_in(const std::string& text) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const bool whole = error == std::errc() && end == text.data() + text.size();
+  return whole ? std::optional(value) : std::nullopt;
+}
+
+std::string line_name(const std::vector<SweepAxis>& axes, const std::vector<std::string>& values) {
+  std::string name;
+  for (std::size_t a = 0; a < axes.size(); ++a) {
+    if (values[a].empty()) {
+      continue;
+    }
+    name += fmt::format("{}{}", name.empty() ? "" : ", ",
+                        number_in(values[a]) ? axes[a].key + " " + values[a] : values[a]);
   }
   return name;
 }

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,24 +16,45 @@ struct SweepAxis {
   std::vector<std::string> values;
 };
 
-// All combinations of the values of some axes. The last axis changes fastest.
+// All combinations of the values of some axes, in which the last axis changes fastest; or several
+// such tables, one after the other.
 class Sweep {
  public:
-  // Axes such as "hosts=4,16 bandwidth_gbps=1,2", separated by blanks. An error names the axis.
+  // Axes such as "hosts=4,16 bandwidth_gbps=1,2", separated by blanks, and tables by semicolons. An
+  // error names the axis.
   static Result<Sweep> parse(const std::string& text);
 
+  // Of all tables, with all values that an axis has in some of them.
   const std::vector<SweepAxis>& axes() const { return axes_; }
-  std::size_t cells() const;
-  // One value per axis.
-  std::vector<std::string> values(std::size_t cell) const;
+  std::size_t cells() const { return values_.size(); }
+  // One value per axis; empty if the cell's table has no such axis.
+  const std::vector<std::string>& values(std::size_t cell) const { return values_[cell]; }
   // "hosts=4 bandwidth_gbps=1".
   std::string name(std::size_t cell) const;
 
+  // Cells that differ in one axis only.
+  struct Group {
+    std::vector<std::string> values;  // of the other axes
+    std::vector<std::size_t> cells;   // in their order
+  };
+  // In the order of their first cells. Without such an axis every cell is a group.
+  std::vector<Group> groups_over(const std::string& key) const;
+  // The axes that these groups have.
+  std::vector<SweepAxis> axes_without(const std::string& key) const;
+
  private:
-  explicit Sweep(std::vector<SweepAxis> axes) : axes_(std::move(axes)) {}
+  // All combinations of these axes.
+  void add_table(const std::vector<SweepAxis>& axes);
 
   std::vector<SweepAxis> axes_;
+  std::vector<std::vector<std::string>> values_;  // by cell
 };
+
+// The whole of a text as a number.
+std::optional<double> number_in(const std::string& text);
+
+// "p3, hosts 4": a line of a picture. `values` are of these axes; empty ones are left out.
+std::string line_name(const std::vector<SweepAxis>& axes, const std::vector<std::string>& values);
 
 // Calls `run` for every cell on so many threads, 0: one per core; each cell begins when a thread is
 // free, in their order. `done` gets the number of finished cells, never two at a time. Rethrows the

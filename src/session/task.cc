@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "drivers/realtime/steady_sleeper.h"
+#include "session/data_store.h"
 #include "session/task_data.h"
 
 namespace sluice {
@@ -20,7 +21,8 @@ Result<TorchTask> make_task(const TaskSpec& spec, std::size_t workers, const Log
   }
   task.device = *std::move(device);
   task.sleeper = std::make_shared<SteadySleeper>();
-  const auto data = read_task_data(spec, log);
+  const auto data =
+      spec.shared_data ? spec.shared_data->read(spec, log) : read_task_data(spec, log);
   if (!data) {
     return data.error();
   }

@@ -11,6 +11,7 @@
 #include "base/check.h"
 #include "data/cifar.h"
 #include "data/corpus.h"
+#include "data/first_samples.h"
 #include "data/idx.h"
 #include "data/image_folder.h"
 #include "data/padded_crops.h"
@@ -32,6 +33,17 @@ Result<TaskData> data_of(Result<Split> split) {
     return split.error();
   }
   return data_of(*std::move(split));
+}
+
+// The part of a data set that the spec asks for.
+Result<TaskData> first_of(Result<DataSplit> split, const DataSpec& spec) {
+  if (!split) {
+    return split.error();
+  }
+  DataSplit kept = *std::move(split);
+  keep_first(spec.samples, kept.train);
+  keep_first(spec.test_samples, kept.test);
+  return data_of(std::move(kept));
 }
 
 // The default number of synthetic samples.
@@ -77,7 +89,8 @@ Result<SampleForm> wanted_form(const TaskSpec& spec) {
 
 Result<TaskData> make_up_data(const TaskSpec& spec, const SampleForm& form) {
   const std::int64_t samples = spec.data.samples > 0 ? spec.data.samples : synthetic_samples(form);
-  const std::int64_t tests = std::max<std::int64_t>(samples / 10, 1);
+  const std::int64_t tests =
+      spec.data.test_samples > 0 ? spec.data.test_samples : std::max<std::int64_t>(samples / 10, 1);
   if (form.words > 0) {
     return data_of(make_synthetic_text({.longest = form.shape.back(),
                                         .source_words = form.words,
@@ -143,7 +156,7 @@ Result<TaskData> read_for_model(const TaskSpec& spec, const Log& log) {
 }
 
 Result<TaskData> read_cifar(const DataSpec& spec, Cifar kind) {
-  auto data = data_of(read_cifar_folder(spec.folder, kind));
+  auto data = first_of(read_cifar_folder(spec.folder, kind), spec);
   if (!data || !spec.augment) {
     return data;
   }
@@ -162,7 +175,7 @@ Result<TaskData> read_task_data(const TaskSpec& spec, const Log& log) {
   }
   switch (kind) {
     case DataKind::kFashionMnist:
-      return data_of(read_idx_folder(folder.empty() ? kFashionMnistFolder : folder));
+      return first_of(read_idx_folder(folder.empty() ? kFashionMnistFolder : folder), spec.data);
     case DataKind::kCifar10:
       return read_cifar(spec.data, Cifar::k10);
     case DataKind::kCifar100:

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/hash.h"
 #include "report/json_number.h"
@@ -35,11 +36,23 @@ nlohmann::ordered_json evaluations_of(const Journal& journal, const Extent& exte
   for (const auto& [iterations, trained, result] : journal.evaluations()) {
     all.push_back({{"step", iterations},
                    {"epoch", extent.epochs_in(iterations)},
+                   {"samples",
+                    std::llround(extent.samples_per_iteration() * static_cast<double>(iterations))},
                    {"time_s", to_seconds(trained)},
                    {"test_loss", json_number(result.loss)},
                    {"test_accuracy", result.accuracy}});
   }
   return all;
+}
+
+// Of the whole run.
+void add_use(const NetworkUse& use, const Journal& journal, nlohmann::ordered_json& summary) {
+  const double seconds = to_seconds(journal.trained());
+  const auto share = [&](Duration busy) { return seconds > 0 ? to_seconds(busy) / seconds : 0.0; };
+  summary["bytes_per_iteration"] = static_cast<double>(use.bytes) /
+                                   static_cast<double>(std::max<Iteration>(1, journal.mean_done()));
+  summary["egress_utilisation"] = share(use.egress_busy);
+  summary["ingress_utilisation"] = share(use.ingress_busy);
 }
 
 // The last loss, and all evaluations.
@@ -63,7 +76,7 @@ std::string parameters_hash(std::span<const float> parameters) {
 }
 
 nlohmann::ordered_json training_summary(const FinishedRun& run) {
-  const auto& [spec, work, kernels, trained, parameters, record, journal, stopped, network,
+  const auto& [spec, work, kernels, trained, parameters, record, journal, stopped, network, use,
                loading] = run;
   const Extent& extent = work.extent;
   const double iteration = to_seconds(journal.steady_iteration());
@@ -87,6 +100,9 @@ nlohmann::ordered_json training_summary(const FinishedRun& run) {
   if (journal.clock().is_virtual()) {
     summary["clock"] = "virtual";
     summary["real_s"] = to_seconds(journal.clock().real.now());
+  }
+  if (use) {
+    add_use(*use, journal, summary);
   }
   if (!stopped.empty()) {
     summary["stopped"] = stopped;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -24,6 +25,7 @@ struct FinishedRun {
   const Journal& journal;
   const std::string& stopped;  // by what and when; empty if it ran to its end
   const NetworkFacts& network;
+  const std::optional<NetworkUse> use;    // of a simulated network
   const nlohmann::ordered_json& loading;  // of collect_loading(); null in a replay
 };
 

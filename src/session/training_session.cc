@@ -139,7 +139,7 @@ TrainReport TrainingSession::run() {
         work_.extent, run_clock(clock), [&] { return model.learner().evaluate(); },
         record_.folder(), log_);
   }
-  interrupt_ = std::make_unique<Interrupt>();
+  listen_for_signals();
   Trained trained = run_training(job, {.group = group_,
                                        .learners = learners,
                                        .rule = rule_,
@@ -150,7 +150,7 @@ TrainReport TrainingSession::run() {
                                        .evaluates = work_.task.has_value(),
                                        .model = group_.is_leader() ? &model : nullptr,
                                        .on_nonfinite = on_nonfinite(job.layers),
-                                       .interrupted = [this] { return interrupt_->signal(); }});
+                                       .interrupted = interrupted_});
   std::string stopped;
   Result<void> kept;
   if (group_.is_leader()) {
@@ -165,7 +165,7 @@ TrainReport TrainingSession::run() {
   const auto write_record = [&] {
     report.summary =
         training_summary({spec_, work_, kernels_, trained, model.learner().parameters(), record_,
-                          *journal, stopped, network, loading});
+                          *journal, stopped, network, group_.network_use(), loading});
     report.folder = record_.folder().path();
     if (const auto closed = record_.close(report.summary, hosts_); kept && !closed) {
       kept = closed;
@@ -205,16 +205,15 @@ TrainReport TrainingSession::serve() {
   group_.tune(job, spec_.strategy.chosen);
   group_.from_leader("", "the hash of the initial parameters");
   const Clock clock;
-  interrupt_ = std::make_unique<Interrupt>();
-  const Trained trained =
-      run_training(job, {.group = group_,
-                         .learners = {},
-                         .rule = rule_,
-                         .extent = work_.extent,
-                         .clock = clock,
-                         .record = &record_,
-                         .evaluates = has_task,
-                         .interrupted = [this] { return interrupt_->signal(); }});
+  listen_for_signals();
+  const Trained trained = run_training(job, {.group = group_,
+                                             .learners = {},
+                                             .rule = rule_,
+                                             .extent = work_.extent,
+                                             .clock = clock,
+                                             .record = &record_,
+                                             .evaluates = has_task,
+                                             .interrupted = interrupted_});
   collect(trained.counters);
   if (has_task) {
     collect_loading(group_, {});
@@ -301,6 +300,13 @@ Job TrainingSession::make_job(const std::vector<Layer>& layers) const {
       job.strategy.pipeline_warmup, work_.extent.iterations_in(spec_.optimizer.warmup_epochs));
   job.strategy.dgc.epoch_iterations = work_.extent.per_epoch;
   return job;
+}
+
+void TrainingSession::listen_for_signals() {
+  if (!interrupted_) {
+    interrupt_ = std::make_unique<Interrupt>();
+    interrupted_ = [&signals = *interrupt_] { return signals.signal(); };
+  }
 }
 
 // Replicas that differ at the start would never agree.

@@ -1,10 +1,12 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -42,6 +44,9 @@ class TrainingSession {
   // the session lives. Throws if the training fails.
   TrainReport run();
 
+  // Before run(): leaves signals alone, and stops the training when this returns one instead.
+  void stop_when(std::function<int()> interrupted) { interrupted_ = std::move(interrupted); }
+
  private:
   TrainingSession(ProcessGroup& group, TrainSpec spec, Workload work, Record record, Log log);
 
@@ -58,6 +63,7 @@ class TrainingSession {
   bool learners_update(std::span<const std::unique_ptr<Learner>> learners) const;
   RunClock run_clock(const Clock& clock) const;
   Job make_job(const std::vector<Layer>& layers) const;
+  void listen_for_signals();
   // When it returns, the clocks of all processes start together.
   void begin_together(Learner& replica) const;
   // Adds groups that were planned before the run; warns if there are none where there should be.
@@ -81,7 +87,8 @@ class TrainingSession {
   Topology topology_;
   std::vector<std::string> hosts_;        // names, by rank
   std::string kernels_;                   // of a real model, once they are chosen
-  std::unique_ptr<Interrupt> interrupt_;  // from run() on
+  std::function<int()> interrupted_;      // the signal that stops the run
+  std::unique_ptr<Interrupt> interrupt_;  // from run() on, unless the caller has another
 };
 
 }  // namespace sluice

@@ -19,6 +19,7 @@ class VirtualGroup final : public LocalGroup {
 
   std::optional<Topology> topology() const override { return cluster_.cluster.topology; }
   std::optional<Time> virtual_now() const override { return now_; }
+  std::optional<NetworkUse> network_use() const override { return use_; }
   Result<void> fits(const std::function<std::vector<Layer>()>& layers) const override;
   NetworkFacts tune(Job& job, const ChosenSizes& chosen) override;
   std::optional<int> train(const Phase& phase) override;
@@ -26,6 +27,7 @@ class VirtualGroup final : public LocalGroup {
  private:
   VirtualCluster cluster_;
   Time now_{0};
+  NetworkUse use_;
 };
 
 Result<void> VirtualGroup::fits(const std::function<std::vector<Layer>()>& layers_of_model) const {
@@ -95,6 +97,10 @@ std::optional<int> VirtualGroup::train(const Phase& phase) {
                                             .numbers = &numbers,
                                             .seed = phase.strategy.seed});
   now_ = result.end;
+  const bool channel = cluster_.cluster.allreduce.has_value();
+  use_ = {.bytes = result.bytes,
+          .egress_busy = channel ? result.channel_busy : result.egress_busy,
+          .ingress_busy = channel ? result.channel_busy : result.ingress_busy};
   return result.stopped;
 }
 

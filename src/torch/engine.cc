@@ -83,7 +83,12 @@ bool is_channels_last(Kernels kernels) {
   return kernels == Kernels::kNativeChannelsLast || kernels == Kernels::kOneDnnChannelsLast;
 }
 
-void use_onednn(bool on) { at::globalContext().setUserEnabledMkldnn(on); }
+// Other runs of the process may read the switch just now, so it is written only to change it.
+void use_onednn(bool on) {
+  if (at::globalContext().userEnabledMkldnn() != on) {
+    at::globalContext().setUserEnabledMkldnn(on);
+  }
+}
 
 Result<EngineChoice::Trial> try_kernels(const TorchTask& task, Kernels kernels,
                                         const std::function<double()>& seconds) {

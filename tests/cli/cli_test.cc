@@ -175,7 +175,8 @@ TEST(CliThreadsTest, SyntheticDataFitTheModel) {
                  "model vgg16: expected samples of shape 3x224x224 or another size from 32 on");
   expect_refused(train("--data synthetic --model lenet --input-size 32"),
                  "model lenet: expected samples of shape 1x28x28, found 1x32x32");
-  expect_refused(train("--samples 100"), "--samples: is for --data synthetic only");
+  expect_refused(train("--data text --samples 100"),
+                 "--samples: is for --data fashion-mnist, cifar10, cifar100, synthetic only");
 }
 
 TEST(CliTest, TheDoctorTellsWhatIsMissing) {

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -109,6 +110,79 @@ TEST_F(CliVirtualTrainingTest, ShowsATableOfItsConvergence) {
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_THAT(outcome.out, HasSubstr("virtual time"));
   EXPECT_THAT(outcome.out, HasSubstr("epoch  virtual s  test loss  test accuracy"));
+}
+
+TEST_F(CliVirtualTrainingTest, ASweepHasWhatItsTrainingsHaveAlone) {
+  const auto swept = [&](int threads) {
+    json all = simulated(fmt::format(
+        "--epochs 2 --preset p3,asp --sweep 'hosts=2,4 seed=1,2' --threads {} --run s{}", threads,
+        threads));
+    for (json& cell : all.at("cells")) {
+      cell.at("summary").erase("real_s");
+      cell.at("summary").erase("loading");
+    }
+    return all;
+  };
+  const json all = swept(3);
+  ASSERT_EQ(all.at("cells").size(), 8U);
+  EXPECT_EQ(swept(1), all);
+  const json& third = all.at("cells")[2];
+  EXPECT_EQ(third.at("values"), (json{{"preset", "p3"}, {"hosts", "4"}, {"seed", "1"}}));
+  const json alone = simulated("--epochs 2 --preset p3 --seed 1");
+  EXPECT_EQ(third.at("summary").at("parameters_hash"), alone.at("parameters_hash"));
+  EXPECT_EQ(third.at("summary").at("evaluations"), alone.at("evaluations"));
+  EXPECT_EQ(third.at("summary").at("bytes_per_iteration"), alone.at("bytes_per_iteration"));
+  const double busy = alone.at("egress_utilisation");
+  EXPECT_GT(busy, 0);
+  EXPECT_LE(busy, 1);
+}
+
+TEST_F(CliVirtualTrainingTest, ASweepWritesARowForEachEvaluation) {
+  const Outcome outcome =
+      run("simulate --train --cluster four.toml --time-scale 0.25 --epochs 2 --run swept "
+          "--sweep 'preset=p3,asp hosts=2,4 seed=1,2'");
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("preset  hosts "));
+  EXPECT_THAT(outcome.out, HasSubstr(" ± "));
+  EXPECT_THAT(outcome.out, HasSubstr("sweep.csv, epochs.svg and seconds.svg in swept"));
+  std::vector<std::string> rows;
+  std::istringstream lines(folder_.read("swept/sweep.csv"));
+  for (std::string line; std::getline(lines, line);) {
+    rows.push_back(line);
+  }
+  ASSERT_EQ(rows.size(), 1 + 8 * 2U);
+  EXPECT_EQ(rows[0],
+            "preset,hosts,seed,epoch,samples,time_s,test_loss,test_accuracy,iteration_us,"
+            "bytes_per_iteration,egress_utilisation,ingress_utilisation");
+  EXPECT_THAT(rows[1], testing::StartsWith("p3,2,1,1,"));
+  EXPECT_THAT(folder_.read("swept/epochs.svg"), HasSubstr(">asp, hosts 4</text>"));
+  EXPECT_THAT(folder_.read("swept/seconds.svg"), HasSubstr(">virtual seconds</text>"));
+  // The settings in a cell's folder give that cell again, with its hosts.
+  const Outcome again = sluice(
+      "simulate --config swept/cells/002/config.toml --data-dir clothes --log-level warn --json",
+      folder_);
+  ASSERT_EQ(again.code, 0) << again.err;
+  EXPECT_EQ(json::parse(again.out).at("parameters_hash"),
+            json::parse(folder_.read("swept/cells/002/summary.json")).at("parameters_hash"));
+}
+
+TEST_F(CliVirtualTrainingTest, TrainsOnTheFirstSamples) {
+  const json few = simulated("--preset p3 --epochs 1 --samples 64 --test-samples 10");
+  EXPECT_EQ(few.at("iterations"), 2);
+  EXPECT_EQ(few.at("evaluations").back().at("samples"), 64);
+  const double right = 10 * few.at("test_accuracy").get<double>();
+  EXPECT_DOUBLE_EQ(right, std::round(right));
+}
+
+TEST_F(CliVirtualTrainingTest, RefusesASweepThatMakesNoSense) {
+  const auto refused = [&](const std::string& more) {
+    return sluice("simulate --train --data-dir clothes --cluster four.toml " + more, folder_);
+  };
+  expect_refused(refused("--sweep hosts=2,4 --save model"), "--save: a sweep trains many models");
+  expect_refused(refused("--sweep kernels=native,onednn"),
+                 "kernels: are those of the whole process");
+  expect_refused(refused("--sweep 'batch=8,8000'"), "--sweep: batch=8000: batch: 4 workers with");
+  expect_refused(refused("--sweep batch=8 --trace t.json"), "--trace: a sweep simulates many runs");
 }
 
 TEST_F(CliVirtualTrainingTest, RefusesWhatMakesNoSense) {

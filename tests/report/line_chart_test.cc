@@ -31,6 +31,18 @@ TEST(LineChart, IsLogarithmicOverLargeFactors) {
   }
 }
 
+// From 40 to 90: a fifth and the whole of the height.
+TEST(LineChart, IsLinearFromWhereItIsToBe) {
+  const std::string svg = to_svg({.x_title = "epochs",
+                                  .y_title = "%",
+                                  .lines = {{.name = "p3", .points = {{0.1, 50}, {10, 90}}}},
+                                  .linear = true,
+                                  .y_from = 40});
+  EXPECT_THAT(svg, HasSubstr("points=\"74.0,248.0 470.0,16.0 \""));
+  EXPECT_THAT(svg, HasSubstr(">40</text>"));
+  EXPECT_THAT(svg, Not(HasSubstr(">30</text>")));
+}
+
 TEST(LineChart, EscapesNames) {
   const std::string svg = to_svg(
       {.x_title = "<x>", .y_title = "y", .lines = {{.name = "a & b", .points = {{1, 1}, {2, 2}}}}});

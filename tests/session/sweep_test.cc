@@ -24,6 +24,32 @@ TEST(Sweep, HasAllCombinationsAndTheLastAxisChangesFastest) {
   EXPECT_EQ(sweep->name(3), "hosts=16 preset=p3");
 }
 
+TEST(Sweep, GroupsCellsThatDifferInOneAxis) {
+  const auto sweep = Sweep::parse("seed=1,2,3 preset=p3,asp hosts=4");
+  ASSERT_TRUE(sweep);
+  const auto groups = sweep->groups_over("seed");
+  ASSERT_EQ(groups.size(), 2U);
+  EXPECT_THAT(groups[1].values, ElementsAre("asp", "4"));
+  EXPECT_THAT(groups[1].cells, ElementsAre(1, 3, 5));
+  const auto others = sweep->axes_without("seed");
+  ASSERT_EQ(others.size(), 2U);
+  EXPECT_EQ(others[0].key, "preset");
+  EXPECT_EQ(sweep->groups_over("slice").size(), 6U);
+}
+
+TEST(Sweep, HasSeveralTablesOneAfterTheOther) {
+  const auto sweep = Sweep::parse("preset=bsp,asp hosts=4,8; preset=ssp staleness=3,10 hosts=4");
+  ASSERT_TRUE(sweep);
+  ASSERT_EQ(sweep->cells(), 6U);
+  ASSERT_EQ(sweep->axes().size(), 3U);
+  EXPECT_THAT(sweep->axes()[0].values, ElementsAre("bsp", "asp", "ssp"));
+  EXPECT_THAT(sweep->values(0), ElementsAre("bsp", "4", ""));
+  EXPECT_THAT(sweep->values(5), ElementsAre("ssp", "4", "10"));
+  EXPECT_EQ(sweep->name(3), "preset=asp hosts=8");
+  EXPECT_EQ(sweep->name(4), "preset=ssp hosts=4 staleness=3");
+  EXPECT_FALSE(Sweep::parse("hosts=4;"));
+}
+
 TEST(Sweep, NamesWhatIsWrong) {
   const auto complaint = [](const std::string& text) {
     return Sweep::parse(text).error().message();
