@@ -111,8 +111,7 @@ std::vector<OrderedJson> summaries_of(const std::vector<SimulatedSetup>& setups,
                                          .profile = setup.profile,
                                          .cluster = setup.cluster,
                                          .preset = setup.preset,
-                                         .iterations = setup.iterations,
-                                         .warms_up_aside = false},
+                                         .iterations = setup.iterations},
                                         record)
                           .summary;
   };
