@@ -113,8 +113,22 @@ void Record::watch(const Assembly& assembly, Iteration steady_from) {
     return;
   }
   tally_ = std::make_unique<Tally>(job.topology, steady_from);
-  breakdown_ = std::make_unique<Breakdown>(job.topology, steady_from);
-  std::vector<Observer*> observers{tally_.get(), breakdown_.get()};
+  breakdown_ = std::make_unique<Breakdown>(job.topology, urgency(steady_from, 0));
+  observe(assembly, {tally_.get(), breakdown_.get()});
+}
+
+// An iteration begins with the first layer's forward pass: a wait for that belongs to the one
+// before, and so does all that a later iteration does not wait for.
+void Record::watch_after(Iteration warm_up, const Assembly& assembly) {
+  const Topology& topology = assembly.job.topology;
+  tally_ = std::make_unique<Tally>(topology, warm_up);
+  counted_ = std::make_unique<CountedTraffic>(*tally_, warm_up + 1);
+  breakdown_ = std::make_unique<Breakdown>(topology, urgency(warm_up, 1));
+  observe(assembly, {counted_.get(), breakdown_.get()});
+}
+
+void Record::observe(const Assembly& assembly, std::vector<Observer*> observers) {
+  const Job& job = assembly.job;
   if (!trace_path_.empty()) {
     trace_ = std::make_unique<TraceWriter>(job.topology, names_of(job.layers),
                                            chunk_names(job.layers, *assembly.chunks));
