@@ -20,6 +20,8 @@ constexpr std::array kCommands{
                  Command::kTrain, alone<train>},
     CommandEntry{"simulate", "Run the same algorithms in virtual time", Command::kSimulate,
                  alone<simulate>},
+    CommandEntry{"study", "Redo a study of a paper, and show its figures beside ours: study NAME",
+                 Command::kStudy, study, "NAME"},
     CommandEntry{"presets", "List the presets: named ways to synchronise", Command::kShow,
                  alone<presets>},
     CommandEntry{"models", "List the models that can be trained", Command::kShow, alone<models>},

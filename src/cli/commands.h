@@ -14,10 +14,14 @@ struct CommandEntry {
   const char* name;
   const char* help;
   Command takes;
-  int (*run)(const Settings&, const Words& command);  // the command is what follows "--"
+  // The words are the operands, or what follows "--".
+  int (*run)(const Settings&, const Words& words);
+  const char* operand = nullptr;  // the noun for words beside the settings; null: it takes none
 
   // Whether --config can name a file with its settings.
-  bool has_config() const { return takes != Command::kShow && takes != Command::kDoctor; }
+  bool has_config() const {
+    return takes != Command::kShow && takes != Command::kDoctor && takes != Command::kStudy;
+  }
 };
 
 // All commands, in the order of help.
@@ -33,6 +37,7 @@ int models(const Settings& settings);
 int doctor(const Settings& settings);
 int probe(const Settings& settings);
 int profile(const Settings& settings);
+int study(const Settings& settings, const Words& names);
 // The command is what follows "--".
 int lab(const Settings& settings, const Words& command);
 

@@ -79,6 +79,15 @@ Result<void> check_understood(const CLI::App& app) {
                (meant.empty() ? "; --help shows what is" : meant));
 }
 
+// What a command takes beside its settings; empty if it takes nothing, or if there is anything
+// else.
+Words operands_of(const CLI::App& app, const CommandEntry& command) {
+  const Words extras = app.remaining();
+  const bool plain =
+      std::ranges::none_of(extras, [](const std::string& word) { return word.starts_with("-"); });
+  return command.operand != nullptr && plain ? extras : Words();
+}
+
 // The arguments as CLI11 wants them: keys in the spelling of the table, and a switch and its value
 // in one argument.
 Words normalised(const Words& words) {
@@ -175,8 +184,10 @@ int run_command_line(Words words, const Words& behind, const std::string& comman
   for (const CommandEntry& command : command_table()) {
     const CLI::App* sub = app.get_subcommand(command.name);
     if (sub->parsed()) {
-      const auto understood = check_understood(*sub);
-      return understood ? run(command, *sub, behind, command_line) : bad_input(understood.error());
+      const Words operands = operands_of(*sub, command);
+      const auto understood = operands.empty() ? check_understood(*sub) : Result<void>();
+      return understood ? run(command, *sub, operands.empty() ? behind : operands, command_line)
+                        : bad_input(understood.error());
     }
   }
   print(app.help());

@@ -13,7 +13,7 @@
 namespace sluice::cli {
 
 // Commands that take the same settings; values are bits of a set.
-enum class Command : std::uint8_t {
+enum class Command : std::uint16_t {
   kTrain = 1,
   kSimulate = 2,
   kShow = 4,
@@ -21,6 +21,7 @@ enum class Command : std::uint8_t {
   kDoctor = 16,
   kProbe = 32,
   kProfile = 64,
+  kStudy = 128,
 };
 
 // One thing that a user can set: the flag --KEY, and KEY in a configuration file.
