@@ -185,7 +185,8 @@ TEST_F(CliSimulateTest, LeavesNoFolderUnasked) {
   simulate(kInput + std::string("--trace t.json"));
   EXPECT_TRUE(has("t.json"));
   EXPECT_FALSE(has("runs"));
-  EXPECT_THAT(simulate(kInput + std::string("--run mine")).out, HasSubstr("report in mine\n"));
+  EXPECT_THAT(simulate(kInput + std::string("--run mine")).out,
+              HasSubstr("report in mine/report.html\n"));
   EXPECT_TRUE(has("mine/summary.json"));
   EXPECT_FALSE(has("runs"));
   simulate(kInput + std::string("--trace"));
