@@ -23,6 +23,8 @@ constexpr std::array kCommands{
     CommandEntry{"compare",
                  "Train with several presets and seeds, at equal samples and at equal seconds",
                  Command::kCompare, alone<compare>},
+    CommandEntry{"study", "Redo a study of a paper, and show its figures beside ours: study NAME",
+                 Command::kStudy, study, "NAME", "a study; --list shows them"},
     CommandEntry{"presets", "List the presets: named ways to synchronise", Command::kShow,
                  alone<presets>},
     CommandEntry{"models", "List the models that can be trained", Command::kShow, alone<models>},

@@ -21,7 +21,8 @@ struct CommandEntry {
 
   // Whether --config can name a file with its settings.
   bool has_config() const {
-    return takes != Command::kShow && takes != Command::kDoctor && takes != Command::kReport;
+    return takes != Command::kShow && takes != Command::kDoctor && takes != Command::kReport &&
+           takes != Command::kStudy;
   }
 };
 
@@ -39,6 +40,7 @@ int models(const Settings& settings);
 int doctor(const Settings& settings);
 int probe(const Settings& settings);
 int profile(const Settings& settings);
+int study(const Settings& settings, const Words& names);
 // Writes a page on these runs, which are folders.
 int report(const Settings& settings, const Words& runs);
 // The command is what follows "--".

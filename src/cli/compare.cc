@@ -160,7 +160,11 @@ Result<std::vector<Settings>> settings_of_cells(const Settings& settings, const 
     if (!changed) {
       return changed.error().within(sweep.name(cell));
     }
-    all.push_back(*std::move(changed));
+    Settings own = *std::move(changed);
+    if (const auto located = locate_files(own); !located) {
+      return located.error();
+    }
+    all.push_back(std::move(own));
   }
   return all;
 }

@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <thread>
+#include <utility>
 
 #include "base/file.h"
 #include "base/text.h"
@@ -18,6 +20,7 @@
 #include "drivers/mpi/launch.h"
 #include "planner/allreduce_cost.h"
 #include "planner/measurement_doubts.h"
+#include "report/line_chart.h"
 #include "report/table.h"
 #include "session/probing.h"
 
@@ -149,7 +152,8 @@ void print_tables(const OrderedJson& summary) {
     machine.add_row({key, fmt::format("{:.4g} {}", summary[key].get<double>(), unit)});
   }
   print(points.render() + "\n" + lines.render() + "\n" + machine.render());
-  print(fmt::format("cluster in {}\n", summary["out"].get<std::string>()));
+  print(fmt::format("cluster in {}, its all-reduces as a picture beside it\n",
+                    summary["out"].get<std::string>()));
 }
 
 std::string file_of(const Measured& measured, const std::string& replacement) {
@@ -172,6 +176,32 @@ std::string file_of(const Measured& measured, const std::string& replacement) {
       "# All-reduces took, by collective, as an [allreduce] table in place of the network:\n"
       "{}{}",
       measured.hosts.size(), fmt::join(hosts, ", "), doubts, comments, to_toml(cluster));
+}
+
+// The times of all-reduces by their length, each beside its line a + b*M (MG-WFBP, Figure 5b).
+LineChart picture_of(const Measured& measured) {
+  LineChart chart{.x_title = "bytes", .y_title = "us per all-reduce", .lines = {}};
+  for (const CollectiveFit& fit : measured.collectives) {
+    LineChart::Line medians{.name = fit.name(), .points = {}};
+    LineChart::Line fitted{.name = fit.name() + ", a + b M", .points = {}};
+    for (const Timing& point : fit.points) {
+      const auto bytes = static_cast<double>(point.bytes);
+      medians.points.emplace_back(bytes, to_us(point.median));
+      fitted.points.emplace_back(bytes, to_us(fit.line.time(point.bytes)));
+    }
+    chart.lines.push_back(std::move(medians));
+    chart.lines.push_back(std::move(fitted));
+  }
+  return chart;
+}
+
+Result<void> write_files(const Measured& measured, const std::string& replacement,
+                         const std::string& out) {
+  if (auto written = write_file(out, file_of(measured, replacement)); !written) {
+    return written;
+  }
+  const auto picture = std::filesystem::path(out).replace_extension(".svg");
+  return write_file(picture.string(), to_svg(picture_of(measured)));
 }
 
 int probe(ProcessGroup& group, const Settings& settings) {
@@ -209,7 +239,7 @@ int probe(ProcessGroup& group, const Settings& settings) {
       spdlog::warn(doubt);
     }
     const OrderedJson summary = summarise(measured, out);
-    const auto written = write_file(out, file_of(measured, replacement));
+    const auto written = write_files(measured, replacement, out);
     if (settings.on("json")) {
       print(summary);
     } else {

@@ -25,6 +25,15 @@ struct Sought {
 };
 // Relative to the program's folder: beside it in a build, or where it is installed.
 constexpr std::array kShippedFolders{SLUICE_PROFILE_FOLDERS};
+constexpr std::array kStudyFolders{SLUICE_STUDY_FOLDERS};
+
+std::vector<std::filesystem::path> study_folders() {
+  std::vector<std::filesystem::path> folders;
+  for (const char* folder : kStudyFolders) {
+    folders.push_back((program_folder() / folder).lexically_normal());
+  }
+  return folders;
+}
 
 bool is_file(const std::filesystem::path& path) {
   std::error_code ignored;
@@ -125,6 +134,23 @@ Result<std::string> find_profile(const std::string& name,
 Result<std::string> find_cluster(const std::string& name,
                                  const std::vector<std::filesystem::path>& folders) {
   return find_by_name({"cluster", ".toml"}, name, folders);
+}
+
+Result<std::string> find_study(const std::string& name) {
+  return find_by_name({"study", ".toml"}, name, study_folders());
+}
+
+std::map<std::string, std::string> known_studies() {
+  std::map<std::string, std::string> studies;
+  for (const std::filesystem::path& folder : study_folders()) {
+    std::error_code unreadable;
+    for (const auto& entry : std::filesystem::directory_iterator(folder, unreadable)) {
+      if (entry.path().extension() == ".toml") {
+        studies.try_emplace(entry.path().stem().string(), entry.path().string());
+      }
+    }
+  }
+  return studies;
 }
 
 namespace {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,11 @@ Result<std::string> find_profile(const std::string& name,
 // The same for a cluster file, such as clusters/mg-wfbp.
 Result<std::string> find_cluster(const std::string& name,
                                  const std::vector<std::filesystem::path>& folders);
+
+// The same for the configuration file of a study, such as p3-scaling, in the folders that come with
+// Sluice, and all of them: by name, sorted.
+Result<std::string> find_study(const std::string& name);
+std::map<std::string, std::string> known_studies();
 
 // Replaces the names of profiles and clusters in the settings by the paths of their files.
 Result<void> locate_files(Settings& settings);

@@ -21,8 +21,9 @@ enum class Command : std::uint16_t {
   kDoctor = 16,
   kProbe = 32,
   kProfile = 64,
-  kReport = 128,
-  kCompare = 256,
+  kStudy = 128,
+  kReport = 256,
+  kCompare = 512,
 };
 
 // One thing that a user can set: the flag --KEY, and KEY in a configuration file.

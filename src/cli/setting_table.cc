@@ -36,7 +36,12 @@ std::vector<Setting> model_settings() {
       {"kernels", kVirtual, Form::word(words_or("auto", kKernelsNames)), "native",
        "with --train: how a CPU computes; auto: measure, and take what is clearly faster, so that "
        "another run may differ in its last bits"},
-      {"threads", kVirtual, Form::integer(0, 1024), 0,
+      {"list", kStudy, Form::on_or_off(), false, "list the studies"},
+      {"quick", kStudy, Form::on_or_off(), false,
+       "run the short form, which shows that the study works and not what the paper shows"},
+      {"recorded", kStudy, Form::on_or_off(), false,
+       "run nothing; take the data that come with Sluice"},
+      {"threads", kVirtual | kStudy, Form::integer(0, 1024), 0,
        "with --train: threads that compute the workers' gradients; with --sweep: simulations at a "
        "time; without influence on the results; 0: one per core"},
   };
@@ -45,9 +50,11 @@ std::vector<Setting> model_settings() {
 std::vector<Setting> data_settings() {
   return {
       {"data", kRuns,
-       Form::word({"fashion-mnist", "cifar10", "cifar100", "images", "text", "synthetic"}),
+       Form::word({"fashion-mnist", "coloured-clothes", "cifar10", "cifar100", "images", "text",
+                   "synthetic"}),
        "fashion-mnist",
-       "data set; images: files train/CLASS/*.jpg or *.png; text: one sentence per line"},
+       "data set; coloured-clothes: Fashion-MNIST in ten colours, for nets that take CIFAR-100; "
+       "images: files train/CLASS/*.jpg or *.png; text: one sentence per line"},
       {"data", kProfile, Form::word({"fashion-mnist", "cifar10", "cifar100", "synthetic"}),
        "synthetic", "data set to compute with"},
       {"data-dir", kRuns | kProfile, Form::text(), kFashionMnistFolder, "folder of the data set"},
@@ -174,7 +181,7 @@ std::vector<Setting> output_settings() {
       {"save", kRuns, Form::text(), "",
        "folder for the trained model: model.safetensors, model.json (normalisation, names of the "
        "classes, vocabularies), and model.pt if it came as TorchScript"},
-      {"run", kRuns | kLab, Form::text(), "",
+      {"run", kRuns | kLab | kStudy, Form::text(), "",
        "folder for the record of the run; must be new or empty"},
       {"trace", kRuns, Form::text(), "",
        "write a Chrome trace to this file; without a name: to trace.json in the run's folder",
@@ -182,9 +189,9 @@ std::vector<Setting> output_settings() {
       {"out", kReport, Form::text(), "",
        "HTML file to write; by default report.html in the run's folder, or with several runs "
        "comparison.html in the first one's"},
-      {"json", kRuns | kShow | kDoctor | kProbe | kProfile | kReport, Form::on_or_off(), false,
-       "print the result as JSON"},
-      {"log-level", kRuns | kShow | kLab | kDoctor | kProbe | kProfile | kReport,
+      {"json", kRuns | kShow | kDoctor | kProbe | kProfile | kStudy | kReport, Form::on_or_off(),
+       false, "print the result as JSON"},
+      {"log-level", kRuns | kShow | kLab | kDoctor | kProbe | kProfile | kStudy | kReport,
        Form::word({"trace", "debug", "info", "warn", "error", "off"}), "info",
        "how much to log to standard error"},
   };

@@ -139,6 +139,9 @@ Result<Json> Settings::read_config(const std::string& path) const {
   Json values = Json::object();
   for (const auto& [written, value] : table->items()) {
     const std::string key = spelled(written);
+    if (key == "study" && value.is_object()) {
+      continue;  // what sluice study reads: formats/study.h
+    }
     if (std::ranges::find(keys, key) == keys.end()) {
       return Error(path + ": " + written + ": is not a setting" + suggested_key(key, keys));
     }

@@ -71,8 +71,9 @@ Result<void> check_data_flags(const Settings& settings) {
     std::vector<std::string> data;
   };
   for (const Rule& rule :
-       {Rule{"samples", {"fashion-mnist", "cifar10", "cifar100", "synthetic"}},
-        Rule{"test-samples", {"fashion-mnist", "cifar10", "cifar100", "synthetic"}},
+       {Rule{"samples", {"fashion-mnist", "coloured-clothes", "cifar10", "cifar100", "synthetic"}},
+        Rule{"test-samples",
+             {"fashion-mnist", "coloured-clothes", "cifar10", "cifar100", "synthetic"}},
         Rule{"input-size", {"images", "text", "synthetic"}},
         Rule{"input-shape", {"images", "text", "synthetic"}}, Rule{"input-words", {"synthetic"}},
         Rule{"classes", {"synthetic"}}, Rule{"augment", {"cifar10", "cifar100", "images"}},

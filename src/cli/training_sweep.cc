@@ -24,8 +24,10 @@
 namespace sluice::cli {
 namespace {
 
-// What of an evaluation, and then of its run, is a column of the CSV file.
+// What of an evaluation, and then of its run, is a column of the CSV file. How many samples there
+// were is not to be taken for an axis.
 constexpr std::array kOfEvaluation{"epoch", "samples", "time_s", "test_loss", "test_accuracy"};
+constexpr const char* kEvaluationTitles = "epoch,samples_seen,time_s,test_loss,test_accuracy";
 constexpr std::array kOfRun{"iteration_us", "bytes_per_iteration", "egress_utilisation",
                             "ingress_utilisation"};
 
@@ -60,7 +62,7 @@ std::string to_csv(const Sweep& sweep, const std::vector<OrderedJson>& summaries
   for (const SweepAxis& axis : sweep.axes()) {
     csv += axis.key + ",";
   }
-  csv += fmt::format("{},{}\n", fmt::join(kOfEvaluation, ","), fmt::join(kOfRun, ","));
+  csv += fmt::format("{},{}\n", kEvaluationTitles, fmt::join(kOfRun, ","));
   for (std::size_t cell = 0; cell < summaries.size(); ++cell) {
     const OrderedJson& run = summaries[cell];
     for (const OrderedJson& evaluation : run.at("evaluations")) {

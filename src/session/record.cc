@@ -128,8 +128,8 @@ void Record::adopt(HostId host, const std::string& report) {
 
 void Record::watch(const Assembly& assembly, Iteration steady_from, Iteration shown_from) {
   const Job& job = assembly.job;
-  const ChunkNames names = chunk_names(job.layers, *assembly.chunks);
   if (tally_ != nullptr) {
+    const ChunkNames names = chunk_names(job.layers, *assembly.chunks);
     for (TraceWriter* trace : {trace_.get(), time_line_.get()}) {
       if (trace != nullptr) {
         trace->rename_chunks(job.first, names);
@@ -138,8 +138,24 @@ void Record::watch(const Assembly& assembly, Iteration steady_from, Iteration sh
     return;
   }
   tally_ = std::make_unique<Tally>(job.topology, steady_from);
-  breakdown_ = std::make_unique<Breakdown>(job.topology, steady_from);
-  std::vector<Observer*> observers{tally_.get(), breakdown_.get()};
+  breakdown_ = std::make_unique<Breakdown>(job.topology, urgency(steady_from, 0));
+  observe(assembly, shown_from, {tally_.get(), breakdown_.get()});
+}
+
+// An iteration begins with the first layer's forward pass: a wait for that belongs to the one
+// before, and so does all that a later iteration does not wait for.
+void Record::watch_after(Iteration warm_up, const Assembly& assembly) {
+  const Topology& topology = assembly.job.topology;
+  tally_ = std::make_unique<Tally>(topology, warm_up);
+  counted_ = std::make_unique<CountedTraffic>(*tally_, warm_up + 1);
+  breakdown_ = std::make_unique<Breakdown>(topology, urgency(warm_up, 1));
+  observe(assembly, warm_up - 1, {counted_.get(), breakdown_.get()});
+}
+
+void Record::observe(const Assembly& assembly, Iteration shown_from,
+                     std::vector<Observer*> observers) {
+  const Job& job = assembly.job;
+  const ChunkNames names = chunk_names(job.layers, *assembly.chunks);
   if (!trace_path_.empty()) {
     trace_ = std::make_unique<TraceWriter>(job.topology, names_of(job.layers), names);
     observers.push_back(trace_.get());
@@ -222,6 +238,7 @@ nlohmann::ordered_json mechanism_of(const Assembly& assembly, const RunTotals& t
           {"bytes_after_packing", counters.after_packing},
           {"gradients_summed_locally", counters.local_sums},
           {"updates", counters.updates},
+          {"updates_on", assembly.job.strategy.learners_update ? "device" : "host"},
           {"overtakings_egress", counters.egress_overtakings},
           {"overtakings_inbox", counters.inbox_overtakings},
           {"chunks_by_collective", collectives},

@@ -34,6 +34,7 @@ struct HostsSpec {
 
 enum class DataKind : std::uint8_t {
   kFashionMnist,
+  kColouredClothes,
   kCifar10,
   kCifar100,
   kImages,
@@ -43,6 +44,7 @@ enum class DataKind : std::uint8_t {
 
 inline constexpr std::array kDataNames{
     Names<DataKind>{DataKind::kFashionMnist, "fashion-mnist"},
+    Names<DataKind>{DataKind::kColouredClothes, "coloured-clothes"},
     Names<DataKind>{DataKind::kCifar10, "cifar10"},
     Names<DataKind>{DataKind::kCifar100, "cifar100"},
     Names<DataKind>{DataKind::kImages, "images"},

@@ -10,6 +10,7 @@
 
 #include "base/check.h"
 #include "data/cifar.h"
+#include "data/coloured_clothes.h"
 #include "data/corpus.h"
 #include "data/first_samples.h"
 #include "data/idx.h"
@@ -36,14 +37,29 @@ Result<TaskData> data_of(Result<Split> split) {
 }
 
 // The part of a data set that the spec asks for.
-Result<TaskData> first_of(Result<DataSplit> split, const DataSpec& spec) {
+Result<DataSplit> first_of(Result<DataSplit> split, const DataSpec& spec) {
   if (!split) {
-    return split.error();
+    return split;
   }
   DataSplit kept = *std::move(split);
   keep_first(spec.samples, kept.train);
   keep_first(spec.test_samples, kept.test);
-  return data_of(std::move(kept));
+  return kept;
+}
+
+Result<DataSplit> read_clothes(const DataSpec& spec) {
+  return first_of(read_idx_folder(spec.folder.empty() ? kFashionMnistFolder : spec.folder), spec);
+}
+
+Result<TaskData> colour_clothes(const DataSpec& spec) {
+  const auto clothes = read_clothes(spec);
+  if (!clothes) {
+    return clothes.error();
+  }
+  if (clothes->train.sample_shape != std::vector<std::int64_t>{1, 28, 28}) {
+    return Error("data: coloured-clothes are made of images of 28 x 28, as Fashion-MNIST has them");
+  }
+  return data_of(coloured(*clothes));
 }
 
 // The default number of synthetic samples.
@@ -148,6 +164,7 @@ Result<TaskData> read_for_model(const TaskSpec& spec, const Log& log) {
     case DataKind::kSynthetic:
       return make_up_data(spec, *form);
     case DataKind::kFashionMnist:
+    case DataKind::kColouredClothes:
     case DataKind::kCifar10:
     case DataKind::kCifar100:
       break;
@@ -156,7 +173,7 @@ Result<TaskData> read_for_model(const TaskSpec& spec, const Log& log) {
 }
 
 Result<TaskData> read_cifar(const DataSpec& spec, Cifar kind) {
-  auto data = first_of(read_cifar_folder(spec.folder, kind), spec);
+  auto data = data_of(first_of(read_cifar_folder(spec.folder, kind), spec));
   if (!data || !spec.augment) {
     return data;
   }
@@ -167,15 +184,17 @@ Result<TaskData> read_cifar(const DataSpec& spec, Cifar kind) {
 
 Result<TaskData> read_task_data(const TaskSpec& spec, const Log& log) {
   const DataKind kind = spec.data.kind;
-  const std::string& folder = spec.data.folder;
-  const bool needs_folder = kind != DataKind::kSynthetic && kind != DataKind::kFashionMnist;
-  if (needs_folder && folder.empty()) {
+  const bool needs_folder = kind != DataKind::kSynthetic && kind != DataKind::kFashionMnist &&
+                            kind != DataKind::kColouredClothes;
+  if (needs_folder && spec.data.folder.empty()) {
     return Error(fmt::format("data-dir: is missing; data {} needs the folder of its files",
                              name_of(kDataNames, kind)));
   }
   switch (kind) {
     case DataKind::kFashionMnist:
-      return first_of(read_idx_folder(folder.empty() ? kFashionMnistFolder : folder), spec.data);
+      return data_of(read_clothes(spec.data));
+    case DataKind::kColouredClothes:
+      return colour_clothes(spec.data);
     case DataKind::kCifar10:
       return read_cifar(spec.data, Cifar::k10);
     case DataKind::kCifar100:

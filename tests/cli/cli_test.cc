@@ -176,7 +176,8 @@ TEST(CliThreadsTest, SyntheticDataFitTheModel) {
   expect_refused(train("--data synthetic --model lenet --input-size 32"),
                  "model lenet: expected samples of shape 1x28x28, found 1x32x32");
   expect_refused(train("--data text --samples 100"),
-                 "--samples: is for --data fashion-mnist, cifar10, cifar100, synthetic only");
+                 "--samples: is for --data fashion-mnist, coloured-clothes, cifar10, cifar100, "
+                 "synthetic only");
 }
 
 TEST(CliTest, TheDoctorTellsWhatIsMissing) {

@@ -1,39 +1,103 @@
-// The configuration files in experiments/, and the page that shows their results.
+// The studies in experiments/, and the page that shows their results.
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
-#include <regex>
+#include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "base/file.h"
 #include "cli/program.h"
+#include "formats/document.h"
+#include "formats/study.h"
 #include "support/command.h"
+#include "support/short_training.h"
 #include "support/skip.h"
 #include "support/source_reader.h"
 
 namespace sluice {
 namespace {
 
-TEST(CliStudies, EachRunsWithTheFirstValueOfEachAxis) {
-  static const std::regex kSweep("sweep = \"(.*)\"\n");
-  int studies = 0;
+using nlohmann::json;
+using testing::HasSubstr;
+
+std::vector<std::string> study_names() {
+  std::vector<std::string> names;
   for (const auto& entry : std::filesystem::directory_iterator(kSourceRoot / "experiments")) {
-    std::smatch sweep;
-    const std::string text = entry.is_regular_file() ? *read_file(entry.path().string()) : "";
-    if (!std::regex_search(text, sweep, kSweep)) {
-      continue;
+    if (entry.path().extension() == ".toml") {
+      names.push_back(entry.path().stem().string());
     }
-    ++studies;
-    const std::string first = std::regex_replace(sweep.str(1), std::regex(",[^ ]*"), "");
-    const TemporaryFolder folder;
-    const Outcome outcome = sluice("simulate --config '" + entry.path().string() + "' --sweep '" +
-                                       first + "' --iterations 1 --run study",
-                                   folder);
-    EXPECT_EQ(outcome.code, 0) << entry.path() << outcome.err;
-    EXPECT_TRUE(std::filesystem::exists(folder.path() / "study/sweep.csv")) << entry.path();
   }
-  EXPECT_EQ(studies, 5);
+  std::ranges::sort(names);
+  return names;
+}
+
+std::string file_of(const std::string& study) {
+  return (kSourceRoot / "experiments" / (study + ".toml")).string();
+}
+
+class CliStudiesTest : public testing::TestWithParam<std::string> {};
+
+// How long all of them take together is in docs/studies.md.
+TEST_P(CliStudiesTest, RunsItsQuickForm) {
+  const bool trains = parse_toml(*read_file(file_of(GetParam())), "")->value("train", false);
+  if (trains && !kHasModels) {
+    SKIP_AS_INAPPLICABLE("there are no models without LibTorch");
+  }
+  const TemporaryFolder folder;
+  const Outcome outcome =
+      sluice("study " + GetParam() + " --quick --run study --log-level warn", folder);
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr(read_study(file_of(GetParam()))->title));
+  EXPECT_THAT(outcome.out, HasSubstr("data and pictures in study"));
+  EXPECT_TRUE(std::filesystem::exists(folder.path() / "study/sweep.csv"));
+}
+
+// Every figure is in the data that come with Sluice, and the pictures of the page are theirs.
+TEST_P(CliStudiesTest, HasItsFiguresAndPicturesInItsData) {
+  const TemporaryFolder folder;
+  std::filesystem::create_directory(folder.path() / "pictures");
+  const Outcome outcome =
+      sluice("study " + GetParam() + " --recorded --run pictures --json", folder);
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  for (const json& figure : json::parse(outcome.out).at("figures")) {
+    EXPECT_TRUE(figure.contains("here")) << figure;
+  }
+  for (const StudyPicture& picture : read_study(file_of(GetParam()))->pictures) {
+    const std::string name = picture.name + ".svg";
+    ASSERT_TRUE(std::filesystem::exists(folder.path() / "pictures" / name)) << name;
+    EXPECT_EQ(*read_file((kSourceRoot / "docs/studies" / name).string()),
+              folder.read("pictures/" + name))
+        << "sluice study " << GetParam() << " --recorded --run docs/studies draws it again";
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, CliStudiesTest, testing::ValuesIn(study_names()),
+                         [](const auto& study) {
+                           std::string name = study.param;
+                           std::erase(name, '-');
+                           return name;
+                         });
+
+TEST(CliStudies, AreListed) {
+  const TemporaryFolder folder;
+  const Outcome outcome = sluice("study --list", folder);
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  for (const std::string& name : study_names()) {
+    EXPECT_THAT(outcome.out, HasSubstr("\n" + name + " "));
+  }
+}
+
+TEST(CliStudies, AreFoundByNameOnly) {
+  const TemporaryFolder folder;
+  expect_refused(sluice("study", folder), "expected the name of one study; --list shows them");
+  expect_refused(sluice("study p3-scalling", folder), "did you mean p3-scaling?");
+  expect_refused(sluice("study p3-scaling mg-wfbp", folder), "expected the name of one study");
+  expect_refused(sluice("presets p3", folder), "p3: is not known to presets");
+  folder.write("four.toml", "hosts = 4\n");
+  expect_refused(sluice("study four.toml", folder), "study: is missing");
 }
 
 TEST(CliStudies, ThePageHasTheTablesOfTheirData) {

@@ -152,7 +152,7 @@ TEST_F(CliVirtualTrainingTest, ASweepWritesARowForEachEvaluation) {
   }
   ASSERT_EQ(rows.size(), 1 + 8 * 2U);
   EXPECT_EQ(rows[0],
-            "preset,hosts,seed,epoch,samples,time_s,test_loss,test_accuracy,iteration_us,"
+            "preset,hosts,seed,epoch,samples_seen,time_s,test_loss,test_accuracy,iteration_us,"
             "bytes_per_iteration,egress_utilisation,ingress_utilisation");
   EXPECT_THAT(rows[1], testing::StartsWith("p3,2,1,1,"));
   EXPECT_THAT(folder_.read("swept/epochs.svg"), HasSubstr(">asp, hosts 4</text>"));

@@ -97,6 +97,7 @@ TEST_F(SurveyTest, ACollectiveMayReplaceTheNetwork) {
   const auto cluster = read_cluster(folder_.path() / "cluster.toml");
   ASSERT_TRUE(cluster) << cluster.error().message();
   EXPECT_TRUE(cluster->allreduce.has_value());
+  EXPECT_THAT(folder_.read("cluster.svg"), HasSubstr(">ring, a + b M</text>"));
 }
 
 TEST_F(SurveyTest, AFileThatCannotBeWrittenIsRefusedAtOnce) {

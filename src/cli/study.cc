@@ -1,0 +1,213 @@
+// sluice study: runs a study of a paper, and shows its figures beside those of the paper.
+
+#include "formats/study.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/file.h"
+#include "cli/commands.h"
+#include "cli/console.h"
+#include "cli/profile_search.h"
+#include "cli/simulate_sweep.h"
+#include "report/line_chart.h"
+#include "report/table.h"
+#include "session/study_data.h"
+
+namespace sluice::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kWidth = 100;
+
+// The text in lines of at most this width, all but the first indented.
+std::string wrapped(const std::string& text, const std::string& indent) {
+  std::string result;
+  std::string line;
+  std::istringstream words(text);
+  for (std::string word; words >> word;) {
+    if (!line.empty() && line.size() + 1 + word.size() > kWidth) {
+      result += line + "\n";
+      line = indent + word;
+    } else {
+      line += (line.empty() ? "" : " ") + word;
+    }
+  }
+  return result + line + "\n";
+}
+
+int list_studies(bool as_json) {
+  OrderedJson all = OrderedJson::array();
+  Table table({{"study"}, {"what it shows"}});
+  for (const auto& [name, path] : known_studies()) {
+    const auto study = read_study(path);
+    if (!study) {
+      return bad_input(study.error());
+    }
+    all.push_back({{"name", name}, {"title", study->title}, {"paper", study->paper}});
+    table.add_row({name, study->title});
+  }
+  as_json ? print(all) : print(table.render());
+  return kOk;
+}
+
+// A figure of the study, or what is missing for it.
+struct Found {
+  const StudyFigure& figure;
+  Result<Spread> here;
+
+  std::string text() const {
+    return here ? here->text(figure.decimals) + (figure.unit.empty() ? "" : " " + figure.unit)
+                : "-";
+  }
+};
+
+std::vector<Found> find_figures(const Study& study, const StudyData& data) {
+  std::vector<Found> all;
+  for (const StudyFigure& figure : study.figures) {
+    all.push_back({figure, data.figure(figure)});
+  }
+  return all;
+}
+
+OrderedJson to_json(const Study& study, const std::vector<Found>& all) {
+  OrderedJson figures = OrderedJson::array();
+  for (const auto& [figure, here] : all) {
+    OrderedJson one{{"what", figure.what}, {"paper", figure.paper}};
+    if (here) {
+      one["here"] = here->mean;
+      one["deviation"] = here->deviation;
+    } else {
+      one["missing"] = here.error().message();
+    }
+    one["why"] = figure.why;
+    figures.push_back(std::move(one));
+  }
+  return {{"title", study.title}, {"paper", study.paper}, {"figures", figures}};
+}
+
+void print_figures(const Study& study, const std::vector<Found>& all) {
+  print(wrapped(study.title + ": " + study.paper, ""));
+  Table table({{"figure"}, {"paper", Table::Align::kRight}, {"here", Table::Align::kRight}});
+  for (const Found& found : all) {
+    table.add_row({found.figure.what, found.figure.paper, found.text()});
+  }
+  print(table.render());
+  std::string last;
+  for (const auto& [figure, here] : all) {
+    if (!figure.why.empty() && figure.why != last) {
+      print(wrapped("- " + figure.what + ": " + figure.why, "  "));
+    }
+    last = figure.why;
+  }
+}
+
+Result<void> draw_pictures(const Study& study, const StudyData& data, const fs::path& folder) {
+  for (const StudyPicture& picture : study.pictures) {
+    const auto chart = data.picture(picture);
+    if (!chart) {
+      continue;  // the short form may lack its cells
+    }
+    if (auto written = write_file(folder / (picture.name + ".svg"), to_svg(*chart)); !written) {
+      return written;
+    }
+  }
+  return {};
+}
+
+// What a CSV file says.
+int report(const Study& study, const fs::path& csv, const std::string& folder, bool as_json) {
+  const auto text = read_file(csv);
+  if (!text) {
+    return bad_input(text.error());
+  }
+  const auto data = StudyData::parse(*text, csv.string());
+  if (!data) {
+    return bad_input(data.error());
+  }
+  if (!folder.empty()) {
+    if (const auto drawn = draw_pictures(study, *data, folder); !drawn) {
+      return failed(drawn.error());
+    }
+  }
+  const std::vector<Found> all = find_figures(study, *data);
+  if (as_json) {
+    print(to_json(study, all));
+    return kOk;
+  }
+  print_figures(study, all);
+  return kOk;
+}
+
+// The settings of the sweep: those of the file, of its short form, and of the command line.
+Result<Settings> sweep_settings(const Study& study, const std::string& path,
+                                const Settings& settings) {
+  Settings::Flags flags;
+  if (settings.on("quick")) {
+    for (const auto& [key, value] : study.quick) {
+      flags[spelled(key)] = value;
+    }
+  }
+  for (const char* key : {"run", "threads", "log-level"}) {
+    if (settings.is_chosen(key)) {
+      flags[key] = settings.values().at(key).is_string() ? settings.text(key)
+                                                         : settings.values().at(key).dump();
+    }
+  }
+  auto resolved = Settings::resolve(Command::kSimulate, flags, path);
+  if (!resolved) {
+    return resolved;
+  }
+  Settings sweep = *std::move(resolved);
+  sweep.set_command_line(settings.command_line());
+  if (const auto located = locate_files(sweep); !located) {
+    return located.error();
+  }
+  return sweep;
+}
+
+}  // namespace
+
+int study(const Settings& settings, const Words& names) {
+  if (settings.on("list")) {
+    return names.empty() ? list_studies(settings.on("json"))
+                         : bad_input(Error(names.front() + ": --list takes no name"));
+  }
+  if (names.size() != 1) {
+    return bad_input(Error("study: expected the name of one study; --list shows them"));
+  }
+  const auto path = find_study(names.front());
+  if (!path) {
+    return bad_input(path.error());
+  }
+  const auto study = read_study(*path);
+  if (!study) {
+    return bad_input(study.error());
+  }
+  if (settings.on("recorded")) {
+    const fs::path file(*path);
+    const fs::path csv = file.parent_path() / "data" / (file.stem().string() + ".csv");
+    return report(*study, csv, settings.text("run"), settings.on("json"));
+  }
+  const auto sweep = sweep_settings(*study, *path, settings);
+  if (!sweep) {
+    return bad_input(sweep.error());
+  }
+  return run_sweep(*sweep, "study-" + fs::path(*path).stem().string(), [&](const Swept& swept) {
+    const fs::path folder = swept.folder.path();
+    const int code = report(*study, folder / "sweep.csv", folder.string(), settings.on("json"));
+    if (code == kOk && !settings.on("json")) {
+      print(fmt::format("data and pictures in {}\n", folder.string()));
+    }
+    return code;
+  });
+}
+
+}  // namespace sluice::cli
