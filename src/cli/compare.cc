@@ -70,23 +70,23 @@ Result<std::vector<SeededRuns>> read_cells(const RunFolder& folder, const Sweep&
   return all;
 }
 
-OrderedJson to_json(const std::optional<Spread>& spread) {
+OrderedJson spread_json(const std::optional<Spread>& spread) {
   return spread ? OrderedJson{{"mean", spread->mean}, {"deviation", spread->deviation}}
                 : OrderedJson();
 }
 
-OrderedJson to_json(const Comparison& comparison) {
+OrderedJson comparison_json(const Comparison& comparison) {
   auto rows = OrderedJson::array();
   for (const ComparedFigures& row : comparison.rows) {
     rows.push_back({{"name", row.name},
-                    {"iteration_ms", to_json(row.iteration_ms)},
-                    {"megabytes_per_iteration", to_json(row.megabytes)},
-                    {"link_percent", to_json(row.link_percent)},
-                    {"train_s", to_json(row.seconds)},
-                    {"loss_at_samples", to_json(row.loss_at_samples)},
-                    {"accuracy_at_samples", to_json(row.accuracy_at_samples)},
-                    {"loss_at_seconds", to_json(row.loss_at_seconds)},
-                    {"accuracy_at_seconds", to_json(row.accuracy_at_seconds)}});
+                    {"iteration_ms", spread_json(row.iteration_ms)},
+                    {"megabytes_per_iteration", spread_json(row.megabytes)},
+                    {"link_percent", spread_json(row.link_percent)},
+                    {"train_s", spread_json(row.seconds)},
+                    {"loss_at_samples", spread_json(row.loss_at_samples)},
+                    {"accuracy_at_samples", spread_json(row.accuracy_at_samples)},
+                    {"loss_at_seconds", spread_json(row.loss_at_seconds)},
+                    {"accuracy_at_seconds", spread_json(row.accuracy_at_seconds)}});
   }
   return {{"samples", comparison.samples}, {"seconds", comparison.seconds}, {"rows", rows}};
 }
@@ -115,7 +115,7 @@ int show(const Settings& settings, const Sweep& sweep, const RunFolder& folder) 
   const std::string subtitle = fmt::format(
       "{} · {} seed{} · {}", settings.text("model"), settings.integer("seeds"),
       settings.integer("seeds") == 1 ? "" : "s", is_real ? "in real time" : "in virtual time");
-  const OrderedJson json = to_json(comparison);
+  const OrderedJson json = comparison_json(comparison);
   for (const auto& [file, text] :
        {std::pair{path, to_html(seeds_page(*all, subtitle))},
         std::pair{folder.file("comparison.json").string(), json.dump(2) + "\n"}}) {
