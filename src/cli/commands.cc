@@ -21,7 +21,7 @@ constexpr std::array kCommands{
     CommandEntry{"simulate", "Run the same algorithms in virtual time", Command::kSimulate,
                  alone<simulate>},
     CommandEntry{"study", "Redo a study of a paper, and show its figures beside ours: study NAME",
-                 Command::kStudy, study, "NAME"},
+                 Command::kStudy, study, "NAME", "a study; --list shows them"},
     CommandEntry{"presets", "List the presets: named ways to synchronise", Command::kShow,
                  alone<presets>},
     CommandEntry{"models", "List the models that can be trained", Command::kShow, alone<models>},
@@ -32,6 +32,9 @@ constexpr std::array kCommands{
                  Command::kProbe, alone<probe>},
     CommandEntry{"profile", "Time the layers of a model, or estimate their times, for simulate",
                  Command::kProfile, alone<profile>},
+    CommandEntry{"report", "Write a page with figures and pictures of runs: report RUN ...",
+                 Command::kReport, report, "RUN",
+                 "folder of a run; with several, the page compares them"},
     CommandEntry{"lab", "Run a command on an emulated cluster: lab [SETTINGS] -- COMMAND ...",
                  Command::kLab, lab},
 };

@@ -14,13 +14,15 @@ struct CommandEntry {
   const char* name;
   const char* help;
   Command takes;
-  // The words are the operands, or what follows "--".
+  // The words are those of the command that follows "--", or the operands.
   int (*run)(const Settings&, const Words& words);
-  const char* operand = nullptr;  // the noun for words beside the settings; null: it takes none
+  const char* operands = "";  // their name in help; "": it takes none
+  const char* operands_help = "";
 
   // Whether --config can name a file with its settings.
   bool has_config() const {
-    return takes != Command::kShow && takes != Command::kDoctor && takes != Command::kStudy;
+    return takes != Command::kShow && takes != Command::kDoctor && takes != Command::kReport &&
+           takes != Command::kStudy;
   }
 };
 
@@ -38,6 +40,8 @@ int doctor(const Settings& settings);
 int probe(const Settings& settings);
 int profile(const Settings& settings);
 int study(const Settings& settings, const Words& names);
+// Writes a page on these runs, which are folders.
+int report(const Settings& settings, const Words& runs);
 // The command is what follows "--".
 int lab(const Settings& settings, const Words& command);
 

@@ -7,7 +7,6 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "cli/commands.h"
@@ -17,6 +16,7 @@
 #include "data/images/image.h"
 #include "drivers/mpi/launch.h"
 #include "drivers/mpi/mpi_world.h"
+#include "drivers/realtime/processor.h"
 #include "report/table.h"
 #include "torch/torch_learner.h"
 
@@ -48,7 +48,7 @@ void add_build(std::vector<Part>& parts) {
 }
 
 void add_machine(std::vector<Part>& parts) {
-  parts.push_back({"cores", fmt::format("{}", std::thread::hardware_concurrency())});
+  parts.push_back({"cores", fmt::format("{}", usable_cores())});
   const char* blas_threads = std::getenv("OPENBLAS_NUM_THREADS");
   parts.push_back({"OPENBLAS_NUM_THREADS", blas_threads != nullptr
                                                ? blas_threads

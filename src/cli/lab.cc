@@ -10,6 +10,7 @@
 
 #include "cli/commands.h"
 #include "cli/console.h"
+#include "cli/report.h"
 #include "cli/specs.h"
 #include "drivers/mpi/launch.h"
 #include "drivers/mpi/mpi_world.h"
@@ -83,7 +84,8 @@ int lab(const Settings& settings, const std::vector<std::string>& command) {
   if (const auto written = folder->write_summary(summary); !written) {
     return failed(written.error());
   }
-  spdlog::info("traffic of the hosts' links, every 10 ms: {}", path);
+  spdlog::info("traffic of the hosts' links, every 10 ms: {}; report in {}", path,
+               report_of(folder->path()));
   return outcome->exit_code;
 }
 

@@ -24,10 +24,18 @@ namespace {
 
 constexpr const char* kGeneral = "General";
 
+bool takes_operands(const CommandEntry& command) { return *command.operands != '\0'; }
+
 void add_options(CLI::App& app, const CommandEntry& command) {
   app.get_help_ptr()->group(kGeneral);
   if (command.has_config()) {
     app.add_option("--config", kConfigHelp)->type_name("FILE")->group(kGeneral);
+  }
+  if (takes_operands(command)) {
+    app.add_option(command.operands, command.operands_help)
+        ->allow_extra_args()
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+        ->group(kGeneral);
   }
   for (const Setting& setting : settings_of(command.takes)) {
     const std::string flag = "--" + setting.key;
@@ -79,15 +87,6 @@ Result<void> check_understood(const CLI::App& app) {
                (meant.empty() ? "; --help shows what is" : meant));
 }
 
-// What a command takes beside its settings; empty if it takes nothing, or if there is anything
-// else.
-Words operands_of(const CLI::App& app, const CommandEntry& command) {
-  const Words extras = app.remaining();
-  const bool plain =
-      std::ranges::none_of(extras, [](const std::string& word) { return word.starts_with("-"); });
-  return command.operand != nullptr && plain ? extras : Words();
-}
-
 // The arguments as CLI11 wants them: keys in the spelling of the table, and a switch and its value
 // in one argument.
 Words normalised(const Words& words) {
@@ -137,6 +136,11 @@ std::string command_line_of(const Words& words) {
   return line;
 }
 
+// The operands of a command that takes some, else what stands behind "--".
+Words words_for(const CommandEntry& command, const CLI::App& app, const Words& behind) {
+  return takes_operands(command) ? app.get_option(command.operands)->results() : behind;
+}
+
 int run(const CommandEntry& command, const CLI::App& app, const Words& behind,
         const std::string& command_line) {
   const CLI::Option* config = app.get_option_no_throw("--config");
@@ -159,7 +163,7 @@ int run(const CommandEntry& command, const CLI::App& app, const Words& behind,
   for (const std::string& warning : settings.warnings()) {
     spdlog::warn(warning);
   }
-  return command.run(settings, behind);
+  return command.run(settings, words_for(command, app, behind));
 }
 
 int run_command_line(Words words, const Words& behind, const std::string& command_line) {
@@ -184,10 +188,8 @@ int run_command_line(Words words, const Words& behind, const std::string& comman
   for (const CommandEntry& command : command_table()) {
     const CLI::App* sub = app.get_subcommand(command.name);
     if (sub->parsed()) {
-      const Words operands = operands_of(*sub, command);
-      const auto understood = operands.empty() ? check_understood(*sub) : Result<void>();
-      return understood ? run(command, *sub, operands.empty() ? behind : operands, command_line)
-                        : bad_input(understood.error());
+      const auto understood = check_understood(*sub);
+      return understood ? run(command, *sub, behind, command_line) : bad_input(understood.error());
     }
   }
   print(app.help());

@@ -22,6 +22,7 @@ enum class Command : std::uint16_t {
   kProbe = 32,
   kProfile = 64,
   kStudy = 128,
+  kReport = 256,
 };
 
 // One thing that a user can set: the flag --KEY, and KEY in a configuration file.

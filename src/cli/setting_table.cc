@@ -176,9 +176,12 @@ std::vector<Setting> output_settings() {
       {"trace", kRuns, Form::text(), "",
        "write a Chrome trace to this file; without a name: to trace.json in the run's folder",
        "auto"},
-      {"json", kRuns | kShow | kDoctor | kProbe | kProfile | kStudy, Form::on_or_off(), false,
-       "print the result as JSON"},
-      {"log-level", kRuns | kShow | kLab | kDoctor | kProbe | kProfile | kStudy,
+      {"out", kReport, Form::text(), "",
+       "HTML file to write; by default report.html in the run's folder, or with several runs "
+       "comparison.html in the first one's"},
+      {"json", kRuns | kShow | kDoctor | kProbe | kProfile | kStudy | kReport, Form::on_or_off(),
+       false, "print the result as JSON"},
+      {"log-level", kRuns | kShow | kLab | kDoctor | kProbe | kProfile | kStudy | kReport,
        Form::word({"trace", "debug", "info", "warn", "error", "off"}), "info",
        "how much to log to standard error"},
   };

@@ -17,6 +17,7 @@ inline constexpr unsigned kDoctor = static_cast<unsigned>(Command::kDoctor);
 inline constexpr unsigned kProbe = static_cast<unsigned>(Command::kProbe);
 inline constexpr unsigned kProfile = static_cast<unsigned>(Command::kProfile);
 inline constexpr unsigned kStudy = static_cast<unsigned>(Command::kStudy);
+inline constexpr unsigned kReport = static_cast<unsigned>(Command::kReport);
 
 inline constexpr std::int64_t kMaxCount = 1'000'000'000'000;
 

@@ -7,6 +7,7 @@
 
 #include "cli/commands.h"
 #include "cli/console.h"
+#include "cli/report.h"
 #include "cli/simulate_sweep.h"
 #include "cli/simulate_training.h"
 #include "cli/simulated_setup.h"
@@ -118,13 +119,14 @@ int simulate(const Settings& settings) {
   if (const auto closed = record.close(summary, {host_name()}); !closed) {
     return failed(closed.error());
   }
+  const std::string page = record.has_folder() ? report_of(record.folder().path()) : "";
   if (settings.on("json")) {
     print(summary);
     return kOk;
   }
   print_simulation(summary);
-  if (record.has_folder()) {
-    print(fmt::format("report in {}\n", record.folder().path().string()));
+  if (!page.empty()) {
+    print(fmt::format("report in {}\n", page));
   }
   return kOk;
 }

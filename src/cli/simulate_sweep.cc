@@ -55,8 +55,7 @@ std::vector<OrderedJson> summaries_of(const std::vector<SweepCell>& cells, std::
                                          .profile = setup.profile,
                                          .cluster = setup.cluster,
                                          .preset = setup.preset,
-                                         .iterations = setup.iterations,
-                                         .warms_up_aside = false},
+                                         .iterations = setup.iterations},
                                         record)
                           .summary;
   };

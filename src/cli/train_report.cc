@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "cli/console.h"
+#include "cli/report.h"
 #include "cli/specs.h"
 #include "cli/training_table.h"
 #include "report/progress.h"
@@ -25,10 +26,11 @@ int train_and_report(ProcessGroup& group, const Result<TrainSpec>& spec, const S
   TrainingSession session = *std::move(prepared);
   const TrainReport report = session.run();
   const auto print_report = [&] {
+    const std::string page = report_of(report.folder);
     if (settings.on("json")) {
       print(report.summary);
     } else {
-      print_training(report.summary, report.folder);
+      print_training(report.summary, page);
     }
   };
   if (group.is_leader()) {

@@ -116,8 +116,7 @@ class SeedRuns {
 
 constexpr const char* kSeed = "seed";
 
-// The y axis begins at the ten per cent below the lowest last accuracy, or where the first third of
-// the curves is: beginners' accuracies would flatten what comes after them.
+// Accuracies below this are left out: those of beginners would flatten what comes after them.
 double lowest_shown(const std::vector<SeedRuns>& all) {
   double lowest = 100;
   for (const SeedRuns& runs : all) {
@@ -128,18 +127,22 @@ double lowest_shown(const std::vector<SeedRuns>& all) {
 
 LineChart chart_of(const Sweep& sweep, const std::vector<OrderedJson>& summaries, const char* key,
                    const char* title) {
-  LineChart chart{.x_title = title, .y_title = "test accuracy, %", .lines = {}, .linear = true};
+  LineChart chart{.x_title = title,
+                  .y_title = "test accuracy, %",
+                  .lines = {},
+                  .x_scale = Scale::Kind::kFromZero,
+                  .y_scale = Scale::Kind::kFitted};
   const std::vector<SweepAxis> axes = sweep.axes_without(kSeed);
   std::vector<SeedRuns> all;
   for (const Sweep::Group& group : sweep.groups_over(kSeed)) {
     all.emplace_back(group, summaries);
     chart.lines.push_back({.name = line_name(axes, group.values), .points = {}});
   }
-  chart.y_from = lowest_shown(all);
+  const double lowest = lowest_shown(all);
   for (std::size_t l = 0; l < all.size(); ++l) {
     for (std::size_t e = 0; e < all[l].evaluations(); ++e) {
       const double accuracy = 100 * all[l].of_evaluation(e, "test_accuracy");
-      if (accuracy >= chart.y_from) {
+      if (accuracy >= lowest) {
         chart.lines[l].points.emplace_back(all[l].of_evaluation(e, key), accuracy);
       }
     }

@@ -31,7 +31,7 @@ std::string convergence_of(const OrderedJson& evaluations) {
 
 }  // namespace
 
-void print_training(const OrderedJson& summary, const std::string& folder) {
+void print_training(const OrderedJson& summary, const std::string& report) {
   const auto& mechanism = summary["mechanism"];
   const auto count = [&](const char* key) { return mechanism[key].get<std::int64_t>(); };
   Table table({{""}, {"", Table::Align::kRight}});
@@ -70,7 +70,7 @@ void print_training(const OrderedJson& summary, const std::string& folder) {
   if (is_virtual && summary.contains("evaluations")) {
     print(convergence_of(summary["evaluations"]));
   }
-  print(fmt::format("report in {}\n", folder));
+  print(fmt::format("report in {}\n", report));
   if (summary.contains("saved")) {
     print(fmt::format("model in {}\n", summary["saved"].get<std::string>()));
   }

@@ -6,7 +6,7 @@
 
 namespace sluice::cli {
 
-// Prints the summary of a training run as a table, and where its record is.
-void print_training(const OrderedJson& summary, const std::string& folder);
+// Prints the summary of a training run as a table, and where its report is.
+void print_training(const OrderedJson& summary, const std::string& report);
 
 }  // namespace sluice::cli

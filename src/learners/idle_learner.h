@@ -31,6 +31,7 @@ class IdleLearner final : public Learner {
     return std::nullopt;
   }
   std::optional<Evaluation> evaluate() override { return {}; }
+  void update_with(const UpdateRule& /*rule*/, const BatchShare& /*share*/) override {}
 
  private:
   std::vector<Layer> layers_;

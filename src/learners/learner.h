@@ -8,11 +8,14 @@
 #include <span>
 #include <vector>
 
+#include "base/check.h"
+#include "base/finite.h"
 #include "base/id.h"
 #include "base/result.h"
 #include "base/units.h"
 #include "base/zeroed_buffer.h"
 #include "model/layer.h"
+#include "optimizers/update_rule.h"
 
 namespace sluice {
 
@@ -35,6 +38,8 @@ class StepHooks {
   // Called before the forward pass first reads this layer's parameters. Returns once they are in;
   // true if they already were before the call.
   virtual bool before_layer(LayerId layer) = 0;
+  // True if before_layer() would return at once.
+  virtual bool released(LayerId /*layer*/) { return false; }
   // The loss is known: the backward pass begins.
   virtual void forward_done() = 0;
   // This layer's gradient is final and stays untouched until the layer's next backward pass.
@@ -65,7 +70,7 @@ class Learner {
   // In the order in which the forward pass first uses them.
   virtual const std::vector<Layer>& layers() const = 0;
   virtual std::span<float> parameters() = 0;
-  // The mean over the local batch; overwritten by every step.
+  // The mean over the local batch; overwritten by every step. After gradients_into() that buffer.
   virtual std::span<float> gradients() = 0;
   // A zeroed buffer as long as gradients(), in memory that suits the learner.
   virtual std::shared_ptr<float[]> further_gradients() {
@@ -73,13 +78,33 @@ class Learner {
     return {zeros, zeros->values().data()};
   }
   // Later steps write their gradients to this buffer, which must outlive them. It is one from
-  // further_gradients(), or gradients(), which is the default.
+  // further_gradients(), or the first gradients().
   virtual void gradients_into(std::span<float> buffer) = 0;
 
   // Runs forward and backward on this worker's batch, which depends on the iteration alone. Calls
   // before_layer() and gradient_ready() exactly once per layer. Returns the loss, or nothing if the
   // learner does not learn.
   virtual std::optional<double> step(Iteration iteration, StepHooks& hooks) = 0;
+  // Whether all values of this layer's gradient are finite, from gradient_ready() on until the step
+  // ends. An accelerator knows without a look at host memory.
+  virtual bool gradient_is_finite(LayerId layer) {
+    const Range range = layers()[layer.index()].range;
+    return all_finite(gradients().subspan(static_cast<std::size_t>(range.begin),
+                                          static_cast<std::size_t>(range.size())));
+  }
+
+  // Whether it can update its own parameters, because they are on an accelerator.
+  virtual bool can_update() const { return false; }
+  // Leaves all further updates to the learner. When before_layer() of iteration t returns,
+  // gradients() has the sum over all workers of the layer's gradients of t-1, and the learner
+  // applies it before it reads the layer. parameters() is out of date until settle().
+  virtual void update_with(const UpdateRule& /*rule*/, const BatchShare& /*share*/) {
+    fail_check("this learner leaves updates to others");
+  }
+  // Applies the sums that are due, of all layers: parameters() is that of this iteration. From the
+  // thread of the steps, when all layers of the iteration have been released.
+  virtual void settle(Iteration /*iteration*/) {}
+
   // Uses the held-out data and the current parameters; nothing if there is no such data.
   virtual std::optional<Evaluation> evaluate() = 0;
 

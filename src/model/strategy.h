@@ -33,6 +33,9 @@ struct Strategy {
   bool staggered = true;  // each worker begins a layer with another chunk; false: as P3 does
   std::uint64_t seed = 1;
 
+  // Only where learners_can_update(): nobody but the learner changes a worker's parameters.
+  bool learners_update = false;
+
   bool error_feedback = false;  // truncate16, quantise8: what the code loses goes into the next
   DeepGradientOptions dgc;
 
@@ -51,6 +54,11 @@ struct Strategy {
   // Every sum is one operation of the driver.
   bool driver_sums() const {
     return collective == Collective::kNative || collective == Collective::kSharedMemory;
+  }
+  // Every worker gets all that an update needs, and no other worker waits for the result.
+  bool learners_can_update() const {
+    return algorithm == Algorithm::kBsp && exchange == Exchange::kAllReduce && !sparse() &&
+           !local_aggregation;
   }
   bool uses_servers() const {
     return exchange != Exchange::kAllReduce && exchange != Exchange::kGossip;

@@ -54,7 +54,8 @@ void AllReduceWorker::on_network(const Event& event, Effects& effects) {
   }
   if (const auto* finished = std::get_if<Finished>(&event);
       finished != nullptr && finished->work.kind == WorkKind::kUpdate) {
-    return on_updated(finished->work, effects);
+    const Work& work = finished->work;
+    return on_updated(work.chunk, work.segment, work.iteration, effects);
   }
   if (const auto done = runner_.handle(event, effects)) {
     on_done(*done, effects);
@@ -86,16 +87,17 @@ void AllReduceWorker::on_summed(ChunkId chunk, std::size_t index, Iteration iter
   update_if_ready(chunk, index, effects);
 }
 
-void AllReduceWorker::on_updated(const Work& work, Effects& effects) {
-  State& state = states_[work.chunk.index()];
-  Segment& segment = state.segments[work.segment];
+void AllReduceWorker::on_updated(ChunkId chunk, std::size_t index, Iteration iteration,
+                                 Effects& effects) {
+  State& state = states_[chunk.index()];
+  Segment& segment = state.segments[index];
   segment.updating = false;
-  segment.applied = work.iteration;
+  segment.applied = iteration;
   if (segment.applied == state.needed) {
     --state.behind;
-    return complete_if_ready(work.chunk, effects);
+    return complete_if_ready(chunk, effects);
   }
-  update_if_ready(work.chunk, work.segment, effects);
+  update_if_ready(chunk, index, effects);
 }
 
 void AllReduceWorker::update_if_ready(ChunkId chunk, std::size_t index, Effects& effects) {
@@ -108,7 +110,9 @@ void AllReduceWorker::update_if_ready(ChunkId chunk, std::size_t index, Effects&
   segment.updating = true;
   const Iteration iteration = segment.applied + 1;
   const BatchShare all = BatchShare::all(topology().workers());
-  if (strategy().driver_sums()) {
+  if (strategy().learners_update) {
+    on_updated(chunk, index, iteration, effects);
+  } else if (strategy().driver_sums()) {
     update(chunk, iteration, all, effects);
   } else if (strategy().sparse()) {
     update_coded(chunk, iteration, all, std::exchange(sum_of(chunk, iteration), {}), effects);

@@ -37,7 +37,7 @@ class AllReduceWorker final : public BasicWorker {
   void on_network(const Event& event, Effects& effects) override;
   void on_summed(ChunkId chunk, std::size_t segment, Iteration iteration, Effects& effects);
   void on_done(const CollectiveRunner::Done& done, Effects& effects);
-  void on_updated(const Work& work, Effects& effects);
+  void on_updated(ChunkId chunk, std::size_t segment, Iteration iteration, Effects& effects);
   Payload& sum_of(ChunkId chunk, Iteration iteration);
   void update_if_ready(ChunkId chunk, std::size_t segment, Effects& effects);
   void complete_if_ready(ChunkId chunk, Effects& effects);

@@ -60,25 +60,27 @@ class Host::Scheduled final : public Effects {
   void send(const Message& message, Payload payload) override {
     const bool summed = message.kind == MessageKind::kAllReduce;
     if (host_.bypasses_egress(message) && !summed) {
-      ++host_.counters_.local_messages;
+      ++host_.counters_of(message.iteration).local_messages;
       return driver_.send(message, std::move(payload));
     }
-    ++host_.counters_.messages;
-    host_.counters_.payload_bytes += message.payload_bytes;
-    host_.counters_.chunks += message.payload_bytes > 0 ? 1 : 0;
+    Counters& counters = host_.counters_of(message.iteration);
+    ++counters.messages;
+    counters.payload_bytes += message.payload_bytes;
+    counters.chunks += message.payload_bytes > 0 ? 1 : 0;
     if (summed) {
       return driver_.send(message, std::move(payload));
     }
     host_.egress_.send(message, std::move(payload), driver_);
   }
   void start(Work work) override {
-    host_.counters_.updates += work.kind == WorkKind::kUpdate ? 1 : 0;
+    Counters& counters = host_.counters_of(work.iteration);
+    counters.updates += work.kind == WorkKind::kUpdate ? 1 : 0;
     const bool lent = work.kind == WorkKind::kReduce && work.origin != work.node;
-    host_.counters_.local_sums += lent ? 1 : 0;
+    counters.local_sums += lent ? 1 : 0;
     host_.workbench_.start(std::move(work), driver_);
   }
   void release(NodeId worker, LayerId layer, Iteration iteration) override {
-    ++host_.counters_.releases;
+    ++host_.counters_of(iteration).releases;
     driver_.release(worker, layer, iteration);
   }
   Payload borrow(NodeId node, const BufferRange& what) override {
@@ -118,8 +120,9 @@ void Host::handle(const Event& event, Effects& effects) {
   }
   if (const auto* finished = std::get_if<Finished>(&event)) {
     if (finished->work.kind == WorkKind::kEncode) {
-      counters_.before_packing += finished->work.range.size() * kFloatBytes;
-      counters_.after_packing += finished->output.size();
+      Counters& counters = counters_of(finished->work.iteration);
+      counters.before_packing += finished->work.range.size() * kFloatBytes;
+      counters.after_packing += finished->output.size();
     }
     // The next work may begin before the node hears of this one: it is not about what the node
     // will read then (see Effects::start).
@@ -134,6 +137,12 @@ BufferRange Host::landing(const Message& message) const {
 }
 
 bool Host::bypasses_egress(const Message& message) const { return is_here(message.to); }
+
+void Host::count_from(Iteration iteration) {
+  counted_from_ = iteration;
+  egress_.count_from(iteration);
+  workbench_.count_from(iteration);
+}
 
 Counters Host::counters() const {
   Counters counters = counters_;

@@ -21,6 +21,8 @@ class Host final : public Protocol {
   void handle(const Event& event, Effects& effects) override;
   BufferRange landing(const Message& message) const override;
 
+  // Leaves messages and work out of the counters that earlier iterations wait for.
+  void count_from(Iteration iteration);
   Counters counters() const;
   const Egress& egress() const { return egress_; }
 
@@ -28,6 +30,10 @@ class Host final : public Protocol {
   class Scheduled;
 
   Protocol& node(NodeId id) const;
+  // Of what this iteration waits for.
+  Counters& counters_of(Iteration iteration) {
+    return iteration >= counted_from_ ? counters_ : uncounted_;
+  }
   bool bypasses_egress(const Message& message) const;
 
   // Below the first, the difference wraps round.
@@ -44,7 +50,9 @@ class Host final : public Protocol {
       nodes_;  // workers by rank, then servers if the job has any
   Egress egress_;
   Workbench workbench_;
+  Iteration counted_from_ = 0;
   Counters counters_;
+  Counters uncounted_;
 };
 
 }  // namespace sluice

@@ -22,7 +22,6 @@ struct Counters {
   std::int64_t releases = 0;
 
   Counters& operator+=(const Counters& other);
-  Counters& operator-=(const Counters& other);
 };
 
 inline constexpr std::array kCounters{
@@ -35,13 +34,6 @@ inline constexpr std::array kCounters{
 inline Counters& Counters::operator+=(const Counters& other) {
   for (const auto counter : kCounters) {
     this->*counter += other.*counter;
-  }
-  return *this;
-}
-
-inline Counters& Counters::operator-=(const Counters& other) {
-  for (const auto counter : kCounters) {
-    this->*counter -= other.*counter;
   }
   return *this;
 }

@@ -33,14 +33,6 @@ WaitShares& WaitShares::operator+=(const WaitShares& other) {
   return *this;
 }
 
-WaitShares& WaitShares::operator-=(const WaitShares& other) {
-  local_aggregation -= other.local_aggregation;
-  aggregation -= other.aggregation;
-  communication -= other.communication;
-  others -= other.others;
-  return *this;
-}
-
 void Breakdown::waited(NodeId worker, LayerId layer, Iteration iteration, Time begin, Time end) {
   const std::scoped_lock lock(mutex_);
   Host& host = host_of(worker);
@@ -75,7 +67,7 @@ void Breakdown::worked(const Work& work, Time begin, Time end) {
 
 WaitShares Breakdown::causes_of(const Wait& wait, const Host& host) const {
   WaitShares shares;
-  if (wait.urgency < urgency(steady_from_, 0)) {
+  if (wait.urgency < from_) {
     return shares;
   }
   Intervals covered;

@@ -20,16 +20,15 @@ struct WaitShares {
 
   Duration total() const { return local_aggregation + aggregation + communication + others; }
   WaitShares& operator+=(const WaitShares& other);
-  WaitShares& operator-=(const WaitShares& other);
 };
 
 // Finds the cause of every wait, after the Analysis paper's Figure 3. If several overlap, the first
-// in the order of WaitShares counts. Memory does not grow with the run. Waits before iteration
-// `steady_from` are left out.
+// in the order of WaitShares counts. Memory does not grow with the run. Waits for layers that are
+// more urgent than `from` are left out.
 class Breakdown final : public Observer {
  public:
-  explicit Breakdown(const Topology& topology, Iteration steady_from = 0)
-      : topology_(topology), steady_from_(steady_from), hosts_(topology.hosts()) {}
+  explicit Breakdown(const Topology& topology, std::uint64_t from = 0)
+      : topology_(topology), from_(from), hosts_(topology.hosts()) {}
 
   void computed(NodeId, LayerId, Iteration, Pass, Time, Time) override {}
   void waited(NodeId worker, LayerId layer, Iteration iteration, Time begin, Time end) override;
@@ -60,7 +59,7 @@ class Breakdown final : public Observer {
   WaitShares causes_of(const Wait& wait, const Host& host) const;
 
   Topology topology_;
-  Iteration steady_from_;
+  std::uint64_t from_;
   mutable std::mutex mutex_;
   std::vector<Host> hosts_;
   std::map<std::uint64_t, Activity> activities_;  // by the urgency of the work

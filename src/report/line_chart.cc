@@ -3,175 +3,218 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <limits>
 
-#include "base/check.h"
+#include "report/chart_style.h"
+#include "report/markup.h"
 
 namespace sluice {
 namespace {
 
-constexpr double kHeight = 360;
-constexpr double kLeft = 70;
-constexpr double kTop = 16;
-constexpr double kPlotWidth = 400;
-constexpr double kPlotHeight = 290;
-constexpr double kKeyLeft = kLeft + kPlotWidth + 12;
-constexpr double kKeyText = kKeyLeft + 24;
-constexpr double kLetter = 7;  // about the width of one
-// Told apart in most kinds of colour blindness; repeated with dashes.
-constexpr std::array kColours{"#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377"};
+// Where the points are, in the units of the picture.
+struct Frame {
+  double left;
+  double top;
+  double width;
+  double height;
 
-std::string escaped(const std::string& text) {
-  std::string result;
-  for (const char c : text) {
-    switch (c) {
-      case '&':
-        result += "&amp;";
-        break;
-      case '<':
-        result += "&lt;";
-        break;
-      case '>':
-        result += "&gt;";
-        break;
-      case '"':
-        result += "&quot;";
-        break;
-      default:
-        result += c;
-    }
-  }
-  return result;
-}
-
-// Maps the values of an axis to 0..1.
-class Scale {
- public:
-  void cover(double value) {
-    check(value >= 0, "a chart has no negative values");
-    min_ = std::min(min_, value);
-    max_ = std::max(max_, value);
-  }
-  // After all values.
-  void settle(bool linear, double from) {
-    logarithmic_ = !linear && min_ > 0 && max_ > 10 * min_;
-    if (!logarithmic_) {
-      min_ = from;
-      max_ = max_ > min_ ? max_ : min_ + 1;
-    }
-  }
-  double place(double value) const {
-    return logarithmic_ ? std::log(value / min_) / std::log(max_ / min_)
-                        : (value - min_) / (max_ - min_);
-  }
-  std::vector<double> ticks() const {
-    std::vector<double> ticks;
-    if (logarithmic_) {
-      for (double power = std::pow(10, std::floor(std::log10(min_))); power <= max_; power *= 10) {
-        for (const double step : {1.0, 2.0, 5.0}) {
-          const double tick = power * step;
-          if (tick >= min_ * 0.999 && tick <= max_ * 1.001) {
-            ticks.push_back(tick);
-          }
-        }
-      }
-      return ticks;
-    }
-    const double rough = (max_ - min_) / 5;
-    const double power = std::pow(10, std::floor(std::log10(rough)));
-    const double step = power * (rough / power < 2 ? 1 : rough / power < 5 ? 2 : 5);
-    for (double tick = std::ceil(min_ / step) * step; tick <= max_ * 1.001; tick += step) {
-      ticks.push_back(tick);
-    }
-    return ticks;
-  }
-
- private:
-  double min_ = std::numeric_limits<double>::infinity();
-  double max_ = 0;
-  bool logarithmic_ = false;
+  double bottom() const { return top + height; }
+  double right() const { return left + width; }
 };
 
-double x_of(const Scale& scale, double value) { return kLeft + kPlotWidth * scale.place(value); }
-double y_of(const Scale& scale, double value) {
-  return kTop + kPlotHeight * (1 - scale.place(value));
-}
+constexpr Frame kPageFrame{.left = 52, .top = 12, .width = 356, .height = 200};
+constexpr Frame kFileFrame{.left = 70, .top = 16, .width = 400, .height = 290};
+constexpr double kBelow = 48;  // ticks and title of the axis
+constexpr double kKeyGap = 16;
+constexpr double kKeyRow = 18;
+constexpr double kLetter = 7;  // about the width of one
+// More points than this are drawn as a line only.
+constexpr std::size_t kMaxDots = 40;
 
-std::string axes(const LineChart& chart, const Scale& x, const Scale& y) {
+// The finite values of an axis.
+struct Values {
+  double min = std::numeric_limits<double>::infinity();
+  double max = -std::numeric_limits<double>::infinity();
+
+  void cover(double value) {
+    if (std::isfinite(value)) {
+      min = std::min(min, value);
+      max = std::max(max, value);
+    }
+  }
+  Scale scale(Scale::Kind kind) const {
+    return min <= max ? Scale::over(min, max, kind) : Scale::over(0, 1, Scale::Kind::kFromZero);
+  }
+};
+
+class Plot {
+ public:
+  Plot(const LineChart& chart, const Frame& frame)
+      : chart_(chart), frame_(frame), x_(x_scale(chart)), y_(y_scale(chart)) {}
+
+  std::string axes() const;
+  std::string line(const LineChart::Line& line, std::size_t index) const;
+
+ private:
+  static Scale x_scale(const LineChart& chart) {
+    Values values;
+    for (const LineChart::Line& line : chart.lines) {
+      for (const auto& [x, y] : line.points) {
+        values.cover(x);
+      }
+    }
+    return values.scale(chart.x_scale);
+  }
+  static Scale y_scale(const LineChart& chart) {
+    Values values;
+    for (const LineChart::Line& line : chart.lines) {
+      for (const auto& [x, y] : line.points) {
+        values.cover(y);
+      }
+      for (const auto& [low, high] : line.spread) {
+        values.cover(low);
+        values.cover(high);
+      }
+    }
+    return values.scale(chart.y_scale);
+  }
+  double x_of(double value) const { return frame_.left + frame_.width * x_.place(value); }
+  double y_of(double value) const { return frame_.top + frame_.height * (1 - y_.place(value)); }
+  std::string at(double x, double y) const {
+    return fmt::format("{:.1f},{:.1f} ", x_of(x), y_of(y));
+  }
+  std::string band(const LineChart::Line& line) const;
+  std::string dots(const LineChart::Line& line) const;
+
+  const LineChart& chart_;
+  Frame frame_;
+  Scale x_;
+  Scale y_;
+};
+
+std::string Plot::axes() const {
   std::string svg;
-  const double bottom = kTop + kPlotHeight;
-  for (const double tick : x.ticks()) {
+  for (const double tick : x_.ticks()) {
     svg += fmt::format(
         "<line class=\"grid\" x1=\"{0:.1f}\" y1=\"{1}\" x2=\"{0:.1f}\" y2=\"{2}\"/>"
-        "<text x=\"{0:.1f}\" y=\"{3}\" text-anchor=\"middle\">{4:g}</text>\n",
-        x_of(x, tick), kTop, bottom, bottom + 16, tick);
+        "<text x=\"{0:.1f}\" y=\"{3}\" text-anchor=\"middle\">{4}</text>\n",
+        x_of(tick), frame_.top, frame_.bottom(), frame_.bottom() + 17, tick_label(tick));
   }
-  for (const double tick : y.ticks()) {
+  for (const double tick : y_.ticks()) {
     svg += fmt::format(
         "<line class=\"grid\" x1=\"{0}\" y1=\"{1:.1f}\" x2=\"{2}\" y2=\"{1:.1f}\"/>"
-        "<text x=\"{3}\" y=\"{4:.1f}\" text-anchor=\"end\">{5:g}</text>\n",
-        kLeft, y_of(y, tick), kLeft + kPlotWidth, kLeft - 6, y_of(y, tick) + 4, tick);
+        "<text x=\"{3}\" y=\"{4:.1f}\" text-anchor=\"end\">{5}</text>\n",
+        frame_.left, y_of(tick), frame_.right(), frame_.left - 7, y_of(tick) + 4, tick_label(tick));
   }
   svg += fmt::format("<text x=\"{}\" y=\"{}\" text-anchor=\"middle\">{}</text>\n",
-                     kLeft + kPlotWidth / 2, kHeight - 10, escaped(chart.x_title));
-  svg += fmt::format(
-      "<text transform=\"translate(16 {}) rotate(-90)\" text-anchor=\"middle\">{}</text>\n",
-      kTop + kPlotHeight / 2, escaped(chart.y_title));
+                     frame_.left + frame_.width / 2, frame_.bottom() + 38, escaped(chart_.x_title));
+  return svg + fmt::format(
+                   "<text transform=\"translate(13 {}) rotate(-90)\" text-anchor=\"middle\">{}"
+                   "</text>\n",
+                   frame_.top + frame_.height / 2, escaped(chart_.y_title));
+}
+
+std::string Plot::band(const LineChart::Line& line) const {
+  std::string upper;
+  std::string lower;
+  for (std::size_t i = 0; i < std::min(line.points.size(), line.spread.size()); ++i) {
+    const double x = line.points[i].first;
+    const auto [low, high] = line.spread[i];
+    if (std::isfinite(x) && std::isfinite(low) && std::isfinite(high)) {
+      upper += at(x, high);
+      lower.insert(0, at(x, low));
+    }
+  }
+  return upper.empty() ? ""
+                       : fmt::format("<polygon class=\"area\" points=\"{}{}\"/>", upper, lower);
+}
+
+std::string Plot::dots(const LineChart::Line& line) const {
+  std::string svg;
+  for (const auto& [x, y] : line.points) {
+    if (std::isfinite(x) && std::isfinite(y)) {
+      svg += fmt::format(
+          "<circle class=\"dot\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"3\"><title>{}: {:g}, {:g}</title>"
+          "</circle>",
+          x_of(x), y_of(y), escaped(line.name), x, y);
+    }
+  }
   return svg;
 }
 
-std::string line(const LineChart::Line& of, std::size_t index, const Scale& x, const Scale& y) {
-  const char* colour = kColours[index % kColours.size()];
-  const std::size_t round = index / kColours.size();
-  const std::string dashes =
-      round == 0 ? "" : fmt::format(" stroke-dasharray=\"{} {}\"", 8 / round + 1, 3);
+std::string Plot::line(const LineChart::Line& line, std::size_t index) const {
   std::string points;
-  std::string svg;
-  for (const auto& [px, py] : of.points) {
-    points += fmt::format("{:.1f},{:.1f} ", x_of(x, px), y_of(y, py));
-    svg += fmt::format(
-        "<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"3\" fill=\"{}\"><title>{}: {:g}, {:g}</title>"
-        "</circle>\n",
-        x_of(x, px), y_of(y, py), colour, escaped(of.name), px, py);
+  for (const auto& [x, y] : line.points) {
+    if (std::isfinite(x) && std::isfinite(y)) {
+      points += at(x, y);
+    }
   }
-  const double key_y = kTop + 12 + 16 * static_cast<double>(index);
-  svg += fmt::format(
-      "<polyline points=\"{0}\" fill=\"none\" stroke=\"{1}\" stroke-width=\"2\"{2}/>"
-      "<line x1=\"{3}\" y1=\"{4}\" x2=\"{5}\" y2=\"{4}\" stroke=\"{1}\" stroke-width=\"2\"{2}/>"
-      "<text x=\"{6}\" y=\"{7}\">{8}</text>\n",
-      points, colour, dashes, kKeyLeft, key_y, kKeyLeft + 18, kKeyText, key_y + 4,
-      escaped(of.name));
+  return fmt::format(
+      "<g class=\"{}\">{}<polyline class=\"line\" points=\"{}\"{}><title>{}</title></polyline>{}"
+      "</g>\n",
+      series_class(index), band(line), points, series_dashes(index), escaped(line.name),
+      line.points.size() <= kMaxDots ? dots(line) : "");
+}
+
+// What a screen reader says.
+std::string spoken(const LineChart& chart) {
+  std::string names;
+  for (const LineChart::Line& line : chart.lines) {
+    names += (names.empty() ? "" : ", ") + line.name;
+  }
+  const std::string title =
+      chart.title.empty() ? chart.y_title + " by " + chart.x_title : chart.title;
+  return fmt::format("<title>{}</title><desc>{} by {}: {}</desc>\n", escaped(title),
+                     escaped(chart.y_title), escaped(chart.x_title), escaped(names));
+}
+
+std::string body(const LineChart& chart, const Frame& frame) {
+  const Plot plot(chart, frame);
+  std::string svg = spoken(chart) + plot.axes();
+  for (std::size_t l = 0; l < chart.lines.size(); ++l) {
+    svg += plot.line(chart.lines[l], l);
+  }
+  return svg;
+}
+
+std::string key(const LineChart& chart, const Frame& frame) {
+  const double left = frame.right() + kKeyGap;
+  std::string svg;
+  for (std::size_t l = 0; l < chart.lines.size(); ++l) {
+    const double y = frame.top + 8 + kKeyRow * static_cast<double>(l);
+    svg += fmt::format(
+        "<g class=\"{}\"><line class=\"line\" x1=\"{}\" y1=\"{}\" x2=\"{}\" y2=\"{}\"{}/></g>"
+        "<text x=\"{}\" y=\"{}\">{}</text>\n",
+        series_class(l), left, y, left + 20, y, series_dashes(l), left + 27, y + 4,
+        escaped(chart.lines[l].name));
+  }
   return svg;
 }
 
 }  // namespace
 
 std::string to_svg(const LineChart& chart) {
-  Scale x;
-  Scale y;
   std::size_t longest = 0;
-  for (const LineChart::Line& of : chart.lines) {
-    longest = std::max(longest, of.name.size());
-    for (const auto& [px, py] : of.points) {
-      x.cover(px);
-      y.cover(py);
-    }
+  for (const LineChart::Line& line : chart.lines) {
+    longest = std::max(longest, line.name.size());
   }
-  x.settle(chart.linear, 0);
-  y.settle(chart.linear, chart.y_from);
-  const double height = std::max(kHeight, kTop + 24 + 16 * static_cast<double>(chart.lines.size()));
-  std::string svg = fmt::format(
-      "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0} {1}\" width=\"{0}\" "
-      "height=\"{1}\">\n<style>text{{font:12px sans-serif;fill:#333}}.grid{{stroke:#ccc}}"
-      "@media (prefers-color-scheme:dark){{text{{fill:#ddd}}.grid{{stroke:#555}}}}</style>\n",
-      kKeyText + kLetter * static_cast<double>(longest + 1), height);
-  svg += axes(chart, x, y);
-  for (std::size_t l = 0; l < chart.lines.size(); ++l) {
-    svg += line(chart.lines[l], l, x, y);
-  }
-  return svg + "</svg>\n";
+  const Frame& frame = kFileFrame;
+  const double key_height = frame.top + kKeyRow * static_cast<double>(chart.lines.size() + 1);
+  const double key_width = kKeyGap + 27 + kLetter * static_cast<double>(longest + 1);
+  return fmt::format(
+             "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"chart\" role=\"img\" "
+             "viewBox=\"0 0 {0} {1}\" width=\"{0}\" height=\"{1}\">\n<style>{2}</style>\n",
+             frame.right() + key_width, std::max(frame.bottom() + kBelow, key_height),
+             chart_css()) +
+         body(chart, frame) + key(chart, frame) + "</svg>\n";
+}
+
+std::string to_inline_svg(const LineChart& chart) {
+  const Frame& frame = kPageFrame;
+  return fmt::format("<svg class=\"chart\" role=\"img\" viewBox=\"0 0 {} {}\">\n",
+                     frame.right() + 18, frame.bottom() + kBelow) +
+         body(chart, frame) + "</svg>\n";
 }
 
 }  // namespace sluice

@@ -26,12 +26,6 @@ Traffic& Traffic::operator+=(const Traffic& other) {
   return *this;
 }
 
-Traffic& Traffic::operator-=(const Traffic& other) {
-  messages -= other.messages;
-  bytes -= other.bytes;
-  return *this;
-}
-
 Tally::Tally(const Topology& topology, Iteration steady_from, std::size_t max_intervals)
     : topology_(topology),
       steady_from_(steady_from),

@@ -17,7 +17,6 @@ struct Traffic {
   Bytes bytes = 0;  // of payload
 
   Traffic& operator+=(const Traffic& other);
-  Traffic& operator-=(const Traffic& other);
   bool operator==(const Traffic&) const = default;
 };
 using TrafficByKind = std::array<Traffic, kMessageKinds>;  // indexed by MessageKind

@@ -1,26 +1,9 @@
 #include "report/totals.h"
 
-#include <algorithm>
-
 namespace sluice {
 
-RunTotals& RunTotals::operator-=(const RunTotals& other) {
-  counters -= other.counters;
-  for (std::size_t kind = 0; kind < sent.size(); ++kind) {
-    sent[kind] -= other.sent[kind];
-  }
-  communication -= other.communication;
-  hidden -= other.hidden;
-  steady_hidden -= other.steady_hidden;
-  steady_compute -= other.steady_compute;
-  steady_waits -= other.steady_waits;
-  return *this;
-}
-
 double RunTotals::hidden_share() const {
-  return communication <= Duration(0)
-             ? 1
-             : std::clamp(to_seconds(hidden) / to_seconds(communication), 0.0, 1.0);
+  return communication == Duration(0) ? 1 : to_seconds(hidden) / to_seconds(communication);
 }
 
 RunTotals totals_of(const Topology& topology, const Tally& tally, const Breakdown& breakdown,

@@ -7,8 +7,7 @@
 
 namespace sluice {
 
-// The sums of a run. They can be subtracted: the difference of two runs that differ only in length
-// is what the additional iterations added, without the effects at the start and the end.
+// The sums of a run.
 struct RunTotals {
   Counters counters;
   TrafficByKind sent{};
@@ -19,9 +18,7 @@ struct RunTotals {
   Duration steady_compute{0};  // of all workers
   WaitShares steady_waits;     // likewise
 
-  RunTotals& operator-=(const RunTotals& other);
-  // 1 if they never communicated. After a subtraction the ends of two runs may not match exactly,
-  // so the share is clamped to 0 ... 1.
+  // 1 if they never communicated.
   double hidden_share() const;
 };
 

@@ -98,8 +98,9 @@ class TraceWriter::Printer {
 };
 
 TraceWriter::TraceWriter(const Topology& topology, std::vector<std::string> layer_names,
-                         ChunkNames chunk_names)
+                         ChunkNames chunk_names, const TraceWindow& window)
     : topology_(topology),
+      window_(window),
       layer_names_(std::move(layer_names)),
       workers_(topology.workers()),
       hosts_(topology.hosts()) {
@@ -112,31 +113,49 @@ void TraceWriter::rename_chunks(Iteration after, ChunkNames names) {
 
 void TraceWriter::computed(NodeId worker, LayerId layer, Iteration iteration, Pass pass, Time begin,
                            Time end) {
+  if (!keeps(worker, iteration)) {
+    return;
+  }
   workers_[worker.index()].compute.push_back(span_of(
       layer, iteration, pass == Pass::kForward ? What::kForward : What::kBackward, begin, end));
 }
 
 void TraceWriter::waited(NodeId worker, LayerId layer, Iteration iteration, Time begin, Time end) {
+  if (!keeps(worker, iteration)) {
+    return;
+  }
   workers_[worker.index()].compute.push_back(span_of(layer, iteration, What::kWait, begin, end));
 }
 
 void TraceWriter::copied(NodeId worker, LayerId layer, Iteration iteration, Passage passage,
                          Time begin, Time end) {
+  if (!keeps(worker, iteration)) {
+    return;
+  }
   workers_[worker.index()].copies.push_back(span_of(
       layer, iteration, passage == Passage::kToDevice ? What::kIn : What::kOut, begin, end));
 }
 
 void TraceWriter::sent(const Message& message, Time begin, Time end) {
+  if (!keeps(message.from, message.iteration)) {
+    return;
+  }
   hosts_[topology_.host_of(message.from).index()].egress.push_back(
       span_of(message, message.to, What::kSent, begin, end));
 }
 
 void TraceWriter::received(const Message& message, Time begin, Time end) {
+  if (!keeps(message.to, message.iteration)) {
+    return;
+  }
   hosts_[topology_.host_of(message.to).index()].ingress.push_back(
       span_of(message, message.from, What::kReceived, begin, end));
 }
 
 void TraceWriter::worked(const Work& work, Time begin, Time end) {
+  if (!keeps(work.node, work.iteration)) {
+    return;
+  }
   hosts_[topology_.host_of(work.node).index()].server.push_back(
       {.begin = begin,
        .end = end,
@@ -146,6 +165,11 @@ void TraceWriter::worked(const Work& work, Time begin, Time end) {
        .priority = work.priority,
        .what = What::kWork,
        .kind = static_cast<std::uint8_t>(work.kind)});
+}
+
+bool TraceWriter::keeps(NodeId node, Iteration iteration) const {
+  return iteration >= window_.first && iteration < window_.last &&
+         topology_.host_of(node).index() < window_.hosts;
 }
 
 TraceWriter::Span TraceWriter::span_of(LayerId layer, Iteration iteration, What what, Time begin,
@@ -253,7 +277,7 @@ void TraceWriter::adopt(HostId host, const std::string& report) {
 
 void TraceWriter::write(std::ostream& out) const {
   Printer printer(*this, out);
-  for (std::size_t h = 0; h < hosts_.size(); ++h) {
+  for (std::size_t h = 0; h < hosts_kept(); ++h) {
     printer.begin_process(fmt::format("host {}", h));
     for (std::size_t rank = 0; rank < workers_.size(); ++rank) {
       if (topology_.host_of(topology_.worker(rank)) != HostId(h)) {
@@ -272,6 +296,88 @@ void TraceWriter::write(std::ostream& out) const {
 
 Result<void> TraceWriter::write(const std::filesystem::path& path) const {
   return write_file(path, [this](std::ostream& out) { write(out); });
+}
+
+std::pair<Time, Time> TraceWriter::shown() const {
+  std::map<Iteration, std::pair<Time, Time>> iterations;  // of worker 0
+  for (const Span& span : workers_.front().compute) {
+    const auto [at, is_new] = iterations.try_emplace(span.iteration, span.begin, span.end);
+    auto& [begin, end] = at->second;
+    begin = std::min(begin, span.begin);
+    end = std::max(end, span.end);
+  }
+  if (iterations.empty()) {
+    return {Time(0), Time(0)};
+  }
+  const bool inner = iterations.size() > 2;
+  const auto first = std::next(iterations.begin(), inner ? 1 : 0);
+  const auto last = std::prev(iterations.end(), inner ? 2 : 1);
+  return {first->second.first, std::max(first->second.second, last->second.second)};
+}
+
+// Indices of the kinds of time_line(), in the order of colours.
+std::size_t TraceWriter::kind_of(What what) {
+  switch (what) {
+    case What::kForward:
+      return 0;
+    case What::kWait:
+      return 1;
+    case What::kWork:
+      return 2;
+    case What::kSent:
+      return 3;
+    case What::kReceived:
+      return 4;
+    case What::kBackward:
+      return 5;
+    case What::kIn:
+    case What::kOut:
+      return 6;
+  }
+  return 0;
+}
+
+TimeLine::Lane TraceWriter::shown_lane(std::string name, Lane lane, Time from) const {
+  std::ranges::stable_sort(lane, {}, &Span::begin);
+  TimeLine::Lane shown{.name = std::move(name), .spans = {}};
+  for (const Span& span : lane) {
+    if (span.end > from) {
+      shown.spans.push_back({.begin = to_us(std::max(span.begin, from) - from) / 1000,
+                             .end = to_us(span.end - from) / 1000,
+                             .kind = kind_of(span.what),
+                             .name = label(span)});
+    }
+  }
+  return shown;
+}
+
+TimeLine TraceWriter::time_line() const {
+  const auto [from, until] = shown();
+  TimeLine chart{.title = "Some iterations of the run",
+                 .unit = "ms",
+                 .kinds = {"forward", "waiting", "sums and updates", "sending", "receiving",
+                           "backward", "copies to and from the device"},
+                 .length = to_us(until - from) / 1000,
+                 .lanes = {}};
+  const auto add = [&, begin = from](std::string name, const Lane& lane) {
+    TimeLine::Lane shown = shown_lane(std::move(name), lane, begin);
+    std::erase_if(shown.spans, [&](const auto& span) { return span.begin >= chart.length; });
+    if (!shown.spans.empty()) {
+      chart.lanes.push_back(std::move(shown));
+    }
+  };
+  for (std::size_t h = 0; h < hosts_kept(); ++h) {
+    for (std::size_t rank = 0; rank < workers_.size(); ++rank) {
+      if (topology_.host_of(topology_.worker(rank)) == HostId(h)) {
+        add(fmt::format("host {}, worker {}: compute", h, rank), workers_[rank].compute);
+        add(fmt::format("host {}, worker {}: copies", h, rank), workers_[rank].copies);
+      }
+    }
+    add(fmt::format("host {}: out", h), hosts_[h].egress);
+    add(fmt::format("host {}: in", h), hosts_[h].ingress);
+    add(fmt::format("host {}: sums and updates", h), hosts_[h].server);
+  }
+  return chart;
 }
 
 }  // namespace sluice

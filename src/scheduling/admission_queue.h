@@ -103,6 +103,8 @@ class AdmissionQueue {
   std::size_t waiting() const { return waiting_; }
   // Items admitted before an earlier arrival in the same lane.
   std::int64_t overtakings() const { return overtakings_; }
+  // Counts only overtakings by items of at least this urgency's value.
+  void count_from(std::uint64_t urgency) { counted_from_ = urgency; }
 
  private:
   static constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
@@ -217,10 +219,12 @@ class AdmissionQueue {
   }
 
   std::optional<T> admit(Lane& its, Line& from) {
+    const bool counted = from.back().urgency >= counted_from_;
     const std::uint32_t slot = remove_first(from);
     Entry& entry = entries_[slot];
     --waiting_;
-    overtakings_ += static_cast<std::int32_t>(entry.arrival - its.admitted++) > 0 ? 1 : 0;
+    const bool overtakes = static_cast<std::int32_t>(entry.arrival - its.admitted++) > 0;
+    overtakings_ += overtakes && counted ? 1 : 0;
     its.spent += entry.cost;
     spent_ += entry.cost;
     entries_.free(slot);
@@ -242,6 +246,7 @@ class AdmissionQueue {
   // without a look at an item, which is hardly ever in the cache.
   std::int64_t cheapest_ = 0;
   std::int64_t overtakings_ = 0;
+  std::uint64_t counted_from_ = 0;
 };
 
 }  // namespace sluice

@@ -38,6 +38,8 @@ class Egress {
   Bytes in_flight() const { return queue_.spent(); }
   std::size_t waiting() const { return queue_.waiting(); }
   std::int64_t overtakings() const { return queue_.overtakings(); }
+  // Counts no overtakings of earlier iterations.
+  void count_from(Iteration iteration) { queue_.count_from(urgency(iteration, 0)); }
 
  private:
   static constexpr Bytes kUnbounded = AdmissionQueue<Message>::kUnbounded;

@@ -27,6 +27,8 @@ class Workbench {
   }
 
   std::int64_t overtakings() const { return queue_.overtakings(); }
+  // Counts no overtakings of earlier iterations.
+  void count_from(Iteration iteration) { queue_.count_from(urgency(iteration, 0)); }
 
  private:
   void pump(Effects& driver) {

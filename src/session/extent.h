@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -28,6 +29,10 @@ struct Extent {
   std::int64_t epoch_of(Iteration iteration) const { return iteration / per_epoch + 1; }
   // Reported times start at this iteration: earlier ones may be warm-up.
   Iteration steady_from() const { return iterations / 2; }
+  // The time line of a run starts here, and has four iterations.
+  Iteration shown_from() const {
+    return std::max<Iteration>(0, std::min(steady_from(), iterations - 4));
+  }
   // The number of samples that all workers learn from in this iteration.
   std::int64_t samples_of(Iteration iteration) const {
     return sharding ? sharding->samples_of(iteration) : samples_per_epoch / per_epoch;

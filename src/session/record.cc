@@ -2,10 +2,12 @@
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
+#include <sys/utsname.h>
 
 #include <ctime>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <thread>
 
 #include "base/file.h"
 #include "collectives/choice.h"
@@ -13,6 +15,19 @@
 
 namespace sluice {
 namespace {
+
+// A time line has so many iterations of so many hosts.
+constexpr int kShown = 4;
+
+// "Linux 6.1.0 on x86_64, 16 cores".
+std::string system_text() {
+  utsname names{};
+  const bool known = uname(&names) == 0;
+  return fmt::format(
+      "{}{} cores",
+      known ? fmt::format("{} {} on {}, ", names.sysname, names.release, names.machine) : "",
+      std::thread::hardware_concurrency());
+}
 
 std::vector<std::string> names_of(const std::vector<Layer>& layers) {
   std::vector<std::string> names;
@@ -57,6 +72,7 @@ nlohmann::ordered_json run_of(const std::string& command_line, std::time_t start
   return {{"version", SLUICE_VERSION},
           {"command_line", command_line},
           {"hosts", hosts},
+          {"system", system_text()},
           {"started", fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(started))}};
 }
 
@@ -70,6 +86,7 @@ Result<Record> Record::open(const RecordSpec& spec, const std::string& name) {
   record.command_line_ = spec.command_line;
   record.folder_ = *std::move(folder);
   record.trace_path_ = spec.trace;
+  record.has_time_line_ = true;
   if (record.trace_path_ == "auto") {
     record.trace_path_ = record.folder_->file("trace.json");
   }
@@ -79,6 +96,7 @@ Result<Record> Record::open(const RecordSpec& spec, const std::string& name) {
 Record Record::without_folder(const RecordSpec& spec) {
   Record record;
   record.trace_path_ = spec.trace;
+  record.has_time_line_ = true;
   return record;
 }
 
@@ -88,7 +106,8 @@ std::string Record::report(HostId host) const {
                         {"waits",
                          {waits.local_aggregation.count(), waits.aggregation.count(),
                           waits.communication.count(), waits.others.count()}},
-                        {"trace", trace_ ? trace_->report(host) : ""}}
+                        {"trace", trace_ ? trace_->report(host) : ""},
+                        {"time_line", time_line_ ? time_line_->report(host) : ""}}
       .dump();
 }
 
@@ -102,23 +121,49 @@ void Record::adopt(HostId host, const std::string& report) {
   if (trace_) {
     trace_->adopt(host, json.at("trace"));
   }
+  if (time_line_) {
+    time_line_->adopt(host, json.at("time_line"));
+  }
 }
 
-void Record::watch(const Assembly& assembly, Iteration steady_from) {
+void Record::watch(const Assembly& assembly, Iteration steady_from, Iteration shown_from) {
   const Job& job = assembly.job;
   if (tally_ != nullptr) {
-    if (trace_ != nullptr) {
-      trace_->rename_chunks(job.first, chunk_names(job.layers, *assembly.chunks));
+    const ChunkNames names = chunk_names(job.layers, *assembly.chunks);
+    for (TraceWriter* trace : {trace_.get(), time_line_.get()}) {
+      if (trace != nullptr) {
+        trace->rename_chunks(job.first, names);
+      }
     }
     return;
   }
   tally_ = std::make_unique<Tally>(job.topology, steady_from);
-  breakdown_ = std::make_unique<Breakdown>(job.topology, steady_from);
-  std::vector<Observer*> observers{tally_.get(), breakdown_.get()};
+  breakdown_ = std::make_unique<Breakdown>(job.topology, urgency(steady_from, 0));
+  observe(assembly, shown_from, {tally_.get(), breakdown_.get()});
+}
+
+// An iteration begins with the first layer's forward pass: a wait for that belongs to the one
+// before, and so does all that a later iteration does not wait for.
+void Record::watch_after(Iteration warm_up, const Assembly& assembly) {
+  const Topology& topology = assembly.job.topology;
+  tally_ = std::make_unique<Tally>(topology, warm_up);
+  counted_ = std::make_unique<CountedTraffic>(*tally_, warm_up + 1);
+  breakdown_ = std::make_unique<Breakdown>(topology, urgency(warm_up, 1));
+  observe(assembly, warm_up - 1, {counted_.get(), breakdown_.get()});
+}
+
+void Record::observe(const Assembly& assembly, Iteration shown_from,
+                     std::vector<Observer*> observers) {
+  const Job& job = assembly.job;
+  const ChunkNames names = chunk_names(job.layers, *assembly.chunks);
   if (!trace_path_.empty()) {
-    trace_ = std::make_unique<TraceWriter>(job.topology, names_of(job.layers),
-                                           chunk_names(job.layers, *assembly.chunks));
+    trace_ = std::make_unique<TraceWriter>(job.topology, names_of(job.layers), names);
     observers.push_back(trace_.get());
+  }
+  if (has_time_line_) {
+    const TraceWindow window{.first = shown_from, .last = shown_from + kShown, .hosts = kShown};
+    time_line_ = std::make_unique<TraceWriter>(job.topology, names_of(job.layers), names, window);
+    observers.push_back(time_line_.get());
   }
   tee_ = std::make_unique<Tee>(std::move(observers));
 }
@@ -128,6 +173,12 @@ Result<void> Record::close(nlohmann::ordered_json summary, const std::vector<std
     summary["run"] = run_of(command_line_, opened_, hosts);
     if (auto written = folder_->write_summary(summary); !written) {
       return written;
+    }
+    if (time_line_) {
+      const std::string text = to_json(time_line_->time_line()).dump() + "\n";
+      if (auto written = write_file(folder_->file("timeline.json"), text); !written) {
+        return written;
+      }
     }
   }
   return trace_ ? trace_->write(trace_path_) : Result<void>{};
@@ -187,6 +238,7 @@ nlohmann::ordered_json mechanism_of(const Assembly& assembly, const RunTotals& t
           {"bytes_after_packing", counters.after_packing},
           {"gradients_summed_locally", counters.local_sums},
           {"updates", counters.updates},
+          {"updates_on", assembly.job.strategy.learners_update ? "device" : "host"},
           {"overtakings_egress", counters.egress_overtakings},
           {"overtakings_inbox", counters.inbox_overtakings},
           {"chunks_by_collective", collectives},

@@ -9,6 +9,7 @@
 
 #include "nodes/assembly.h"
 #include "report/breakdown.h"
+#include "report/counted_traffic.h"
 #include "report/run_folder.h"
 #include "report/tally.h"
 #include "report/tee.h"
@@ -38,8 +39,10 @@ class Record {
   static Record without_folder(const RecordSpec& spec);
 
   // Starts observing, or continues with another assembly of the same run. The first call sets the
-  // iteration from which the run is steady.
-  void watch(const Assembly& assembly, Iteration steady_from = 0);
+  // iterations from which the run is steady and from which the time line shows some.
+  void watch(const Assembly& assembly, Iteration steady_from = 0, Iteration shown_from = 0);
+  // Observes a simulation whose first iterations are in the trace, but do not count.
+  void watch_after(Iteration warm_up, const Assembly& assembly);
   Observer* observer() { return tee_.get(); }
   const Tally& tally() const { return *tally_; }
   RunTotals totals(const Topology& topology, const Counters& counters) const {
@@ -53,18 +56,24 @@ class Record {
   std::string report(HostId host) const;
   void adopt(HostId host, const std::string& report);
 
-  // Writes the summary, with the result of run_of(), and the trace. `hosts` are the names of the
-  // machines of the run.
+  // Writes the summary, with the result of run_of(), the time line, and the trace. `hosts` are the
+  // names of the machines of the run.
   Result<void> close(nlohmann::ordered_json summary, const std::vector<std::string>& hosts);
 
  private:
+  // Observes with these, with the trace if the user wants one, and with the time line.
+  void observe(const Assembly& assembly, Iteration shown_from, std::vector<Observer*> observers);
+
   std::optional<RunFolder> folder_;
   std::time_t opened_ = 0;
   std::string command_line_;
   std::string trace_path_;
+  bool has_time_line_ = false;
   std::unique_ptr<Tally> tally_;
   std::unique_ptr<Breakdown> breakdown_;
+  std::unique_ptr<CountedTraffic> counted_;  // of the tally, if not all counts
   std::unique_ptr<TraceWriter> trace_;
+  std::unique_ptr<TraceWriter> time_line_;  // of a few iterations, for the report
   std::unique_ptr<Tee> tee_;
 };
 

@@ -1,6 +1,5 @@
 #include "session/steady_run.h"
 
-#include <future>
 #include <utility>
 
 #include "drivers/virtual/bound.h"
@@ -14,7 +13,7 @@ namespace {
 
 using OrderedJson = nlohmann::ordered_json;
 
-// A run of `iterations`, with what was recorded of it.
+// A run, with what was recorded of the iterations that count.
 struct Simulated {
   Assembly assembly;
   SimulationResult result;
@@ -24,32 +23,21 @@ struct Simulated {
 Simulated run_job(const Job& job, const Profile& profile, const Cluster& cluster,
                   Iteration iterations, Record& record) {
   Assembly assembly = assemble(job);
-  record.watch(assembly);
+  for (const auto& host : assembly.hosts) {
+    host->count_from(kSimulatedWarmUp + 1);
+  }
+  record.watch_after(kSimulatedWarmUp, assembly);
   SimulationResult result = simulate({.profile = profile,
                                       .cluster = cluster,
                                       .hosts = assembly.protocols,
-                                      .iterations = iterations,
+                                      .iterations = kSimulatedWarmUp + iterations,
                                       .channel_order = assembly.job.strategy.order,
                                       .observer = record.observer(),
-                                      .seed = assembly.job.strategy.seed});
+                                      .seed = assembly.job.strategy.seed,
+                                      .warm_up = kSimulatedWarmUp});
+  result.starts.erase(result.starts.begin(), result.starts.begin() + kSimulatedWarmUp);
   const RunTotals totals = record.totals(cluster.topology, assembly.counters());
   return {std::move(assembly), std::move(result), totals};
-}
-
-// What the iterations after the warm-up added to the longer of two runs. Their sums differ by
-// exactly that, since both runs begin and end in the same way.
-Simulated counted(Simulated longer, const Simulated& warm_up) {
-  SimulationResult& result = longer.result;
-  result.starts.erase(result.starts.begin(), result.starts.begin() + kSimulatedWarmUp);
-  result.messages -= warm_up.result.messages;
-  result.bytes -= warm_up.result.bytes;
-  result.egress_busy -= warm_up.result.egress_busy;
-  result.ingress_busy -= warm_up.result.ingress_busy;
-  result.channel_busy -= warm_up.result.channel_busy;
-  result.channel_overtakings -= warm_up.result.channel_overtakings;
-  result.events -= warm_up.result.events;
-  longer.totals -= warm_up.totals;
-  return longer;
 }
 
 Duration iteration_of(const Simulated& run) {
@@ -115,12 +103,7 @@ SimulationReport simulate_steadily(const SteadyRun& run, Record& record) {
   Job job = run.job;
   const bool merges = job.strategy.partition == Partition::kMerged;
   Merging merging = merges ? plan_groups(job, profile, cluster) : Merging{};
-  Record aside;
-  auto warm_up = std::async(run.warms_up_aside ? std::launch::async : std::launch::deferred, [&] {
-    return run_job(job, profile, cluster, kSimulatedWarmUp, aside);
-  });
-  Simulated longer = run_job(job, profile, cluster, kSimulatedWarmUp + run.iterations, record);
-  const Simulated simulated = counted(std::move(longer), warm_up.get());
+  const Simulated simulated = run_job(job, profile, cluster, run.iterations, record);
   OrderedJson summary = summarise(run.preset, run.iterations, profile, cluster, simulated);
   if (merges) {
     merging.groups = groups_of(simulated.assembly);

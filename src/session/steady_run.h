@@ -21,7 +21,6 @@ struct SteadyRun {
   const Cluster& cluster;
   std::string preset;  // the name in the summary
   Iteration iterations = 1;
-  bool warms_up_aside = true;  // on another core, so that the user does not wait for it twice
 };
 
 struct SimulationReport {

@@ -233,11 +233,15 @@ Result<LineChart> StudyData::picture(const StudyPicture& picture) const {
   if (!at) {
     return at.error();
   }
+  const auto scale = [&](Scale::Kind linear) {
+    return picture.linear ? linear : Scale::Kind::kAuto;
+  };
+  const bool has_start = picture.y_from != 0;
   LineChart chart{.x_title = picture.x_title,
                   .y_title = picture.y_title,
                   .lines = {},
-                  .linear = picture.linear,
-                  .y_from = picture.y_from};
+                  .x_scale = scale(Scale::Kind::kFromZero),
+                  .y_scale = scale(has_start ? Scale::Kind::kFitted : Scale::Kind::kFromZero)};
   for (std::size_t cell = 0; cell < at->cells(); ++cell) {
     auto line = this->line(picture, values_of(*at, cell));
     if (!line) {

@@ -45,6 +45,22 @@ nlohmann::ordered_json evaluations_of(const Journal& journal, const Extent& exte
   return all;
 }
 
+// What the links of the hosts carried, and how long a message was on its way.
+nlohmann::ordered_json by_host(const Tally& tally, const Topology& topology) {
+  auto hosts = nlohmann::ordered_json::array();
+  for (std::size_t h = 0; h < topology.hosts(); ++h) {
+    const HostTally host = tally.host(HostId(h));
+    Traffic sent;
+    for (const Traffic& of_kind : host.sent) {
+      sent += of_kind;
+    }
+    hosts.push_back({{"sent_bytes", sent.bytes},
+                     {"egress_busy_s", to_seconds(host.egress_busy)},
+                     {"ingress_busy_s", to_seconds(host.ingress_busy)}});
+  }
+  return hosts;
+}
+
 // Of the whole run.
 void add_use(const NetworkUse& use, const Journal& journal, nlohmann::ordered_json& summary) {
   const double seconds = to_seconds(journal.trained());
@@ -110,6 +126,7 @@ nlohmann::ordered_json training_summary(const FinishedRun& run) {
   if (work.task) {
     summary["data"] = name_of(kDataNames, std::get<TaskSpec>(spec.work).data.kind);
     summary["device"] = work.task->device;
+    summary["libtorch"] = torch_engine().version;
     if (summary["device"] == "cpu") {
       summary["kernels"] = kernels;
     }
@@ -130,6 +147,7 @@ nlohmann::ordered_json training_summary(const FinishedRun& run) {
     summary["device_copies"] = device_copies_of(record, topology, iterations);
   }
   summary["by_worker"] = workers;
+  summary["by_host"] = by_host(record.tally(), topology);
   if (trained.merging) {
     summary["merging"] = to_json(*trained.merging);
   }

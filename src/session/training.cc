@@ -116,7 +116,8 @@ bool Run::train(Assembly assembly, Iteration last, Observer* also) {
   }
   std::vector<Observer*> observers;
   if (training_.record != nullptr) {
-    training_.record->watch(assembly, training_.extent.steady_from());
+    training_.record->watch(assembly, training_.extent.steady_from(),
+                            training_.extent.shown_from());
     observers.push_back(training_.record->observer());
   }
   if (also != nullptr) {

@@ -124,6 +124,7 @@ TrainReport TrainingSession::run() {
   Learner& replica = *learners.front();
   share_outline(replica.layers());
   Job job = make_job(replica.layers());
+  job.strategy.learners_update = learners_update(learners);
   const NetworkFacts network = group_.tune(job, spec_.strategy.chosen);
   if (group_.is_leader() && network.link) {
     log_.info(fmt::format("links of {:.3g} Gb/s and {:.0f} us", network.link->gbps(),
@@ -266,6 +267,21 @@ std::vector<std::unique_ptr<Learner>> TrainingSession::make_learners() const {
     learners.push_back(work_.factory(rank));
   }
   return learners;
+}
+
+// Some on the host and some on a device would differ in the last bits, and replicas would drift
+// apart.
+bool TrainingSession::learners_update(std::span<const std::unique_ptr<Learner>> learners) const {
+  if (!spec_.strategy.strategy.learners_can_update() || group_.virtual_now()) {
+    return false;
+  }
+  const std::string yes = "yes";
+  const auto can = [](const auto& learner) { return learner->can_update(); };
+  const std::vector<std::string> answers =
+      group_.to_leader(std::ranges::all_of(learners, can) ? yes : "no", "where to update");
+  const auto agrees = [&](const std::string& answer) { return answer == yes; };
+  return group_.from_leader(std::ranges::all_of(answers, agrees) ? yes : "no", "where to update") ==
+         yes;
 }
 
 RunClock TrainingSession::run_clock(const Clock& clock) const {

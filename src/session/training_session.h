@@ -4,6 +4,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -58,6 +59,8 @@ class TrainingSession {
   void share_outline(const std::vector<Layer>& layers) const;
   void prepare_engine();
   std::vector<std::unique_ptr<Learner>> make_learners() const;
+  // Whether the learners of all processes update their own parameters. Collective.
+  bool learners_update(std::span<const std::unique_ptr<Learner>> learners) const;
   RunClock run_clock(const Clock& clock) const;
   Job make_job(const std::vector<Layer>& layers) const;
   void listen_for_signals();

@@ -35,6 +35,9 @@ TrainingState::TrainingState(const Topology& topology,
       check(workers_.size() < learners.size(), "every worker has a learner");
       Learner& learner = *learners[workers_.size()];
       const auto replica = workers_.try_emplace(node, learner, strategy.gradient_slots()).first;
+      if (strategy.learners_update) {
+        learner.update_with(rule, BatchShare::all(topology.workers()));
+      }
       add(node, learner.parameters(), replica->second.slots.all());
     } else {
       ZeroedBuffer parameters =

@@ -1,6 +1,7 @@
 #include "torch/device_copies.h"
 
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/aminmax.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/from_blob.h>
 #include <ATen/record_function.h>
@@ -10,6 +11,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/finite.h"
 #include "torch/event_time.h"
 
 namespace sluice {
@@ -18,6 +20,10 @@ namespace {
 constexpr Duration kNap = std::chrono::microseconds(20);
 // A shorter wait is the time between two events with nothing between them.
 constexpr Duration kShortestWait = std::chrono::microseconds(10);
+// The host looks through fewer values sooner than it could queue the work on the device.
+constexpr std::int64_t kLookOnHost = 50'000;
+// Parameters to bring to the device at once: the forward pass of the first layer waits for all.
+constexpr std::int64_t kBatch = 4'000'000;
 
 // Zero if LibTorch cannot measure it.
 template <class Event>
@@ -72,11 +78,11 @@ DeviceCopies::DeviceCopies(FlatParameters& flat, const std::vector<Layer>& layer
       parameters_(pinned(flat.values().numel())),
       own_gradients_(pinned(flat.values().numel())),
       gradients_(own_gradients_),
+      extremes_(at::empty({static_cast<std::int64_t>(layers.size()), 2}, flat.values().options())),
+      host_extremes_(pinned(extremes_.numel()).view(extremes_.sizes())),
       forward_end_(new_event(device_.type())) {
   check(sleeper_ != nullptr, "a device other than the host needs a sleeper");
-  for (const Layer& layer : layers_) {
-    views_.push_back({view_in(parameters_, layer.range), view_in(flat.values(), layer.range),
-                      view_in(flat.gradients(), layer.range)});
+  for (std::size_t l = 0; l < layers_.size(); ++l) {
     trails_.emplace_back(device_.type());
   }
 }
@@ -97,10 +103,40 @@ void DeviceCopies::gradients_into(std::span<float> buffer) {
                    : at::from_blob(buffer.data(), own_gradients_.sizes(), at::kFloat);
 }
 
-StepHooks& DeviceCopies::begin_step(StepHooks& hooks) {
+bool DeviceCopies::gradient_is_finite(LayerId layer) const {
+  const at::Tensor gradient = view_in(gradients_, layers_[layer.index()].range);
+  const auto row = static_cast<std::int64_t>(layer.index());
+  return all_finite(
+      span_of(gradient.numel() > kLookOnHost ? host_extremes_.select(0, row) : gradient));
+}
+
+void DeviceCopies::update_with(const UpdateRule& rule, const BatchShare& share) {
+  const c10::StreamGuard on(in_);
+  update_.emplace(rule, share, flat_.values());
+}
+
+void DeviceCopies::settle(Iteration iteration) {
+  if (!update_is_due_) {
+    return;
+  }
+  bring({0, parameters_.numel()}, iteration);
+  update_is_due_ = false;
+  copy(flat_.values(), parameters_, in_);
+  c10::Event done = new_event(device_.type());
+  done.record(in_);
+  while (!done.query()) {
+    sleeper_->rest_until(sleeper_->now() + kNap);
+  }
+}
+
+StepHooks& DeviceCopies::begin_step(Iteration iteration, StepHooks& hooks) {
+  iteration_ = iteration;
   hooks_ = &hooks;
   forward_order_.clear();
   backward_order_.clear();
+  for (Trail& trail : trails_) {
+    trail.brought_with.reset();
+  }
   return *this;
 }
 
@@ -108,13 +144,37 @@ bool DeviceCopies::before_layer(LayerId layer) {
   Trail& trail = trails_[layer.index()];
   trail.reached.record(compute_);
   const bool at_once = hooks_->before_layer(layer);
-  const Views& views = views_[layer.index()];
-  trail.in_begin.record(in_);
-  copy(views.host_parameters, views.parameters, in_);
-  trail.in_end.record(in_);
-  trail.in_end.block(compute_);
+  if (!trail.brought_with) {
+    bring_from(layer);
+    trail.in_end.block(compute_);
+  }
   forward_order_.push_back(layer);
   return at_once;
+}
+
+void DeviceCopies::bring_from(LayerId layer) {
+  Range range = layers_[layer.index()].range;
+  std::size_t end = layer.index();
+  do {
+    range.end = layers_[end].range.end;
+    trails_[end].brought_with = layer;
+    ++end;
+  } while (end < layers_.size() && !trails_[end].brought_with &&
+           layers_[end].range.end - range.begin <= kBatch && hooks_->released(LayerId(end)));
+  Trail& trail = trails_[layer.index()];
+  trail.in_begin.record(in_);
+  bring(range, iteration_);
+  trail.in_end.record(in_);
+}
+
+void DeviceCopies::bring(const Range& range, Iteration iteration) {
+  if (!update_is_due_) {
+    return copy(view_in(parameters_, range), view_in(flat_.values(), range), in_);
+  }
+  const at::Tensor sum = view_in(flat_.gradients(), range);
+  copy(view_in(gradients_, range), sum, in_);
+  const c10::StreamGuard on(in_);
+  update_->apply(range, sum, iteration);
 }
 
 void DeviceCopies::forward_done() {
@@ -127,11 +187,30 @@ void DeviceCopies::gradient_ready(LayerId layer) {
   // Autograd calls this on its own thread, whose current stream is that of the pass.
   trail.ready.record(streams_.getStream(device_));
   trail.ready.block(out_);
-  copy(views_[layer.index()].gradients, view_in(gradients_, layers_[layer.index()].range), out_);
+  look_at_gradient(layer);
+  const Range range = layers_[layer.index()].range;
+  copy(view_in(flat_.gradients(), range), view_in(gradients_, range), out_);
   trail.out_end.record(out_);
   backward_order_.push_back(layer);
   on_the_way_.push_back(layer);
   announce_arrivals();
+}
+
+void DeviceCopies::look_at_gradient(LayerId layer) {
+  const at::Tensor gradient = view_in(flat_.gradients(), layers_[layer.index()].range);
+  if (gradient.numel() <= kLookOnHost) {
+    return;
+  }
+  const auto row = static_cast<std::int64_t>(layer.index());
+  const at::Tensor extremes = extremes_.select(0, row);
+  at::Tensor least = extremes.select(0, 0);
+  at::Tensor greatest = extremes.select(0, 1);
+  {
+    const at::NoGradGuard no_grad;
+    const c10::StreamGuard on(out_);
+    at::aminmax_out(least, greatest, gradient);
+  }
+  copy(extremes, host_extremes_.select(0, row), out_);
 }
 
 void DeviceCopies::announce_arrivals() {
@@ -146,6 +225,7 @@ void DeviceCopies::end_step() {
   for (announce_arrivals(); !on_the_way_.empty(); announce_arrivals()) {
     sleeper_->rest_until(sleeper_->now() + kNap);
   }
+  update_is_due_ = update_.has_value();
   if (has_times()) {
     report_times();
   }
@@ -161,9 +241,12 @@ void DeviceCopies::report_times() {
     const LayerId layer = forward_order_[i];
     const Trail& trail = trails_[layer.index()];
     const Duration reached = between(trail.reached, now);
-    const Duration in_end = between(trail.in_end, now);
+    const Trail& brought = trails_[trail.brought_with->index()];
+    const Duration in_end = between(brought.in_end, now);
     const Duration begun = std::min(reached, in_end);
-    spans.push_back({layer, Task::kCopyIn, between(trail.in_begin, now), in_end});
+    if (trail.brought_with == layer) {
+      spans.push_back({layer, Task::kCopyIn, between(trail.in_begin, now), in_end});
+    }
     spans.push_back({layer, Task::kForward, begun, std::exchange(forward_end, reached)});
     if (reached - begun >= kShortestWait) {
       spans.push_back({layer, Task::kWait, reached, begun});

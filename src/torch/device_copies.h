@@ -7,20 +7,23 @@
 
 #include <deque>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "learners/learner.h"
 #include "learners/sleeper.h"
+#include "torch/device_update.h"
 #include "torch/flat_parameters.h"
 
 namespace sluice {
 
 // The host's side of a network whose parameters are on an accelerator. It sits between a step and
 // its hooks: it copies a layer's parameters to the device when the hooks release the layer, copies
-// its gradients back as soon as they are final, and tells the hooks when they have arrived. Each
-// direction has its own stream, and no stream waits for more than it needs. Everything goes through
-// LibTorch's interface for any kind of device.
+// its gradients back as soon as they are final, and tells the hooks when they have arrived. If
+// updates are left to it, it copies the sum of the gradients instead and updates on the device.
+// Each direction has its own stream, and no stream waits for more than it needs. Everything goes
+// through LibTorch's interface for any kind of device.
 class DeviceCopies final : public StepHooks {
  public:
   // The parameters are on the device. All work on the network belongs on compute_stream().
@@ -35,8 +38,13 @@ class DeviceCopies final : public StepHooks {
   std::shared_ptr<float[]> further_gradients() const;
   void gradients_into(std::span<float> buffer);
 
+  // As of the learner.
+  bool gradient_is_finite(LayerId layer) const;
+  void update_with(const UpdateRule& rule, const BatchShare& share);
+  void settle(Iteration iteration);
+
   // The next step calls these hooks through the object that this returns.
-  StepHooks& begin_step(StepHooks& hooks);
+  StepHooks& begin_step(Iteration iteration, StepHooks& hooks);
   // After the backward pass: returns when the hooks know of all gradients.
   void end_step();
 
@@ -56,19 +64,20 @@ class DeviceCopies final : public StepHooks {
     c10::Event reached;  // by the forward pass
     c10::Event in_begin;
     c10::Event in_end;
-    c10::Event ready;  // the gradient is final
+    std::optional<LayerId> brought_with;  // in this step: the layer whose events these are
+    c10::Event ready;                     // the gradient is final
     c10::Event out_end;
   };
-  // A layer's ranges of the flat buffers that never change.
-  struct Views {
-    at::Tensor host_parameters;
-    at::Tensor parameters;
-    at::Tensor gradients;
-  };
-
   bool before_layer(LayerId layer) override;
   void forward_done() override;
   void gradient_ready(LayerId layer) override;
+  // Brings the layer to the device, with those after it that are released too: many small copies
+  // and updates take long to queue, and where processes share the device, to get their turn.
+  void bring_from(LayerId layer);
+  // Queues what makes this range current on the device.
+  void bring(const Range& range, Iteration iteration);
+  // Looks for values that are not finite while the gradient is still on the device.
+  void look_at_gradient(LayerId layer);
   // Tells the hooks which gradients have arrived.
   void announce_arrivals();
   void report_times();
@@ -83,14 +92,18 @@ class DeviceCopies final : public StepHooks {
   c10::Stream out_;
   at::Tensor parameters_;
   at::Tensor own_gradients_;
-  at::Tensor gradients_;  // where they are copied now
-  std::vector<Views> views_;
+  at::Tensor gradients_;      // where they are copied now
+  at::Tensor extremes_;       // of each layer's gradient: least and greatest
+  at::Tensor host_extremes_;  // likewise, once the gradient has arrived
+  std::optional<DeviceUpdate> update_;
+  bool update_is_due_ = false;  // the sums of the last gradients are to be applied
   std::vector<Trail> trails_;
   c10::Event forward_end_;
   std::vector<LayerId> forward_order_;   // of this step
   std::vector<LayerId> backward_order_;  // likewise
   std::deque<LayerId> on_the_way_;       // gradients in flight; they arrive in this order
   StepHooks* hooks_ = nullptr;
+  Iteration iteration_ = 0;
 };
 
 }  // namespace sluice

@@ -92,13 +92,26 @@ class NetworkLearner final : public Learner {
   void gradients_into(std::span<float> buffer) override {
     copies_ ? copies_->gradients_into(buffer) : flat_.gradients_into(buffer);
   }
+  bool gradient_is_finite(LayerId layer) override {
+    return copies_ ? copies_->gradient_is_finite(layer) : Learner::gradient_is_finite(layer);
+  }
+  bool can_update() const override { return copies_.has_value(); }
+  void update_with(const UpdateRule& rule, const BatchShare& share) override {
+    check(can_update(), "a network on the host leaves updates to others");
+    copies_->update_with(rule, share);
+  }
+  void settle(Iteration iteration) override {
+    if (copies_) {
+      copies_->settle(iteration);
+    }
+  }
   bool times_itself() const override { return copies_ && DeviceCopies::has_times(); }
 
   std::optional<double> step(Iteration iteration, StepHooks& hooks) override {
     const c10::StreamGuard on(stream());
     Batch& batch = batches_->get(iteration);
     network_->reseed(augmentation_seed_of(iteration));
-    LayerCalls calls(blueprint_->layout, copies_ ? copies_->begin_step(hooks) : hooks);
+    LayerCalls calls(blueprint_->layout, copies_ ? copies_->begin_step(iteration, hooks) : hooks);
     const at::Tensor loss = gate_.run(
         [&] { return network_->loss(samples_of(batch, placement_), labels_of(batch, placement_)); },
         [&](std::size_t parameter) { calls.before_read(parameter); });

@@ -66,7 +66,7 @@ TEST_F(CliSimulateTest, CountsJustTheIterationsThatAreAskedFor) {
   EXPECT_EQ(many.at("iterations"), 20);
   const std::string rows = folder_.read("run20/metrics.jsonl");
   EXPECT_EQ(std::ranges::count(rows, '\n'), 20);
-  for (const char* key : {"messages", "bytes", "events", "overtakings_channel"}) {
+  for (const char* key : {"messages", "bytes", "overtakings_channel"}) {
     EXPECT_EQ(many.at(key), 20 * one.at(key).get<std::int64_t>()) << key;
   }
   for (const char* key : {"iteration_us", "egress_utilisation", "ingress_utilisation",
@@ -185,7 +185,8 @@ TEST_F(CliSimulateTest, LeavesNoFolderUnasked) {
   simulate(kInput + std::string("--trace t.json"));
   EXPECT_TRUE(has("t.json"));
   EXPECT_FALSE(has("runs"));
-  EXPECT_THAT(simulate(kInput + std::string("--run mine")).out, HasSubstr("report in mine\n"));
+  EXPECT_THAT(simulate(kInput + std::string("--run mine")).out,
+              HasSubstr("report in mine/report.html\n"));
   EXPECT_TRUE(has("mine/summary.json"));
   EXPECT_FALSE(has("runs"));
   simulate(kInput + std::string("--trace"));

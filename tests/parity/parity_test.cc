@@ -231,6 +231,41 @@ TEST_P(Parity, HoldsForEveryCollectiveAndDenseCodec) {
   }
 }
 
+TEST_P(Parity, LearnersThatUpdateThemselvesEndWithTheSameBits) {
+  std::size_t tried = 0;
+  for (const Preset& preset : presets()) {
+    Strategy strategy = small(preset.name);
+    if (!strategy.learners_can_update()) {
+      continue;
+    }
+    SCOPED_TRACE(preset.name);
+    ++tried;
+    const auto updated_by_hosts = on_threads(strategy, topology_);
+    strategy.learners_update = true;
+    EXPECT_EQ(on_threads(strategy, topology_), updated_by_hosts);
+  }
+  EXPECT_GE(tried, 5U);
+}
+
+TEST_P(Parity, LearnersThatUpdateThemselvesKeepOnThroughPhases) {
+  Strategy strategy = small("p3-allreduce");
+  const auto in_one_phase = on_threads(strategy, topology_, 9);
+  strategy.learners_update = true;
+  const auto learners = toy_learners(kLayers, GetParam());
+  Job job = testing::job_for(learners, topology_, strategy);
+  std::optional<TrainingState> state;
+  for (const Iteration last : {4, 5, 9}) {
+    const Assembly assembly = assemble(job);
+    if (!state) {
+      state.emplace(testing::state_for(learners, assembly, kRule));
+    }
+    testing::run_phase(assembly, *state, last);
+    EXPECT_EQ(assembly.counters().updates, 0);
+    job.first = last;
+  }
+  EXPECT_EQ(parameters_of(*learners.front()), in_one_phase);
+}
+
 INSTANTIATE_TEST_SUITE_P(Workers, Parity, ::testing::Values(2, 3, 4));
 
 TEST(ParityTopologies, SeveralWorkersAHostAndServersApart) {

@@ -67,7 +67,7 @@ TEST(BreakdownTest, LosesNoWaitInALongRun) {
 }
 
 TEST(BreakdownTest, LeavesTheWarmUpOut) {
-  Breakdown breakdown{Topology(1, 1, 0), 600};
+  Breakdown breakdown{Topology(1, 1, 0), urgency(600, 0)};
   for (int t = 0; t < 1000; ++t) {
     breakdown.sent(message_between(0, 0), at(10 * t + 3), at(10 * t + 5));
     breakdown.waited(NodeId(0), LayerId(0), t, at(10 * t), at(10 * t + 6));

@@ -2,9 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include "nodes/presets.h"
-#include "report/tee.h"
-#include "support/simulated.h"
 
 namespace sluice {
 namespace {
@@ -55,43 +52,6 @@ TEST(TotalsTest, HostsWithoutWorkersDoNotCount) {
 TEST(TotalsTest, SilenceHidesAll) {
   const Topology topology(2, 1, 0);
   EXPECT_DOUBLE_EQ(hidden_share(topology, Tally(topology)), 1);
-}
-
-// A run that is 20 iterations longer has 20 times the increase of one that is one iteration longer:
-// nothing depends on how runs begin and end.
-TEST(TotalsTest, DifferencesAreWhatFurtherIterationsAdd) {
-  Cluster cluster;
-  cluster.topology = Topology(2, 1, 0);
-  cluster.bandwidth_gbps = 1;
-  const Profile profile = testing::profile_of({100'000, 30}, 100, 200);
-  const auto run = [&](Iteration iterations) {
-    Tally tally(cluster.topology);
-    Breakdown breakdown(cluster.topology);
-    Tee both({&tally, &breakdown});
-    const auto simulated = testing::run_simulated(
-        profile, cluster, find_preset("slicing")->strategy, iterations, &both);
-    return totals_of(cluster.topology, tally, breakdown, simulated.assembly.counters());
-  };
-  const RunTotals warm_up = run(4);
-  RunTotals one = run(5);
-  RunTotals twenty = run(24);
-  one -= warm_up;
-  twenty -= warm_up;
-  for (const auto counter : kCounters) {
-    EXPECT_EQ(twenty.counters.*counter, 20 * (one.counters.*counter));
-  }
-  EXPECT_GT(one.counters.messages, 0);
-  for (std::size_t kind = 0; kind < one.sent.size(); ++kind) {
-    EXPECT_EQ(twenty.sent[kind].messages, 20 * one.sent[kind].messages);
-    EXPECT_EQ(twenty.sent[kind].bytes, 20 * one.sent[kind].bytes);
-  }
-  EXPECT_EQ(one.steady_compute, 2 * profile.compute());
-  EXPECT_EQ(twenty.steady_compute, 20 * one.steady_compute);
-  EXPECT_EQ(twenty.steady_waits.total(), 20 * one.steady_waits.total());
-  EXPECT_EQ(twenty.communication, 20 * one.communication);
-  EXPECT_EQ(twenty.hidden, 20 * one.hidden);
-  EXPECT_GT(one.hidden, Duration(0));
-  EXPECT_EQ(twenty.steady_hidden, twenty.hidden);
 }
 
 }  // namespace

@@ -80,6 +80,41 @@ TEST(TraceTest, HasALaneForEveryPartOfEveryHost) {
                                      "host 1 / egress", "host 1 / ingress", "host 1 / server"));
 }
 
+TEST(TraceTest, KeepsWhatLiesInItsWindow) {
+  const TraceWindow window{.first = 1, .last = 3, .hosts = 1};
+  TraceWriter trace(
+      Topology(2, 1, 0), {"conv1"}, [](ChunkId) { return "chunk"; }, window);
+  for (Iteration i = 0; i < 4; ++i) {
+    trace.computed(NodeId(0), LayerId(0), i, Pass::kForward, Time(i), Time(i + 1));
+    trace.computed(NodeId(1), LayerId(0), i, Pass::kForward, Time(i), Time(i + 1));
+  }
+  trace.sent(push(0, 3, 5), Time(0), Time(1));  // of iteration 3
+  EXPECT_THAT(spans_of(events_of(trace)),
+              ::testing::ElementsAre("host 0 / worker 0 compute: forward conv1",
+                                     "host 0 / worker 0 compute: forward conv1"));
+}
+
+// Between the first and the last iteration of worker 0: from 1 to 3 ms.
+TEST(TraceTest, ShowsItsInnerIterationsAsATimeLine) {
+  using std::chrono::milliseconds;
+  TraceWriter trace = make_trace(Topology(2, 1, 0));
+  for (Iteration i = 0; i < 4; ++i) {
+    trace.computed(NodeId(0), LayerId(0), i, Pass::kForward, milliseconds(i), milliseconds(i + 1));
+  }
+  trace.waited(NodeId(1), LayerId(0), 1, Time(0), milliseconds(2));
+  trace.sent(push(0, 3, 5), milliseconds(4), milliseconds(5));
+  const TimeLine line = trace.time_line();
+  EXPECT_EQ(line.length, 2);
+  ASSERT_EQ(line.lanes.size(), 2U);
+  EXPECT_EQ(line.lanes[0].name, "host 0, worker 0: compute");
+  ASSERT_EQ(line.lanes[0].spans.size(), 2U);
+  EXPECT_EQ(line.lanes[0].spans[1].begin, 1);
+  EXPECT_EQ(line.lanes[0].spans[1].name, "forward conv1");
+  EXPECT_EQ(line.kinds[line.lanes[1].spans[0].kind], "waiting");
+  EXPECT_EQ(line.lanes[1].spans[0].begin, 0);
+  EXPECT_EQ(line.lanes[1].spans[0].end, 1);
+}
+
 TEST(TraceTest, PutsEverySpanOnItsLane) {
   TraceWriter trace = make_trace(Topology(2, 1, 0));
   trace.computed(NodeId(0), LayerId(0), 0, Pass::kForward, Time(0), Time(1));

@@ -83,6 +83,7 @@ TEST_F(RecordTest, ClosingWritesTheSummaryAndTheTrace) {
   EXPECT_EQ(summary.at("run").at("command_line"), "sluice train");
   EXPECT_EQ(summary.at("run").at("hosts"), (json{"h0", "h1"}));
   EXPECT_TRUE(has("run/trace.json"));
+  EXPECT_TRUE(has("run/timeline.json"));
 }
 
 TEST_F(RecordTest, WithoutAFolderOnlyANamedTraceIsWritten) {

@@ -2,6 +2,8 @@
 
 #include <cmath>
 #include <memory>
+#include <optional>
+#include <span>
 #include <vector>
 
 #include "base/random.h"
@@ -30,7 +32,7 @@ class ToyLearner final : public Learner {
 
   const std::vector<Layer>& layers() const override { return layers_; }
   std::span<float> parameters() override { return parameters_; }
-  std::span<float> gradients() override { return gradients_; }
+  std::span<float> gradients() override { return target_; }
   void gradients_into(std::span<float> buffer) override { target_ = buffer; }
 
   static float gradient(float parameter, std::size_t index, std::size_t rank, Iteration iteration) {
@@ -44,6 +46,7 @@ class ToyLearner final : public Learner {
     std::vector<float> seen(parameters_.size());
     for (std::size_t l = 0; l < layers_.size(); ++l) {
       hooks.before_layer(LayerId(l));
+      update(l, iteration);
       for_each(l, [&](std::size_t i) {
         seen[i] = parameters_[i];
         norm += std::abs(static_cast<double>(seen[i]));
@@ -54,12 +57,35 @@ class ToyLearner final : public Learner {
       for_each(l, [&](std::size_t i) { target_[i] = gradient(seen[i], i, rank_, iteration); });
       hooks.gradient_ready(LayerId(l));
     }
+    update_is_due_ = rule_.has_value();
     return norm;
+  }
+
+  void update_with(const UpdateRule& rule, const BatchShare& share) override {
+    rule_ = rule;
+    share_ = share;
+    velocity_.assign(parameters_.size(), 0.0F);
+  }
+  void settle(Iteration iteration) override {
+    for (std::size_t l = 0; l < layers_.size(); ++l) {
+      update(l, iteration);
+    }
+    update_is_due_ = false;
   }
 
   std::optional<Evaluation> evaluate() override { return {}; }
 
  private:
+  void update(std::size_t layer, Iteration iteration) {
+    if (update_is_due_) {
+      const auto begin = static_cast<std::size_t>(layers_[layer].range.begin);
+      const auto size = static_cast<std::size_t>(layers_[layer].range.size());
+      const std::span<const float> sum = target_.subspan(begin, size);
+      rule_->apply(parameters().subspan(begin, size), std::span(velocity_).subspan(begin, size),
+                   {&sum, 1}, share_, iteration);
+    }
+  }
+
   template <class F>
   void for_each(std::size_t layer, F f) {
     const Range range = layers_[layer].range;
@@ -72,7 +98,11 @@ class ToyLearner final : public Learner {
   std::vector<Layer> layers_;
   std::vector<float> parameters_;
   std::vector<float> gradients_;
-  std::span<float> target_;  // where to write gradients
+  std::span<float> target_;         // where to write gradients
+  std::optional<UpdateRule> rule_;  // if updates are left to it
+  BatchShare share_;
+  std::vector<float> velocity_;
+  bool update_is_due_ = false;
 };
 
 inline std::vector<std::unique_ptr<Learner>> toy_learners(const std::vector<std::int64_t>& params,

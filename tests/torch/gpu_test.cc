@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <set>
 
 #include "data/synthetic.h"
@@ -120,7 +121,25 @@ TEST(GpuTest, TellsWhenEveryLayerWasComputedAndCopied) {
   }
 }
 
-std::vector<float> train(const std::string& preset) {
+TEST(GpuTest, FindsWhatIsNotFiniteInAnyLayer) {
+  NEEDS_GPU();
+  const auto learner = learner_on("cuda");
+  RecordedHooks hooks;
+  learner->step(0, hooks);
+  const std::vector<Layer>& layers = learner->layers();
+  ASSERT_TRUE(
+      std::ranges::any_of(layers, [](const Layer& layer) { return layer.range.size() > 200'000; }));
+  for (std::size_t l = 0; l < layers.size(); ++l) {
+    EXPECT_TRUE(learner->gradient_is_finite(LayerId(l))) << l;
+  }
+  std::ranges::fill(learner->parameters(), std::numeric_limits<float>::infinity());
+  learner->step(1, hooks);
+  for (std::size_t l = 0; l < layers.size(); ++l) {
+    EXPECT_FALSE(learner->gradient_is_finite(LayerId(l))) << l;
+  }
+}
+
+std::vector<float> train(const std::string& preset, bool learners_update = false) {
   const LearnerFactory factory = *make_torch_learners(task_on("cuda"));
   std::vector<std::unique_ptr<Learner>> learners;
   learners.push_back(factory(0));
@@ -129,8 +148,9 @@ std::vector<float> train(const std::string& preset) {
   job.layers = learners[0]->layers();
   job.topology = Topology(2, 1, 0);
   job.strategy = find_preset(preset)->strategy;
+  job.strategy.learners_update = learners_update;
   const Assembly assembly = assemble(job);
-  const UpdateRule rule{.rate = {.base = 0.05F}, .momentum = 0.9F};
+  const UpdateRule rule{.rate = {.base = 0.05F}, .momentum = 0.9F, .weight_decay = 1e-3F};
   TrainingState state(job.topology, learners, *assembly.chunks, job.strategy, rule);
   const Clock clock;
   train_on_threads({.topology = job.topology,
@@ -152,6 +172,15 @@ TEST(GpuTest, WorkersShareADeviceAndPresetsAgree) {
   const std::vector<float> kvstore = train("kvstore");
   EXPECT_LT(largest_difference(p3, kvstore), 1e-3);
   EXPECT_GT(largest_difference(p3, learner_on("cuda")->parameters()), 1e-3);
+}
+
+TEST(GpuTest, UpdatesOnTheDeviceAgreeWithThoseOfHosts) {
+  NEEDS_GPU();
+  ASSERT_TRUE(learner_on("cuda")->can_update());
+  const std::vector<float> on_host = train("p3-allreduce");
+  const std::vector<float> on_device = train("p3-allreduce", true);
+  EXPECT_LT(largest_difference(on_host, on_device), 1e-3);
+  EXPECT_GT(largest_difference(on_device, learner_on("cuda")->parameters()), 1e-3);
 }
 
 }  // namespace

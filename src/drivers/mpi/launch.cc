@@ -11,9 +11,9 @@
 #include <set>
 #include <sstream>
 #include <string_view>
-#include <thread>
 
 #include "base/check.h"
+#include "drivers/realtime/processor.h"
 #include "model/message_size.h"
 
 namespace sluice {
@@ -113,14 +113,13 @@ std::optional<Launch> find_launch() {
 
 bool has_idle_cores(std::size_t processes) {
   constexpr std::size_t kBusy = 4;
-  return std::thread::hardware_concurrency() >= kBusy * processes;
+  return usable_cores(processes) >= kBusy;
 }
 
 int arithmetic_threads(std::size_t processes) {
   // The other half computes and moves messages. Memory bandwidth leaves little for more threads.
   constexpr std::size_t kMax = 4;
-  const std::size_t half = std::thread::hardware_concurrency() / (2 * processes);
-  return static_cast<int>(std::clamp<std::size_t>(half, 1, kMax));
+  return static_cast<int>(std::clamp<std::size_t>(usable_cores(processes) / 2, 1, kMax));
 }
 
 std::int64_t fragment_bytes(std::optional<double> gbps) {

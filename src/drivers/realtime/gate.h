@@ -50,6 +50,11 @@ class Gate {
     return at_once;
   }
 
+  bool released(LayerId layer, Iteration iteration) const {
+    const std::lock_guard lock(mutex_);
+    return released_[layer.index()] >= iteration;
+  }
+
   // Where the worker is: the layer whose forward pass it began last, or is waiting to begin.
   struct Position {
     LayerId layer;

@@ -1,7 +1,9 @@
 #include "drivers/realtime/processor.h"
 
+#include <sched.h>
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <thread>
 #include <vector>
 
@@ -19,12 +21,26 @@ Duration processor_time() {
   return from_us(us(usage.ru_utime) + us(usage.ru_stime));
 }
 
+std::size_t usable_cores() {
+  cpu_set_t usable;
+  CPU_ZERO(&usable);
+  const bool known = sched_getaffinity(0, sizeof usable, &usable) == 0;
+  const auto all = std::max<std::size_t>(1, std::thread::hardware_concurrency());
+  return known ? std::max<std::size_t>(1, static_cast<std::size_t>(CPU_COUNT(&usable))) : all;
+}
+
+std::size_t usable_cores(std::size_t processes) {
+  const auto all = std::max<std::size_t>(usable_cores(), std::thread::hardware_concurrency());
+  const std::size_t share = all / std::max<std::size_t>(1, processes);
+  return std::clamp<std::size_t>(share, 1, usable_cores());
+}
+
 double measured_cores(Duration length) {
   const Clock clock;
   const Duration before = processor_time();
   {
     std::vector<std::jthread> threads;
-    for (unsigned i = 0; i < std::thread::hardware_concurrency(); ++i) {
+    for (std::size_t i = 0; i < usable_cores(); ++i) {
       threads.push_back(start_thread([&] {
         while (clock.now() < length) {
         }

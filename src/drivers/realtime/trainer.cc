@@ -2,8 +2,6 @@
 
 #include <cmath>
 
-#include "state/finite.h"
-
 namespace sluice {
 
 void Trainer::run() {
@@ -13,6 +11,7 @@ void Trainer::run() {
     world_.stepped(iteration_, step());
   }
   world_.gate.wait_for_all(iteration_);
+  learner_.settle(iteration_);
 }
 
 void Trainer::meet_boundary() {
@@ -20,6 +19,7 @@ void Trainer::meet_boundary() {
       iteration_ > 0 && phase_.boundary_every > 0 && iteration_ % phase_.boundary_every == 0;
   if (is_one && world_.worker.index() == 0 && phase_.on_boundary) {
     world_.gate.wait_for_all(iteration_);
+    learner_.settle(iteration_);
     const std::lock_guard lock(world_.leading);
     phase_.on_boundary(iteration_);
   }
@@ -55,15 +55,9 @@ void Trainer::gradient_ready(LayerId layer) {
   world_.host.post(GradientReady{world_.worker, layer, iteration_});
 }
 
-// Checks memory that the backward pass has just written, so it is still in the cache.
+// The backward pass has just written the gradient, so it is still in the cache.
 void Trainer::check_gradient(LayerId layer) const {
-  if (!phase_.on_nonfinite) {
-    return;
-  }
-  const Range range = learner_.layers()[layer.index()].range;
-  const std::span<const float> gradient = phase_.state.slots(world_.worker).of(iteration_);
-  if (!all_finite(gradient.subspan(static_cast<std::size_t>(range.begin),
-                                   static_cast<std::size_t>(range.size())))) {
+  if (phase_.on_nonfinite && !learner_.gradient_is_finite(layer)) {
     phase_.on_nonfinite({world_.worker.index(), iteration_, layer});
   }
 }

@@ -32,6 +32,7 @@ class Trainer final : private StepHooks {
 
  private:
   bool before_layer(LayerId layer) override;
+  bool released(LayerId layer) override { return world_.gate.released(layer, iteration_); }
   void forward_done() override;
   void gradient_ready(LayerId layer) override;
   void device_done(std::span<const DeviceSpan> spans) override;

@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <utility>
 
+#include "drivers/realtime/processor.h"
+
 namespace sluice {
 
 int threads_or_cores(std::size_t asked) {
-  return static_cast<int>(asked > 0 ? asked : std::max(1U, std::thread::hardware_concurrency()));
+  return static_cast<int>(asked > 0 ? asked : usable_cores());
 }
 
 WorkThreads::WorkThreads(int threads, const StartThread& start) {

@@ -36,6 +36,8 @@ class AllReduceChannel {
   }
 
   std::int64_t overtakings() const { return queue_.overtakings(); }
+  // Counts no overtakings of earlier iterations.
+  void count_from(Iteration iteration) { queue_.count_from(urgency(iteration, 0)); }
 
  private:
   std::size_t workers_;

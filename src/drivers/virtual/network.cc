@@ -33,10 +33,10 @@ Network::Network(const Cluster& cluster)
   }
 }
 
-Network::Passage Network::leave(HostId from, Bytes payload, Time now) {
+Network::Passage Network::leave(HostId from, Bytes payload, Time now, bool counted) {
   Interface& sender = interfaces_[cluster_.interface_of(from)];
   const Duration wire = sender.time_out(payload + cluster_.header_bytes);
-  sender.egress_busy += wire;
+  sender.egress_busy += counted ? wire : Duration{0};
   return {now, now + wire};
 }
 
@@ -45,8 +45,8 @@ Duration Network::latency_before(Hop hop, HostId from, HostId to) const {
                               : Duration{0};
 }
 
-Network::Passage Network::pass(Hop hop, HostId from, HostId to, Bytes payload, Time now,
-                               Time last) {
+Network::Passage Network::pass(Hop hop, HostId from, HostId to, Bytes payload, Time now, Time last,
+                               bool counted) {
   const Bytes bytes = payload + cluster_.header_bytes;
   const auto through = [&](Time& free, Duration length) {
     const Time begin = std::max(now, free);
@@ -63,7 +63,7 @@ Network::Passage Network::pass(Hop hop, HostId from, HostId to, Bytes payload, T
   }
   Interface& receiver = interfaces_[cluster_.interface_of(to)];
   const Duration reception = receiver.time_in(bytes);
-  receiver.ingress_busy += reception;
+  receiver.ingress_busy += counted ? reception : Duration{0};
   return through(receiver.ingress_free, reception);
 }
 

@@ -37,8 +37,9 @@ class Network {
 
   explicit Network(const Cluster& cluster);
 
-  // Calls must come in the order of time, and not before the last egress_end of the interface.
-  Flight begin(HostId from, HostId to, Bytes payload, Time now) {
+  // Calls must come in the order of time, and not before the last egress_end of the interface. Busy
+  // times are of what is counted.
+  Flight begin(HostId from, HostId to, Bytes payload, Time now, bool counted = true) {
     Interface& sender = interfaces_[cluster_.interface_of(from)];
     Interface& receiver = interfaces_[cluster_.interface_of(to)];
     if (payload != payload_ || has_special_) {
@@ -52,21 +53,23 @@ class Network {
     flight.ingress_end =
         std::max(flight.ingress_begin + reception_, flight.egress_end + cluster_.latency);
     receiver.ingress_free = flight.ingress_end;
-    sender.egress_busy += wire_;
-    receiver.ingress_busy += reception_;
+    if (counted) {
+      sender.egress_busy += wire_;
+      receiver.ingress_busy += reception_;
+    }
     return flight;
   }
 
   // Whether fragments go hop by hop.
   bool has_hops() const { return has_hops_; }
-  Passage leave(HostId from, Bytes payload, Time now);
+  Passage leave(HostId from, Bytes payload, Time now, bool counted);
   Hop first_hop(HostId from, HostId to) const {
     return rack_of(from) == rack_of(to) ? Hop::kIngress : Hop::kUplink;
   }
   // The latency of a path is before its last hop.
   Duration latency_before(Hop hop, HostId from, HostId to) const;
   // The first byte is there now, the last one does not come before `last`.
-  Passage pass(Hop hop, HostId from, HostId to, Bytes payload, Time now, Time last);
+  Passage pass(Hop hop, HostId from, HostId to, Bytes payload, Time now, Time last, bool counted);
 
   Duration egress_busy(HostId host) const {
     return interfaces_[cluster_.interface_of(host)].egress_busy;

@@ -67,6 +67,8 @@ class Simulator final : public Effects {
   void on_channel_free();
   void pump_channel();
   HostId host_of(NodeId node) const { return setup_.cluster.topology.host_of(node); }
+  // The first iteration whose forward pass waits for something that counts.
+  Iteration first_counted() const { return setup_.warm_up == 0 ? 0 : setup_.warm_up + 1; }
 
   const Simulation& setup_;
   Time now_{0};
@@ -87,7 +89,7 @@ class Simulator final : public Effects {
 Simulator::Simulator(const Simulation& setup)
     : setup_(setup),
       cores_(setup.cluster.cores, setup.cluster.topology.hosts(), due_),
-      traffic_(setup.cluster, due_, cores_),
+      traffic_(setup.cluster, first_counted(), due_, cores_),
       workers_(setup.cluster.topology.workers(), VirtualWorker(setup.profile, setup.iterations)),
       compute_pace_(setup.cluster, setup.slowdowns, setup.seed),
       paces_(workers_.size()),
@@ -95,6 +97,7 @@ Simulator::Simulator(const Simulation& setup)
       numbers_(setup.numbers, setup.cluster.topology),
       steps_(setup.numbers, numbers_, workers_) {
   check(setup.hosts.size() == setup.cluster.topology.hosts(), "every host has its protocol");
+  channel_.count_from(first_counted());
   result_.starts.assign(static_cast<std::size_t>(setup.iterations) + 1, Time{0});
 }
 
@@ -307,9 +310,11 @@ void Simulator::pump_channel() {
     const AllReduceCost& cost = *setup_.cluster.allreduce;
     const Duration length = cost.startup + setup_.cluster.sync +
                             from_ns(static_cast<double>(next->payload_bytes) * cost.ns_per_byte);
-    ++result_.messages;
-    result_.bytes += next->payload_bytes;
-    result_.channel_busy += length;
+    if (next->iteration >= first_counted()) {
+      ++result_.messages;
+      result_.bytes += next->payload_bytes;
+      result_.channel_busy += length;
+    }
     channel_since_ = now_;
     due_.free_at(now_ + length, {Due::Kind::kChannelFree, 0});
   }

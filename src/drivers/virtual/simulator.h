@@ -53,18 +53,23 @@ struct Simulation {
   // By worker: factor on its compute times, besides the cluster's; empty: all alike.
   std::vector<double> slowdowns = {};
   std::uint64_t seed = 1;  // of the cluster's jitter
+  // Iterations before this one are not counted: messages and arithmetic belong to the iteration
+  // whose gradients they bring about.
+  Iteration warm_up = 0;
 };
 
 struct SimulationResult {
   std::vector<Time> starts;  // of each iteration's forward pass on the last worker; one more than
                              // iterations, the last being the start of what would come next
   Time end{0};
+  // Of the counted iterations:
   std::int64_t messages = 0;
   Bytes bytes = 0;           // on the wire, headers included
   Duration egress_busy{0};   // mean over the hosts
   Duration ingress_busy{0};  // mean over the hosts
   Duration channel_busy{0};  // of the cluster's all-reduce channel, if it has one
   std::int64_t channel_overtakings = 0;
+  // Of the whole run:
   std::uint64_t events = 0;
   std::optional<int> stopped;  // the signal that ended the run early
 

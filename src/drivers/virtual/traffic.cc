@@ -40,8 +40,10 @@ void Traffic::send(const Message& message, Payload payload, Time now) {
   if (!is_on_network(message)) {
     return due_.ready_at(now, {Due::Kind::kArrived, slot});
   }
-  ++messages_;
-  bytes_ += message.payload_bytes + cluster_.header_bytes;
+  if (is_counted(message)) {
+    ++messages_;
+    bytes_ += message.payload_bytes + cluster_.header_bytes;
+  }
   if (cluster_.uses_rendezvous(message.payload_bytes)) {
     transits_[slot].leg = Transit::Leg::kAnnouncement;
   }
@@ -88,9 +90,10 @@ void Traffic::send_fragment(HostId host, Time now) {
   const HostId receiver = host_of(to);
   const bool is_first = transit.left == transit.message.payload_bytes;
   const bool is_last = !is_data || transit.left == fragment;
+  const bool counted = is_counted(transit.message);
   Time egress_end{0};
   if (network_.has_hops()) {
-    const Network::Passage out = network_.leave(host, fragment, now);
+    const Network::Passage out = network_.leave(host, fragment, now, counted);
     egress_end = out.end;
     const auto moving = fragments_.put({.transit = slot,
                                         .from = host,
@@ -102,7 +105,7 @@ void Traffic::send_fragment(HostId host, Time now) {
                                         .end = out.end});
     send_to(fragments_[moving].hop, moving, out);
   } else {
-    const auto flight = network_.begin(host, receiver, fragment, now);
+    const auto flight = network_.begin(host, receiver, fragment, now, counted);
     egress_end = flight.egress_end;
     if (is_first) {
       transit.ingress_begin = flight.ingress_begin;
@@ -135,7 +138,8 @@ void Traffic::send_to(Network::Hop hop, std::uint32_t fragment, const Network::P
 void Traffic::on_reached(std::uint32_t fragment, Time now) {
   const Fragment moving = fragments_[fragment];
   const Network::Passage passage =
-      network_.pass(moving.hop, moving.from, moving.to, moving.bytes, now, moving.end);
+      network_.pass(moving.hop, moving.from, moving.to, moving.bytes, now, moving.end,
+                    is_counted(transits_[moving.transit].message));
   if (moving.hop != Network::Hop::kIngress) {
     const bool up = moving.hop == Network::Hop::kUplink;
     return send_to(up ? Network::Hop::kDownlink : Network::Hop::kIngress, fragment, passage);

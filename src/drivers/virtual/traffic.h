@@ -41,8 +41,10 @@ class Traffic {
     Time begin;
   };
 
-  Traffic(const Cluster& cluster, DueQueue& due, Cores& cores)
+  // Messages and busy times are of what iterations from `counted_from` on wait for.
+  Traffic(const Cluster& cluster, Iteration counted_from, DueQueue& due, Cores& cores)
       : cluster_(cluster),
+        counted_from_(counted_from),
         due_(due),
         cores_(cores),
         network_(cluster),
@@ -115,6 +117,7 @@ class Traffic {
   bool is_on_network(const Message& message) const {
     return host_of(message.from) != host_of(message.to) && !is_beside(message);
   }
+  bool is_counted(const Message& message) const { return message.iteration >= counted_from_; }
   void send_fragment(HostId host, Time now);
   void send_to(Network::Hop hop, std::uint32_t fragment, const Network::Passage& passage);
   void enter_thread(HostId host, std::uint32_t slot, bool outgoing, Time now);
@@ -128,6 +131,7 @@ class Traffic {
   }
 
   const Cluster& cluster_;
+  Iteration counted_from_;
   DueQueue& due_;
   Cores& cores_;
   Network network_;

@@ -5,7 +5,7 @@
 #include <functional>
 #include <utility>
 
-#include "state/finite.h"
+#include "base/finite.h"
 
 namespace sluice {
 namespace {

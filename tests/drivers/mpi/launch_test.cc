@@ -8,6 +8,8 @@
 #include <thread>
 #include <tuple>
 
+#include "drivers/realtime/processor.h"
+
 namespace sluice {
 namespace {
 
@@ -146,8 +148,8 @@ TEST(LaunchTest, CountsTheProcessesOfThisMachine) {
 }
 
 TEST(LaunchTest, ManyProcessesLeaveNoCoreIdle) {
-  EXPECT_TRUE(has_idle_cores(0));
   EXPECT_FALSE(has_idle_cores(std::thread::hardware_concurrency()));
+  EXPECT_EQ(has_idle_cores(1), usable_cores() >= 4);
 }
 
 TEST(LaunchTest, FragmentsGrowWithTheRate) {

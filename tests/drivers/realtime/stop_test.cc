@@ -108,10 +108,7 @@ class SpoilingLearner final : public Learner {
   const std::vector<Layer>& layers() const override { return inner_->layers(); }
   std::span<float> parameters() override { return inner_->parameters(); }
   std::span<float> gradients() override { return inner_->gradients(); }
-  void gradients_into(std::span<float> buffer) override {
-    target_ = buffer;
-    inner_->gradients_into(buffer);
-  }
+  void gradients_into(std::span<float> buffer) override { inner_->gradients_into(buffer); }
   std::optional<double> step(Iteration iteration, StepHooks& hooks) override {
     const bool now = iteration == 3;
     Spoiling spoiling(*this, hooks);
@@ -129,8 +126,7 @@ class SpoilingLearner final : public Learner {
     void gradient_ready(LayerId layer) override {
       if (layer == learner_.layer_) {
         const auto last = static_cast<std::size_t>(learner_.layers()[layer.index()].range.end) - 1;
-        const auto target = learner_.target_.empty() ? learner_.gradients() : learner_.target_;
-        target[last] = std::numeric_limits<float>::quiet_NaN();
+        learner_.gradients()[last] = std::numeric_limits<float>::quiet_NaN();
       }
       hooks_.gradient_ready(layer);
     }
@@ -142,7 +138,6 @@ class SpoilingLearner final : public Learner {
 
   std::unique_ptr<Learner> inner_;
   std::optional<LayerId> layer_;  // none: the loss
-  std::span<float> target_;       // where gradients go, if not to the inner learner's own buffer
 };
 
 Learners one_spoils(std::optional<LayerId> layer) {

@@ -53,13 +53,71 @@ Channel any_channel() {
   return channel;
 }
 
+Duration simulated_wfbp(const Profile& profile, const Channel& channel) {
+  return run_simulated(profile, channel.cluster,
+                       point(Exchange::kAllReduce, Partition::kLayer, Order::kFifo))
+      .result.iteration_time();
+}
+
 RC_GTEST_PROP(ChannelEquations, WfbpIsEquations6To8, ()) {
   const Profile profile = any_net(20);
   const Channel channel = any_channel();
-  const auto run = run_simulated(profile, channel.cluster,
-                                 point(Exchange::kAllReduce, Partition::kLayer, Order::kFifo));
-  RC_ASSERT(run.result.iteration_time() ==
+  RC_ASSERT(simulated_wfbp(profile, channel) ==
             without_barrier(wfbp_iteration(profile, channel.cost), profile));
+}
+
+// All layers have parameters; before the gradient of layer l - 1 is final, the message of layer l
+// takes up to half of that time if l > bottleneck, and longer than it otherwise.
+Profile net_with_bottleneck(const AllReduceCost& cost, std::size_t layers, std::size_t bottleneck) {
+  Profile profile;
+  for (std::size_t l = 0; l < layers; ++l) {
+    profile.layers.push_back({"L" + std::to_string(l), *anywhere(1, 4000),
+                              from_us(static_cast<double>(*anywhere(0, 20))), from_us(1)});
+  }
+  for (std::size_t l = 1; l < layers; ++l) {
+    const Duration message = cost.time(profile.layers[l].params * kFloatBytes);
+    const auto part = *anywhere(2, 9);
+    profile.layers[l - 1].backward = l > bottleneck ? message * part : message / part;
+  }
+  return profile;
+}
+
+RC_GTEST_PROP(ChannelEquations, WfbpThatHidesAllButOneMessageIsEquation11, ()) {
+  const Channel channel = any_channel();
+  const auto layers = static_cast<std::size_t>(*anywhere(2, 12));
+  const Profile profile = net_with_bottleneck(channel.cost, layers, 0);
+  RC_ASSERT(simulated_wfbp(profile, channel) == hidden_iteration(profile, channel.cost));
+}
+
+// The message of the last layer is longer than the next step of backward, and the step after that
+// makes up for it.
+RC_GTEST_PROP(ChannelEquations, WfbpThatCatchesUpIsEquation12, ()) {
+  const Channel channel = any_channel();
+  Profile profile = net_with_bottleneck(channel.cost, 3, 3);
+  const auto message = [&](std::size_t l) {
+    return channel.cost.time(profile.layers[l].params * kFloatBytes);
+  };
+  profile.layers[0].backward = message(2) + message(1);
+  RC_ASSERT(simulated_wfbp(profile, channel) == hidden_iteration(profile, channel.cost));
+}
+
+RC_GTEST_PROP(ChannelEquations, WfbpWithABottleneckIsEquation13, ()) {
+  const Channel channel = any_channel();
+  const auto layers = static_cast<std::size_t>(*anywhere(2, 12));
+  const auto bottleneck = static_cast<std::size_t>(*anywhere(1, static_cast<int>(layers) - 1));
+  const Profile profile = net_with_bottleneck(channel.cost, layers, bottleneck);
+  RC_ASSERT(simulated_wfbp(profile, channel) ==
+            exposed_iteration(profile, channel.cost, bottleneck));
+}
+
+RC_GTEST_PROP(ChannelEquations, MessagesAfterBackwardAreEquation3, ()) {
+  Profile profile = any_net(20);
+  profile.layers.front().params += 1;
+  const Channel channel = any_channel();
+  const auto run =
+      run_simulated(profile, channel.cluster,
+                    point(Exchange::kAllReduce, Partition::kLayer, Order::kAfterBackward));
+  RC_ASSERT(run.result.iteration_time() == naive_iteration(profile, channel.cost));
 }
 
 RC_GTEST_PROP(ChannelEquations, SingleIsEquation3WithOneMessage, ()) {

@@ -23,7 +23,7 @@ class TrafficTest : public ::testing::Test {
   std::vector<double> arrivals_us(int messages, int back = 0) const {
     DueQueue due;
     Cores cores(cluster_.cores, 2, due);
-    Traffic traffic(cluster_, due, cores);
+    Traffic traffic(cluster_, 0, due, cores);
     for (int m = 0; m < messages + back; ++m) {
       Message message;
       message.from = NodeId(m < messages ? 0 : 1);

@@ -42,7 +42,7 @@ class UnevenTrafficTest : public ::testing::Test {
   std::vector<double> arrivals_us(const std::vector<Sending>& sendings) const {
     DueQueue due;
     Cores cores(0, 6, due);
-    Traffic traffic(cluster_, due, cores);
+    Traffic traffic(cluster_, 0, due, cores);
     for (std::size_t s = 0; s < sendings.size(); ++s) {
       Message message;
       message.from = NodeId(sendings[s].from);

@@ -1,4 +1,4 @@
-#include "state/finite.h"
+#include "base/finite.h"
 
 #include <gtest/gtest.h>
 
