@@ -30,6 +30,8 @@ TEST(CliInstallTest, TheProgramFindsWhatIsInstalledWithIt) {
       "prefix/bin/sluice simulate --profile k80/resnet50 --cluster two.toml --iterations 2",
       folder);
   EXPECT_EQ(simulated.code, 0) << simulated.err;
+  const Outcome study = run_command("prefix/bin/sluice study p3-scaling --recorded", folder);
+  EXPECT_EQ(study.code, 0) << study.err;
   const Outcome models = run_command("prefix/bin/sluice models", folder);
   EXPECT_EQ(models.code, SLUICE_HAS_MODELS ? 0 : 1) << models.err;
 }
