@@ -241,8 +241,8 @@ void Simulator::send(const Message& message, Payload payload) {
     channel_.join(message);
     return pump_channel();
   }
-  // What must be returned is returned when it has left, so a copy is in flight. All else is lent: its
-  // sender does not change it before it has been used.
+  // What must be returned is returned when it has left, so a copy is in flight. All else is lent:
+  // its sender does not change it before it has been used.
   traffic_.send(message, message.wants_return ? Numbers::snapshot(payload) : std::move(payload),
                 now_);
 }
