@@ -132,7 +132,7 @@ Table table_of(const Sweep& sweep, const std::vector<OrderedJson>& summaries) {
   return table;
 }
 
-Result<void> write_files(const Sweep& sweep, const std::vector<OrderedJson>& summaries,
+Result<void> write_sweep(const Sweep& sweep, const std::vector<OrderedJson>& summaries,
                          const OrderedJson& all, const RunFolder& folder) {
   if (auto written = folder.write_summary(all); !written) {
     return written;
@@ -195,7 +195,7 @@ int run_sweep(const Settings& settings, const std::string& name,
   const auto summaries =
       summaries_of(*cells, static_cast<std::size_t>(settings.integer("threads")));
   const OrderedJson all = sweep_json(*sweep, summaries);
-  if (const auto written = write_files(*sweep, summaries, all, *folder); !written) {
+  if (const auto written = write_sweep(*sweep, summaries, all, *folder); !written) {
     return failed(written.error());
   }
   return then({.folder = *folder,

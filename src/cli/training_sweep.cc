@@ -57,7 +57,7 @@ double figure(const OrderedJson& of, const char* key) {
   return value.is_number() ? value.get<double>() : std::nan("");
 }
 
-std::string to_csv(const Sweep& sweep, const std::vector<OrderedJson>& summaries) {
+std::string evaluations_csv(const Sweep& sweep, const std::vector<OrderedJson>& summaries) {
   std::string csv;
   for (const SweepAxis& axis : sweep.axes()) {
     csv += axis.key + ",";
@@ -150,7 +150,7 @@ LineChart chart_of(const Sweep& sweep, const std::vector<OrderedJson>& summaries
   return chart;
 }
 
-Table table_of(const Sweep& sweep, const std::vector<OrderedJson>& summaries) {
+Table training_table(const Sweep& sweep, const std::vector<OrderedJson>& summaries) {
   std::vector<Table::Column> columns = axis_columns(sweep.axes_without(kSeed));
   for (const char* title :
        {"accuracy, %", "test loss", "virtual s", "iteration, ms", "MB/iteration", "out, %"}) {
@@ -171,8 +171,8 @@ Table table_of(const Sweep& sweep, const std::vector<OrderedJson>& summaries) {
   return table;
 }
 
-Result<void> write_files(const Sweep& sweep, const std::vector<OrderedJson>& summaries,
-                         const OrderedJson& all, const RunFolder& folder) {
+Result<void> write_trainings(const Sweep& sweep, const std::vector<OrderedJson>& summaries,
+                             const OrderedJson& all, const RunFolder& folder) {
   if (auto written = folder.write_summary(all); !written) {
     return written;
   }
@@ -180,7 +180,7 @@ Result<void> write_files(const Sweep& sweep, const std::vector<OrderedJson>& sum
     return to_svg(chart_of(sweep, summaries, key, title));
   };
   for (const auto& [name, text] :
-       {std::pair<const char*, std::string>{"sweep.csv", to_csv(sweep, summaries)},
+       {std::pair<const char*, std::string>{"sweep.csv", evaluations_csv(sweep, summaries)},
         {"epochs.svg", svg("epoch", "epochs")},
         {"seconds.svg", svg("time_s", "virtual seconds")}}) {
     if (auto written = write_file(folder.file(name), text); !written) {
@@ -241,12 +241,12 @@ int sweep_trainings(const Settings& settings, const Sweep& sweep, const std::str
     return 128 + *stopped;
   }
   const OrderedJson all = sweep_json(sweep, summaries);
-  if (const auto written = write_files(sweep, summaries, all, *folder); !written) {
+  if (const auto written = write_trainings(sweep, summaries, all, *folder); !written) {
     return failed(written.error());
   }
   return then({.folder = *folder,
                .all = all,
-               .table = table_of(sweep, summaries).render(),
+               .table = training_table(sweep, summaries).render(),
                .files = "sweep.csv, epochs.svg and seconds.svg"});
 }
 

@@ -57,24 +57,25 @@ void Journal::on_step(const StepReport& step) {
   }
 }
 
-void Journal::on_boundary(Iteration iterations) {
+void Journal::on_boundary(Iteration iterations, EvaluatedModel model) {
   evaluated_from_ = clock_.now();
   evaluated_before_ = evaluated_;
   evaluation_ = evaluate_();
   evaluated_ += clock_.now() - evaluated_from_;
   finish_progress();
   if (evaluation_) {
-    evaluations_.push_back({iterations, trained(), *evaluation_});
+    evaluations_.push_back({iterations, trained(), model, *evaluation_});
     append({{"step", iterations},
             {"epoch", extent_.epochs_in(iterations)},
             {"test_loss", json_number(evaluation_->loss)},
             {"test_accuracy", evaluation_->accuracy},
+            {"evaluated", name_of(kEvaluatedModelNames, model)},
             {"time_s", to_seconds(trained())}});
-    log_.info(fmt::format("after {} steps{}: test accuracy {:.2f} %", iterations,
-                          clock_.is_virtual()
-                              ? fmt::format(" and {:.3f} virtual seconds", to_seconds(trained()))
-                              : "",
-                          evaluation_->accuracy * 100));
+    log_.info(fmt::format(
+        "after {} steps{}: test accuracy {:.2f} %{}", iterations,
+        clock_.is_virtual() ? fmt::format(" and {:.3f} virtual seconds", to_seconds(trained()))
+                            : "",
+        evaluation_->accuracy * 100, model == EvaluatedModel::kWorker0 ? " (worker 0)" : ""));
   }
 }
 

@@ -12,6 +12,7 @@
 #include "drivers/realtime/phase.h"
 #include "learners/learner.h"
 #include "report/run_folder.h"
+#include "session/evaluated_model.h"
 #include "session/extent.h"
 #include "session/log.h"
 
@@ -31,6 +32,7 @@ struct RunClock {
 struct Evaluated {
   Iteration iterations = 0;
   Duration trained{0};
+  EvaluatedModel model = EvaluatedModel::kReplica;
   Evaluation result;
 };
 
@@ -44,8 +46,8 @@ class Journal {
           const Log& log);
 
   void on_step(const StepReport& step);
-  // The model is complete after this number of iterations: evaluate it.
-  void on_boundary(Iteration iterations);
+  // The model is complete after this number of iterations: evaluate it. `model` says what it is.
+  void on_boundary(Iteration iterations, EvaluatedModel model);
   // The run has stopped early, for this reason.
   void on_stop(const std::string& why);
 

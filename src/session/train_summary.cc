@@ -33,12 +33,13 @@ nlohmann::ordered_json network_summary(const Job& job, const NetworkFacts& facts
 
 nlohmann::ordered_json evaluations_of(const Journal& journal, const Extent& extent) {
   auto all = nlohmann::ordered_json::array();
-  for (const auto& [iterations, trained, result] : journal.evaluations()) {
+  for (const auto& [iterations, trained, model, result] : journal.evaluations()) {
     all.push_back({{"step", iterations},
                    {"epoch", extent.epochs_in(iterations)},
                    {"samples",
                     std::llround(extent.samples_per_iteration() * static_cast<double>(iterations))},
                    {"time_s", to_seconds(trained)},
+                   {"evaluated", name_of(kEvaluatedModelNames, model)},
                    {"test_loss", json_number(result.loss)},
                    {"test_accuracy", result.accuracy}});
   }

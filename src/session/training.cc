@@ -133,14 +133,15 @@ bool Run::train(Assembly assembly, Iteration last, Observer* also) {
     phase.on_step = [=](const StepReport& step) { journal->on_step(step); };
     // In virtual time everybody holds still. Elsewhere only worker 0 does, and its replica has to
     // do until the end.
-    const bool can_collect = training_.group.virtual_now() && training_.evaluates &&
-                             evaluated_model(assembly.job.strategy) != EvaluatedModel::kReplica;
-    phase.on_boundary = [this, journal, can_collect, &assembly](Iteration t) {
-      if (can_collect) {
+    const EvaluatedModel wanted = evaluated_model(assembly.job.strategy);
+    const bool is_collected = wanted != EvaluatedModel::kReplica && training_.evaluates;
+    const bool can_collect = static_cast<bool>(training_.group.virtual_now());
+    phase.on_boundary = [=, this, &assembly](Iteration t) {
+      if (is_collected && can_collect) {
         const std::string all = contribution_of(assembly, *state_, std::nullopt);
         take_model(assembly, {&all, 1});
       }
-      journal->on_boundary(t);
+      journal->on_boundary(t, is_collected && !can_collect ? EvaluatedModel::kWorker0 : wanted);
     };
   }
   trained_.stopped = training_.group.train(phase);

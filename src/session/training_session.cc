@@ -156,7 +156,8 @@ TrainReport TrainingSession::run() {
   if (group_.is_leader()) {
     note_merging(network, *journal, trained);
     stopped = why_stopped(trained, *journal, work_.extent);
-    group_.attend([&] { kept = end_training(stopped, model.learner(), *journal); });
+    const EvaluatedModel evaluated = evaluated_model(trained.assembly.job.strategy);
+    group_.attend([&] { kept = end_training(stopped, model.learner(), evaluated, *journal); });
   }
   trained.counters = collect(trained.counters);
   const nlohmann::ordered_json loading =
@@ -347,10 +348,10 @@ Counters TrainingSession::collect(const Counters& own) {
 }
 
 Result<void> TrainingSession::end_training(const std::string& stopped, Learner& model,
-                                           Journal& journal) const {
+                                           EvaluatedModel evaluated, Journal& journal) const {
   auto saved = spec_.save.empty() ? Result<void>() : model.save(spec_.save);
   if (stopped.empty()) {
-    journal.on_boundary(work_.extent.iterations);
+    journal.on_boundary(work_.extent.iterations, evaluated);
   } else {
     journal.on_stop(stopped);
   }

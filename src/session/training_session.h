@@ -72,7 +72,8 @@ class TrainingSession {
   Counters collect(const Counters& own);
   // Saves the model, before anything else that can fail or take long, and evaluates it unless the
   // run was stopped.
-  Result<void> end_training(const std::string& stopped, Learner& model, Journal& journal) const;
+  Result<void> end_training(const std::string& stopped, Learner& model, EvaluatedModel evaluated,
+                            Journal& journal) const;
   OnNonFinite on_nonfinite(const std::vector<Layer>& layers) const;
   // Every process ends in the same way as the leader.
   void agree_on_end(const Result<void>& kept, std::optional<int> stopped,

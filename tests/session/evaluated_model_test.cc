@@ -19,6 +19,7 @@
 namespace sluice {
 namespace {
 
+using ::testing::Each;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
 using ::testing::ThrowsMessage;
@@ -126,7 +127,7 @@ class EvaluatedThreadsTest : public ::testing::Test {
           if (notes_means) {
             means_.push_back(mean_of(learners_));
           }
-          return std::nullopt;
+          return Evaluation{};
         },
         record, log);
     evaluated_.clear();
@@ -140,12 +141,17 @@ class EvaluatedThreadsTest : public ::testing::Test {
                        .evaluates = true,
                        .model = &model});
     end_ = copy_of(model.learner().parameters());
+    whose_.clear();
+    for (const Evaluated& evaluated : journal.evaluations()) {
+      whose_.push_back(evaluated.model);
+    }
   }
 
   Topology topology_ = Topology(4, 1, 0);
   std::vector<std::unique_ptr<Learner>> learners_;
   std::vector<std::vector<float>> evaluated_;  // at the boundaries
   std::vector<std::vector<float>> means_;      // of the workers, at the same moments
+  std::vector<EvaluatedModel> whose_;          // was evaluated there
   std::vector<float> end_;
 };
 
@@ -154,6 +160,7 @@ TEST_F(EvaluatedThreadsTest, OfGossipItIsTheMean) {
     train(*make_thread_group(), preset);
     EXPECT_EQ(end_, mean_of(learners_));
     EXPECT_NE(end_, copy_of(learners_.front()->parameters()));
+    EXPECT_THAT(whose_, Each(EvaluatedModel::kWorker0));
   }
 }
 
@@ -162,6 +169,7 @@ TEST_F(EvaluatedThreadsTest, InVirtualTimeAlsoAtTheEndOfAnEpoch) {
   train(*group, "gosgd", true);
   EXPECT_THAT(evaluated_, SizeIs(2));
   EXPECT_EQ(evaluated_, means_);
+  EXPECT_THAT(whose_, Each(EvaluatedModel::kMean));
   EXPECT_EQ(end_, mean_of(learners_));
 }
 
@@ -189,6 +197,7 @@ TEST_F(EvaluatedThreadsTest, OfServersItIsTheirs) {
 TEST_F(EvaluatedThreadsTest, WhereReplicasAgreeItIsAReplica) {
   train(*make_thread_group(), "p3");
   EXPECT_EQ(end_, copy_of(learners_.back()->parameters()));
+  EXPECT_THAT(whose_, Each(EvaluatedModel::kReplica));
 }
 
 }  // namespace

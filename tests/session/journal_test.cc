@@ -108,18 +108,30 @@ TEST_F(JournalTest, TheSteadyIterationIsThatOfTheSecondHalf) {
 
 TEST_F(JournalTest, AnEvaluationIsARowAndALine) {
   result_ = Evaluation{.loss = 0.5, .accuracy = 0.875};
-  journal_->on_boundary(3);
+  journal_->on_boundary(3, EvaluatedModel::kReplica);
   ASSERT_TRUE(journal_->evaluation());
   EXPECT_EQ(journal_->evaluation()->accuracy, 0.875);
   ASSERT_EQ(rows().size(), 1U);
   EXPECT_EQ(rows()[0].at("step"), 3);
   EXPECT_EQ(rows()[0].at("test_loss"), 0.5);
   EXPECT_EQ(rows()[0].at("test_accuracy"), 0.875);
+  EXPECT_EQ(rows()[0].at("evaluated"), "replica");
   EXPECT_THAT(said_, ElementsAre("after 3 steps: test accuracy 87.50 %"));
 }
 
+TEST_F(JournalTest, AnEvaluationSaysWhoseModelItWas) {
+  result_ = Evaluation{.loss = 0.5, .accuracy = 0.875};
+  journal_->on_boundary(3, EvaluatedModel::kWorker0);
+  journal_->on_boundary(6, EvaluatedModel::kServers);
+  EXPECT_EQ(rows().at(0).at("evaluated"), "worker 0");
+  EXPECT_EQ(rows().at(1).at("evaluated"), "servers");
+  EXPECT_EQ(journal_->evaluations().at(0).model, EvaluatedModel::kWorker0);
+  EXPECT_THAT(said_, ElementsAre("after 3 steps: test accuracy 87.50 % (worker 0)",
+                                 "after 6 steps: test accuracy 87.50 %"));
+}
+
 TEST_F(JournalTest, WhoCannotEvaluateLeavesNoRow) {
-  journal_->on_boundary(3);
+  journal_->on_boundary(3, EvaluatedModel::kReplica);
   EXPECT_FALSE(journal_->evaluation());
   EXPECT_EQ(folder_.read("run/metrics.jsonl"), "");
   EXPECT_THAT(said_, IsEmpty());
@@ -127,7 +139,7 @@ TEST_F(JournalTest, WhoCannotEvaluateLeavesNoRow) {
 
 TEST_F(JournalTest, ARunThatStoppedHasNoEvaluation) {
   result_ = Evaluation{.loss = 0.5, .accuracy = 0.875};
-  journal_->on_boundary(3);
+  journal_->on_boundary(3, EvaluatedModel::kReplica);
   journal_->on_stop("SIGINT after 4 of 6 iterations");
   EXPECT_FALSE(journal_->evaluation());
   EXPECT_THAT(warned_, ElementsAre("stopped by SIGINT after 4 of 6 iterations"));

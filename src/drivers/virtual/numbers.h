@@ -18,7 +18,7 @@ class Numbers {
   // Only of a run with numbers.
   TrainingState& state() const { return *state_; }
 
-  // What is in flight must not change when its sender continues.
+  // A copy, if there are numbers.
   static Payload snapshot(const Payload& payload);
 
   Payload view(NodeId node, const BufferRange& what);

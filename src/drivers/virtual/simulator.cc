@@ -241,8 +241,9 @@ void Simulator::send(const Message& message, Payload payload) {
     channel_.join(message);
     return pump_channel();
   }
-  // What is in flight must not change when the sender continues.
-  traffic_.send(message, payload.has_data() ? Numbers::snapshot(payload) : std::move(payload),
+  // What must be returned is returned when it has left, so a copy is in flight. All else is lent:
+  // its sender does not change it before it has been used.
+  traffic_.send(message, message.wants_return ? Numbers::snapshot(payload) : std::move(payload),
                 now_);
 }
 
@@ -256,7 +257,6 @@ void Simulator::on_egress_free(HostId host) {
   traffic_.pump_egress(host, now_);
 }
 
-// What is in flight is a copy, so that its memory is free at once.
 void Simulator::confirm(const Message& message) {
   const HostId host = host_of(message.from);
   deliver_event(host, Sent{message});
