@@ -31,8 +31,8 @@ constexpr const char* kEvaluationTitles = "epoch,samples_seen,time_s,test_loss,t
 constexpr std::array kOfRun{"iteration_us", "bytes_per_iteration", "egress_utilisation",
                             "ingress_utilisation"};
 
-Result<VirtualTraining> training_of(const SweepCell& cell, const std::string& name,
-                                    const std::string& folder) {
+Result<VirtualTraining> training_of_cell(const SweepCell& cell, const std::string& name,
+                                         const std::string& folder) {
   auto spec = virtual_train_spec(cell.settings, cell.setup.cluster);
   if (!spec) {
     return spec.error();
@@ -52,12 +52,12 @@ Result<VirtualTraining> training_of(const SweepCell& cell, const std::string& na
 }
 
 // A number, also of those that JSON has as text.
-double figure(const OrderedJson& of, const char* key) {
+double figure_of(const OrderedJson& of, const char* key) {
   const OrderedJson& value = of.at(key);
   return value.is_number() ? value.get<double>() : std::nan("");
 }
 
-std::string to_csv(const Sweep& sweep, const std::vector<OrderedJson>& summaries) {
+std::string evaluations_csv(const Sweep& sweep, const std::vector<OrderedJson>& summaries) {
   std::string csv;
   for (const SweepAxis& axis : sweep.axes()) {
     csv += axis.key + ",";
@@ -68,10 +68,10 @@ std::string to_csv(const Sweep& sweep, const std::vector<OrderedJson>& summaries
     for (const OrderedJson& evaluation : run.at("evaluations")) {
       csv += fmt::format("{}", fmt::join(sweep.values(cell), ","));
       for (const char* key : kOfEvaluation) {
-        csv += fmt::format(",{}", figure(evaluation, key));
+        csv += fmt::format(",{}", figure_of(evaluation, key));
       }
       for (const char* key : kOfRun) {
-        csv += fmt::format(",{}", figure(run, key));
+        csv += fmt::format(",{}", figure_of(run, key));
       }
       csv += "\n";
     }
@@ -91,7 +91,7 @@ class SeedRuns {
   Spread of_run(const char* key, double factor = 1) const {
     std::vector<double> values;
     for (const OrderedJson* run : runs_) {
-      values.push_back(factor * figure(*run, key));
+      values.push_back(factor * figure_of(*run, key));
     }
     return Spread::of(values);
   }
@@ -105,7 +105,7 @@ class SeedRuns {
   double of_evaluation(std::size_t index, const char* key) const {
     std::vector<double> values;
     for (const OrderedJson* run : runs_) {
-      values.push_back(figure(run->at("evaluations")[index], key));
+      values.push_back(figure_of(run->at("evaluations")[index], key));
     }
     return Spread::of(values).mean;
   }
@@ -125,8 +125,8 @@ double lowest_shown(const std::vector<SeedRuns>& all) {
   return std::floor(lowest / 10) * 10;
 }
 
-LineChart chart_of(const Sweep& sweep, const std::vector<OrderedJson>& summaries, const char* key,
-                   const char* title) {
+LineChart curves_of(const Sweep& sweep, const std::vector<OrderedJson>& summaries, const char* key,
+                    const char* title) {
   LineChart chart{.x_title = title,
                   .y_title = "test accuracy, %",
                   .lines = {},
@@ -150,7 +150,7 @@ LineChart chart_of(const Sweep& sweep, const std::vector<OrderedJson>& summaries
   return chart;
 }
 
-Table table_of(const Sweep& sweep, const std::vector<OrderedJson>& summaries) {
+Table trainings_table(const Sweep& sweep, const std::vector<OrderedJson>& summaries) {
   std::vector<Table::Column> columns = axis_columns(sweep.axes_without(kSeed));
   for (const char* title :
        {"accuracy, %", "test loss", "virtual s", "iteration, ms", "MB/iteration", "out, %"}) {
@@ -171,16 +171,16 @@ Table table_of(const Sweep& sweep, const std::vector<OrderedJson>& summaries) {
   return table;
 }
 
-Result<void> write_files(const Sweep& sweep, const std::vector<OrderedJson>& summaries,
-                         const OrderedJson& all, const RunFolder& folder) {
+Result<void> write_curves(const Sweep& sweep, const std::vector<OrderedJson>& summaries,
+                          const OrderedJson& all, const RunFolder& folder) {
   if (auto written = folder.write_summary(all); !written) {
     return written;
   }
   const auto svg = [&](const char* key, const char* title) {
-    return to_svg(chart_of(sweep, summaries, key, title));
+    return to_svg(curves_of(sweep, summaries, key, title));
   };
   for (const auto& [name, text] :
-       {std::pair<const char*, std::string>{"sweep.csv", to_csv(sweep, summaries)},
+       {std::pair<const char*, std::string>{"sweep.csv", evaluations_csv(sweep, summaries)},
         {"epochs.svg", svg("epoch", "epochs")},
         {"seconds.svg", svg("time_s", "virtual seconds")}}) {
     if (auto written = write_file(folder.file(name), text); !written) {
@@ -204,7 +204,7 @@ Result<TrainingSweep> training_sweep(const Settings& settings, const Sweep& swee
     const SweepCell& cell = (*cells)[c];
     const std::string name = "--sweep: " + sweep.name(c);
     auto training =
-        training_of(cell, name, folder.file(fmt::format("cells/{:03}", c + 1)).string());
+        training_of_cell(cell, name, folder.file(fmt::format("cells/{:03}", c + 1)).string());
     if (!training) {
       return training.error().within(name);
     }
@@ -241,12 +241,12 @@ int sweep_trainings(const Settings& settings, const Sweep& sweep, const std::str
     return 128 + *stopped;
   }
   const OrderedJson all = sweep_json(sweep, summaries);
-  if (const auto written = write_files(sweep, summaries, all, *folder); !written) {
+  if (const auto written = write_curves(sweep, summaries, all, *folder); !written) {
     return failed(written.error());
   }
   return then({.folder = *folder,
                .all = all,
-               .table = table_of(sweep, summaries).render(),
+               .table = trainings_table(sweep, summaries).render(),
                .files = "sweep.csv, epochs.svg and seconds.svg"});
 }
 
