@@ -179,7 +179,7 @@ std::string file_of(const Measured& measured, const std::string& replacement) {
 }
 
 // The times of all-reduces by their length, each beside its line a + b*M (MG-WFBP, Figure 5b).
-LineChart picture_of(const Measured& measured) {
+LineChart allreduce_picture(const Measured& measured) {
   LineChart chart{.x_title = "bytes", .y_title = "us per all-reduce", .lines = {}};
   for (const CollectiveFit& fit : measured.collectives) {
     LineChart::Line medians{.name = fit.name(), .points = {}};
@@ -195,13 +195,13 @@ LineChart picture_of(const Measured& measured) {
   return chart;
 }
 
-Result<void> write_files(const Measured& measured, const std::string& replacement,
-                         const std::string& out) {
+Result<void> write_measured(const Measured& measured, const std::string& replacement,
+                            const std::string& out) {
   if (auto written = write_file(out, file_of(measured, replacement)); !written) {
     return written;
   }
   const auto picture = std::filesystem::path(out).replace_extension(".svg");
-  return write_file(picture.string(), to_svg(picture_of(measured)));
+  return write_file(picture.string(), to_svg(allreduce_picture(measured)));
 }
 
 int probe(ProcessGroup& group, const Settings& settings) {
@@ -239,7 +239,7 @@ int probe(ProcessGroup& group, const Settings& settings) {
       spdlog::warn(doubt);
     }
     const OrderedJson summary = summarise(measured, out);
-    const auto written = write_files(measured, replacement, out);
+    const auto written = write_measured(measured, replacement, out);
     if (settings.on("json")) {
       print(summary);
     } else {

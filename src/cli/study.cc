@@ -77,7 +77,7 @@ std::vector<Found> find_figures(const Study& study, const StudyData& data) {
   return all;
 }
 
-OrderedJson to_json(const Study& study, const std::vector<Found>& all) {
+OrderedJson figures_json(const Study& study, const std::vector<Found>& all) {
   OrderedJson figures = OrderedJson::array();
   for (const auto& [figure, here] : all) {
     OrderedJson one{{"what", figure.what}, {"paper", figure.paper}};
@@ -123,7 +123,7 @@ Result<void> draw_pictures(const Study& study, const StudyData& data, const fs::
 }
 
 // What a CSV file says.
-int report(const Study& study, const fs::path& csv, const std::string& folder, bool as_json) {
+int report_data(const Study& study, const fs::path& csv, const std::string& folder, bool as_json) {
   const auto text = read_file(csv);
   if (!text) {
     return bad_input(text.error());
@@ -139,7 +139,7 @@ int report(const Study& study, const fs::path& csv, const std::string& folder, b
   }
   const std::vector<Found> all = find_figures(study, *data);
   if (as_json) {
-    print(to_json(study, all));
+    print(figures_json(study, all));
     return kOk;
   }
   print_figures(study, all);
@@ -194,7 +194,7 @@ int study(const Settings& settings, const Words& names) {
   if (settings.on("recorded")) {
     const fs::path file(*path);
     const fs::path csv = file.parent_path() / "data" / (file.stem().string() + ".csv");
-    return report(*study, csv, settings.text("run"), settings.on("json"));
+    return report_data(*study, csv, settings.text("run"), settings.on("json"));
   }
   const auto sweep = sweep_settings(*study, *path, settings);
   if (!sweep) {
@@ -202,7 +202,8 @@ int study(const Settings& settings, const Words& names) {
   }
   return run_sweep(*sweep, "study-" + fs::path(*path).stem().string(), [&](const Swept& swept) {
     const fs::path folder = swept.folder.path();
-    const int code = report(*study, folder / "sweep.csv", folder.string(), settings.on("json"));
+    const int code =
+        report_data(*study, folder / "sweep.csv", folder.string(), settings.on("json"));
     if (code == kOk && !settings.on("json")) {
       print(fmt::format("data and pictures in {}\n", folder.string()));
     }
