@@ -127,7 +127,8 @@ TEST_P(Documents, ShowWhatTheProgramPrints) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Cli, Documents,
-                         ::testing::Values("README.md", "docs/guide.md", "docs/simulator.md"),
+                         ::testing::Values("README.md", "docs/guide.md", "docs/simulator.md",
+                                           "docs/studies.md"),
                          [](const auto& info) {
                            std::string name(info.param);
                            std::erase_if(name, [](char c) { return std::isalnum(c) == 0; });
