@@ -9,8 +9,8 @@ namespace sluice {
 // The processor time, user and system, that all threads of this process have used so far.
 Duration processor_time();
 
-// The cores that this process may run on; at least 1. A launcher or a container may have bound it to
-// a part of the machine.
+// The cores that this process may run on; at least 1. A launcher or a container may have bound it
+// to a part of the machine.
 std::size_t usable_cores();
 // Likewise if so many processes share the machine: its share of all cores, but not more than it may
 // use.
