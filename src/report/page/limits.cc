@@ -140,11 +140,11 @@ void add_ceilings(const LimitFigures& figures, Statement& statement) {
         "times the speed.",
         compute / 1000, total / 1000, total / compute));
   }
-  if (figures.bound_us && *figures.bound_us > 0 && total > 0) {
+  // A bound by compute alone says no more than the sentence before.
+  if (figures.bound_us && *figures.bound_us > compute * (1 + kNegligible) && total > 0) {
     statement.sentences.push_back(fmt::format(
-        "The lower bound for the same messages on these links is {:.4g} ms, and the run is {:.0f} "
-        "% "
-        "above it.",
+        "No order of messages could take less than {:.4g} ms on these links; the run "
+        "is {:.0f} % above this bound.",
         *figures.bound_us / 1000, std::max(0.0, 100 * (total / *figures.bound_us - 1))));
   }
 }
