@@ -79,6 +79,8 @@ OrderedJson comparison_json(const Comparison& comparison) {
   auto rows = OrderedJson::array();
   for (const ComparedFigures& row : comparison.rows) {
     rows.push_back({{"name", row.name},
+                    {"runs", row.runs},
+                    {"diverged", row.diverged},
                     {"iteration_ms", spread_json(row.iteration_ms)},
                     {"megabytes_per_iteration", spread_json(row.megabytes)},
                     {"link_percent", spread_json(row.link_percent)},
@@ -183,6 +185,7 @@ Result<TrainSpec> spec_of_cell(const ProcessGroup& group, Settings& settings,
     return spec.error();
   }
   TrainSpec named = *std::move(spec);
+  end_where_it_diverges(named);
   named.record.folder = *folder;
   return named;
 }

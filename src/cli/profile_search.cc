@@ -170,6 +170,20 @@ Result<std::string> profile_of(const Settings& settings) {
   return "h200/" + settings.text("model");
 }
 
+// The name of the cluster; empty if an axis of a sweep names it.
+Result<std::string> cluster_of(const Settings& settings) {
+  if (!settings.text("cluster").empty()) {
+    return settings.path("cluster");
+  }
+  if ((" " + settings.text("sweep")).find(" cluster=") != std::string::npos) {
+    return std::string();
+  }
+  return Error(fmt::format(
+      "--cluster: is missing: it takes a TOML file, such as one with the two lines \"hosts = 4\" "
+      "and \"bandwidth_gbps = 10\", or the name of a cluster that comes with Sluice: {}",
+      fmt::join(file_names(profile_folders(), ".toml"), ", ")));
+}
+
 }  // namespace
 
 Result<void> locate_files(Settings& settings) {
@@ -183,16 +197,15 @@ Result<void> locate_files(Settings& settings) {
     return {};
   };
   const bool compares = settings.command() == Command::kCompare;
-  if (compares && !settings.on("real") && settings.text("cluster").empty()) {
-    return Error("--cluster: is missing: " + settings.help("cluster"));
-  }
   if (settings.command() == Command::kSimulate || (compares && !settings.on("real"))) {
     const auto profile = profile_of(settings);
-    if (!profile) {
-      return profile.error();
+    const auto cluster = cluster_of(settings);
+    if (!profile || !cluster) {
+      return cluster ? profile.error() : cluster.error();
     }
-    auto cluster = locate("cluster", "", settings.path("cluster"), find_cluster);
-    return cluster && !profile->empty() ? locate("profile", "", *profile, find_profile) : cluster;
+    const auto located =
+        cluster->empty() ? Result<void>() : locate("cluster", "", *cluster, find_cluster);
+    return located && !profile->empty() ? locate("profile", "", *profile, find_profile) : located;
   }
   const bool replays = (settings.command() == Command::kTrain || compares) &&
                        settings.text("model").starts_with(kReplay);

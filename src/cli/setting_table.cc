@@ -122,7 +122,7 @@ std::vector<Setting> optimiser_settings() {
 
 std::vector<Setting> cluster_settings() {
   return {
-      {"cluster", kSimulate, Form::text(), nullptr,
+      {"cluster", kSimulate, Form::text(), "",
        "TOML file with the hosts and the network, or the name of one that comes with Sluice, such "
        "as clusters/mg-wfbp"},
       {"cluster", kCompare, Form::text(), "",

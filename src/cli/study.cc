@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -64,8 +65,12 @@ struct Found {
   Result<Spread> here;
 
   std::string text() const {
-    return here ? here->text(figure.decimals) + (figure.unit.empty() ? "" : " " + figure.unit)
-                : "-";
+    if (!here) {
+      return "-";
+    }
+    return std::isnan(here->mean)
+               ? "diverged"
+               : here->text(figure.decimals) + (figure.unit.empty() ? "" : " " + figure.unit);
   }
 };
 

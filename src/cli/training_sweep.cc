@@ -28,6 +28,7 @@ namespace {
 // were is not to be taken for an axis.
 constexpr std::array kOfEvaluation{"epoch", "samples", "time_s", "test_loss", "test_accuracy"};
 constexpr const char* kEvaluationTitles = "epoch,samples_seen,time_s,test_loss,test_accuracy";
+constexpr const char* kDiverged = "diverged";
 constexpr std::array kOfRun{"iteration_us", "bytes_per_iteration", "egress_utilisation",
                             "ingress_utilisation"};
 
@@ -41,6 +42,7 @@ Result<VirtualTraining> training_of(const SweepCell& cell, const std::string& na
       .name = name,
       .spec = *std::move(spec),
       .cluster = {.profile = cell.setup.profile, .cluster = cell.setup.cluster}};
+  end_where_it_diverges(training.spec);
   RecordSpec& record = training.spec.record;
   record.folder = folder;
   for (KeptFile& kept : record.kept) {
@@ -53,8 +55,17 @@ Result<VirtualTraining> training_of(const SweepCell& cell, const std::string& na
 
 // A number, also of those that JSON has as text.
 double figure(const OrderedJson& of, const char* key) {
-  const OrderedJson& value = of.at(key);
-  return value.is_number() ? value.get<double>() : std::nan("");
+  const auto found = of.find(key);
+  return found != of.end() && found->is_number() ? found->get<double>() : std::nan("");
+}
+
+// Those of a run, and a last one without results if it diverged.
+OrderedJson evaluations_of(const OrderedJson& run) {
+  OrderedJson all = run.value("evaluations", OrderedJson::array());
+  if (run.contains(kDiverged)) {
+    all.push_back({{"time_s", run.at("train_s")}});
+  }
+  return all;
 }
 
 std::string evaluations_csv(const Sweep& sweep, const std::vector<OrderedJson>& summaries) {
@@ -62,10 +73,10 @@ std::string evaluations_csv(const Sweep& sweep, const std::vector<OrderedJson>& 
   for (const SweepAxis& axis : sweep.axes()) {
     csv += axis.key + ",";
   }
-  csv += fmt::format("{},{}\n", kEvaluationTitles, fmt::join(kOfRun, ","));
+  csv += fmt::format("{},{},{}\n", kEvaluationTitles, fmt::join(kOfRun, ","), kDiverged);
   for (std::size_t cell = 0; cell < summaries.size(); ++cell) {
     const OrderedJson& run = summaries[cell];
-    for (const OrderedJson& evaluation : run.at("evaluations")) {
+    for (const OrderedJson& evaluation : evaluations_of(run)) {
       csv += fmt::format("{}", fmt::join(sweep.values(cell), ","));
       for (const char* key : kOfEvaluation) {
         csv += fmt::format(",{}", figure(evaluation, key));
@@ -73,21 +84,32 @@ std::string evaluations_csv(const Sweep& sweep, const std::vector<OrderedJson>& 
       for (const char* key : kOfRun) {
         csv += fmt::format(",{}", figure(run, key));
       }
-      csv += "\n";
+      csv += run.contains(kDiverged) ? ",1\n" : ",0\n";
     }
   }
   return csv;
 }
 
-// Of the runs of one combination, which differ in their seeds.
+// Of the runs of one combination, which differ in their seeds. Only those count that did not
+// diverge.
 class SeedRuns {
  public:
   SeedRuns(const Sweep::Group& group, const std::vector<OrderedJson>& summaries) {
     for (const std::size_t cell : group.cells) {
-      runs_.push_back(&summaries[cell]);
+      if (!summaries[cell].contains(kDiverged)) {
+        runs_.push_back(&summaries[cell]);
+      }
     }
+    diverged_ = group.cells.size() - runs_.size();
   }
 
+  bool none() const { return runs_.empty(); }
+  // "diverged", "1 of 3 diverged", or nothing.
+  std::string divergence() const {
+    return diverged_ == 0 ? ""
+           : none()       ? kDiverged
+                    : fmt::format("{} of {} {}", diverged_, diverged_ + runs_.size(), kDiverged);
+  }
   Spread of_run(const char* key, double factor = 1) const {
     std::vector<double> values;
     for (const OrderedJson* run : runs_) {
@@ -96,7 +118,7 @@ class SeedRuns {
     return Spread::of(values);
   }
   std::size_t evaluations() const {
-    std::size_t least = runs_.front()->at("evaluations").size();
+    std::size_t least = none() ? 0 : SIZE_MAX;
     for (const OrderedJson* run : runs_) {
       least = std::min(least, run->at("evaluations").size());
     }
@@ -112,6 +134,7 @@ class SeedRuns {
 
  private:
   std::vector<const OrderedJson*> runs_;
+  std::size_t diverged_ = 0;
 };
 
 constexpr const char* kSeed = "seed";
@@ -120,7 +143,9 @@ constexpr const char* kSeed = "seed";
 double lowest_shown(const std::vector<SeedRuns>& all) {
   double lowest = 100;
   for (const SeedRuns& runs : all) {
-    lowest = std::min(lowest, 100 * runs.of_evaluation(runs.evaluations() / 3, "test_accuracy"));
+    if (runs.evaluations() > 0) {
+      lowest = std::min(lowest, 100 * runs.of_evaluation(runs.evaluations() / 3, "test_accuracy"));
+    }
   }
   return std::floor(lowest / 10) * 10;
 }
@@ -160,7 +185,15 @@ Table training_table(const Sweep& sweep, const std::vector<OrderedJson>& summari
   for (const Sweep::Group& group : sweep.groups_over(kSeed)) {
     const SeedRuns runs(group, summaries);
     std::vector<std::string> row = group.values;
-    row.push_back(runs.of_run("test_accuracy", 100).text(2));
+    if (runs.none()) {
+      row.push_back(runs.divergence());
+      row.resize(columns.size());
+      table.add_row(std::move(row));
+      continue;
+    }
+    const std::string divergence = runs.divergence();
+    row.push_back(runs.of_run("test_accuracy", 100).text(2) +
+                  (divergence.empty() ? "" : " (" + divergence + ")"));
     row.push_back(runs.of_run("test_loss").text(4));
     row.push_back(runs.of_run("train_s").text(3));
     row.push_back(runs.of_run("iteration_us", 1e-3).text(3));
@@ -191,6 +224,12 @@ Result<void> write_trainings(const Sweep& sweep, const std::vector<OrderedJson>&
 }
 
 }  // namespace
+
+void end_where_it_diverges(TrainSpec& spec) {
+  if (spec.on_nonfinite == NonFiniteAction::kStop) {
+    spec.on_nonfinite = NonFiniteAction::kEnd;
+  }
+}
 
 Result<TrainingSweep> training_sweep(const Settings& settings, const Sweep& sweep,
                                      const RunFolder& folder) {

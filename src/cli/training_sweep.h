@@ -17,6 +17,9 @@ namespace sluice::cli {
 Result<TrainingSweep> training_sweep(const Settings& settings, const Sweep& sweep,
                                      const RunFolder& folder);
 
+// The training of a comparison that diverges is one result among others, and fails nothing.
+void end_where_it_diverges(TrainSpec& spec);
+
 // simulate --train --sweep: runs them, and shows accuracy by epoch and by virtual second as a
 // table, CSV and pictures. Figures are means over the seeds, with their standard deviation.
 int sweep_trainings(const Settings& settings, const Sweep& sweep, const std::string& folder_name,

@@ -40,4 +40,16 @@ OnNonFinite warn_of_nonfinite(std::vector<Layer> layers,
   };
 }
 
+void Divergence::note(const NonFinite& found) {
+  const std::lock_guard lock(mutex_);
+  if (!first_) {
+    first_ = found;
+  }
+}
+
+std::optional<NonFinite> Divergence::first() const {
+  const std::lock_guard lock(mutex_);
+  return first_;
+}
+
 }  // namespace sluice

@@ -1,6 +1,9 @@
 #pragma once
 
+#include <csignal>
 #include <functional>
+#include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,5 +20,19 @@ OnNonFinite stop_on_nonfinite(std::vector<Layer> layers, std::string advice);
 // Warns once per rank and lets the run continue. May be called from any thread.
 OnNonFinite warn_of_nonfinite(std::vector<Layer> layers,
                               std::function<void(const std::string&)> warn);
+
+// By this a run that diverges asks itself to stop, like by a signal from outside.
+inline constexpr int kDivergedSignal = SIGFPE;
+
+// The first value of a run that is not finite. From any thread.
+class Divergence {
+ public:
+  void note(const NonFinite& found);
+  std::optional<NonFinite> first() const;
+
+ private:
+  mutable std::mutex mutex_;
+  std::optional<NonFinite> first_;
+};
 
 }  // namespace sluice

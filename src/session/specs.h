@@ -123,7 +123,11 @@ struct RecordSpec {
   std::vector<KeptFile> kept;  // that config.toml refers to
 };
 
-enum class NonFiniteAction : std::uint8_t { kStop, kWarn };
+enum class NonFiniteAction : std::uint8_t {
+  kStop,  // the run fails
+  kWarn,
+  kEnd,  // the run ends early, and its record says why; for trainings of a comparison
+};
 
 inline constexpr std::array kNonFiniteNames{
     Names<NonFiniteAction>{NonFiniteAction::kStop, "stop"},

@@ -93,8 +93,8 @@ std::string parameters_hash(std::span<const float> parameters) {
 }
 
 nlohmann::ordered_json training_summary(const FinishedRun& run) {
-  const auto& [spec, work, kernels, trained, parameters, record, journal, stopped, network, use,
-               loading] = run;
+  const auto& [spec, work, kernels, trained, parameters, record, journal, stopped, diverged,
+               network, use, loading] = run;
   const Extent& extent = work.extent;
   const double iteration = to_seconds(journal.steady_iteration());
   const Iteration iterations = std::max<Iteration>(1, journal.mean_done());
@@ -123,6 +123,9 @@ nlohmann::ordered_json training_summary(const FinishedRun& run) {
   }
   if (!stopped.empty()) {
     summary["stopped"] = stopped;
+  }
+  if (!diverged.empty()) {
+    summary["diverged"] = diverged;
   }
   if (work.task) {
     summary["data"] = name_of(kDataNames, std::get<TaskSpec>(spec.work).data.kind);

@@ -23,7 +23,8 @@ struct FinishedRun {
   std::span<const float> parameters;
   const Record& record;
   const Journal& journal;
-  const std::string& stopped;  // by what and when; empty if it ran to its end
+  const std::string& stopped;   // by what and when; empty if it ran to its end
+  const std::string& diverged;  // what was not finite; empty if it did not diverge
   const NetworkFacts& network;
   const std::optional<NetworkUse> use;    // of a simulated network
   const nlohmann::ordered_json& loading;  // of collect_loading(); null in a replay

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -44,10 +45,12 @@ Result<Record> open_record(const TrainSpec& spec, const std::string& workload,
   return Record::open(spec.record, spec.strategy.preset + "-" + workload);
 }
 
-// "SIGINT after 120 of 500 iterations"; empty if no signal stopped the run.
+// "SIGINT after 120 of 500 iterations"; empty if nothing stopped the run.
 std::string why_stopped(const Trained& trained, const Journal& journal, const Extent& extent) {
   return trained.stopped && journal.done() < extent.iterations
-             ? fmt::format("{} after {} of {} iterations", signal_name(*trained.stopped),
+             ? fmt::format("{} after {} of {} iterations",
+                           trained.stopped == kDivergedSignal ? "divergence"
+                                                              : signal_name(*trained.stopped),
                            journal.done(), extent.iterations)
              : "";
 }
@@ -152,10 +155,12 @@ TrainReport TrainingSession::run() {
                                        .on_nonfinite = on_nonfinite(job.layers),
                                        .interrupted = interrupted_});
   std::string stopped;
+  std::string diverged;
   Result<void> kept;
   if (group_.is_leader()) {
     note_merging(network, *journal, trained);
     stopped = why_stopped(trained, *journal, work_.extent);
+    diverged = why_diverged(trained, *journal);
     const EvaluatedModel evaluated = evaluated_model(trained.assembly.job.strategy);
     group_.attend([&] { kept = end_training(stopped, model.learner(), evaluated, *journal); });
   }
@@ -166,7 +171,7 @@ TrainReport TrainingSession::run() {
   const auto write_record = [&] {
     report.summary =
         training_summary({spec_, work_, kernels_, trained, model.learner().parameters(), record_,
-                          *journal, stopped, network, group_.network_use(), loading});
+                          *journal, stopped, diverged, network, group_.network_use(), loading});
     report.folder = record_.folder().path();
     if (const auto closed = record_.close(report.summary, hosts_); kept && !closed) {
       kept = closed;
@@ -178,7 +183,8 @@ TrainReport TrainingSession::run() {
   if (group_.is_leader()) {
     group_.attend(write_record);
   }
-  agree_on_end(kept, stopped.empty() ? std::nullopt : trained.stopped, report);
+  const bool by_signal = !stopped.empty() && diverged.empty();
+  agree_on_end(kept, by_signal ? trained.stopped : std::nullopt, report);
   return report;
 }
 
@@ -309,6 +315,10 @@ void TrainingSession::listen_for_signals() {
     interrupt_ = std::make_unique<Interrupt>();
     interrupted_ = [&signals = *interrupt_] { return signals.signal(); };
   }
+  interrupted_ = [asked = std::move(interrupted_), &divergence = *divergence_] {
+    const int signal = asked();
+    return signal != 0 ? signal : divergence.first() ? kDivergedSignal : 0;
+  };
 }
 
 // Replicas that differ at the start would never agree.
@@ -363,12 +373,30 @@ OnNonFinite TrainingSession::on_nonfinite(const std::vector<Layer>& layers) cons
   if (!work_.task) {
     return {};  // a replay's gradients mean nothing
   }
-  if (spec_.on_nonfinite == NonFiniteAction::kWarn) {
-    return warn_of_nonfinite(layers, log_.warn);
+  switch (spec_.on_nonfinite) {
+    case NonFiniteAction::kWarn:
+      return warn_of_nonfinite(layers, log_.warn);
+    case NonFiniteAction::kEnd:
+      return [&divergence = *divergence_](const NonFinite& found) { divergence.note(found); };
+    case NonFiniteAction::kStop:
+      return stop_on_nonfinite(
+          layers,
+          "try a lower --lr or a longer --warmup-epochs, or continue anyway with "
+          "--on-nonfinite warn");
   }
-  return stop_on_nonfinite(layers,
-                           "try a lower --lr or a longer --warmup-epochs, or continue anyway with "
-                           "--on-nonfinite warn");
+  fail_check("there is no such action");
+}
+
+std::string TrainingSession::why_diverged(const Trained& trained, const Journal& journal) const {
+  if (spec_.on_nonfinite != NonFiniteAction::kEnd) {
+    return "";
+  }
+  if (const auto first = divergence_->first()) {
+    return describe(*first, trained.assembly.job.layers);
+  }
+  const bool in_other_process =
+      trained.stopped == kDivergedSignal || (journal.loss() && !std::isfinite(*journal.loss()));
+  return in_other_process ? "a loss or a gradient of another process is not finite" : "";
 }
 
 }  // namespace sluice

@@ -75,6 +75,8 @@ class TrainingSession {
   Result<void> end_training(const std::string& stopped, Learner& model, EvaluatedModel evaluated,
                             Journal& journal) const;
   OnNonFinite on_nonfinite(const std::vector<Layer>& layers) const;
+  // What was not finite; empty if nothing was, or if the run may go on with it.
+  std::string why_diverged(const Trained& trained, const Journal& journal) const;
   // Every process ends in the same way as the leader.
   void agree_on_end(const Result<void>& kept, std::optional<int> stopped,
                     TrainReport& report) const;
@@ -90,6 +92,7 @@ class TrainingSession {
   std::string kernels_;                   // of a real model, once they are chosen
   std::function<int()> interrupted_;      // the signal that stops the run
   std::unique_ptr<Interrupt> interrupt_;  // from run() on, unless the caller has another
+  std::unique_ptr<Divergence> divergence_ = std::make_unique<Divergence>();
 };
 
 }  // namespace sluice

@@ -65,6 +65,7 @@ TEST_F(CliCompareTest, PrintsATableAndNamesItsReport) {
 
 TEST_F(CliCompareTest, RefusesWhatHasNoEffect) {
   expect_refused(sluice("compare --preset p3,wfbp", folder_), "--cluster: is missing");
+  EXPECT_THAT(sluice("compare --preset p3,wfbp", folder_).err, HasSubstr("clusters/mg-wfbp"));
   expect_refused(sluice("compare --cluster two.toml --workers 3", folder_),
                  "--workers: is for --real");
   expect_refused(sluice("compare --real --cluster two.toml", folder_), "--cluster: has no effect");
@@ -99,6 +100,39 @@ TEST_F(CliCompareTest, TrainsInVirtualTimeByDefault) {
   EXPECT_EQ(compared("two"), result);
   EXPECT_THAT(folder_.read("one/report.html"),
               AllOf(HasSubstr("Training loss by samples"), HasSubstr("in virtual time")));
+}
+
+// A learning rate that diverges, and one that does not.
+TEST_F(CliCompareTest, GoesOnWhenATrainingDiverges) {
+  if (!kHasModels) {
+    SKIP_AS_INAPPLICABLE("there are no models without LibTorch");
+  }
+  write_some_clothes(folder_.path() / "clothes");
+  const std::string task =
+      " --preset p3 --data-dir clothes --batch 8 --iterations 12 --sweep lr=0.01,1e6 --log-level "
+      "warn --json ";
+  for (const std::string command : {"compare --seeds 2 --cluster two.toml --time-scale 0.25",
+                                    "compare --seeds 2 --real --workers 2"}) {
+    const Outcome outcome = sluice(command + task + "--run both", folder_);
+    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    const json rows = json::parse(outcome.out).at("rows");
+    ASSERT_EQ(rows.size(), 2U);
+    EXPECT_EQ(rows[0].at("diverged"), 0);
+    EXPECT_GT(rows[0].at("loss_at_samples").at("mean"), 0);
+    EXPECT_EQ(rows[1].at("diverged"), 2);
+    EXPECT_TRUE(rows[1].at("iteration_ms").is_null());
+    const json diverged = json::parse(folder_.read("both/cells/003/summary.json"));
+    EXPECT_THAT(diverged.at("diverged").get<std::string>(), HasSubstr("not finite in iteration"));
+    EXPECT_LT(diverged.at("iterations"), 12);
+    EXPECT_THAT(folder_.read("both/report.html"), HasSubstr("diverged in 2 of 2 runs"));
+    std::filesystem::remove_all(folder_.path() / "both");
+  }
+  const Outcome swept =
+      sluice("simulate --train --cluster two.toml --time-scale 0.25 --run swept" + task, folder_);
+  ASSERT_EQ(swept.code, 0) << swept.err;
+  EXPECT_THAT(folder_.read("swept/sweep.csv"),
+              AllOf(HasSubstr(",diverged\n"), HasSubstr(",0\n"), HasSubstr("1e6,nan,nan,"),
+                    HasSubstr(",nan,nan,"), HasSubstr(",1\n")));
 }
 
 }  // namespace

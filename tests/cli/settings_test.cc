@@ -227,9 +227,9 @@ TEST(SettingsTest, OneFileServesSeveralCommands) {
 }
 
 TEST(SettingsTest, SomeThingsMustBeSaid) {
-  const auto settings = Settings::resolve(Command::kSimulate, {{"profile", "p"}}, "");
+  const auto settings = Settings::resolve(Command::kProfile, {{"out", "p.json"}}, "");
   ASSERT_FALSE(settings);
-  EXPECT_THAT(settings.error().message(), StartsWith("--cluster: is missing"));
+  EXPECT_THAT(settings.error().message(), StartsWith("--model: is missing"));
 }
 
 TEST(SettingsTest, UnknownKeysInTheProgramAreDefects) {

@@ -18,17 +18,20 @@ namespace {
 
 using Figure = std::function<std::optional<double>(const RunData&)>;
 
-// Of all runs, if each of them has it.
+// Of the runs that did not diverge, if each of them has it.
 std::optional<Spread> spread_of(const SeededRuns& of, const Figure& figure) {
   std::vector<double> values;
   for (const RunData& run : of.runs) {
+    if (run.has_diverged()) {
+      continue;
+    }
     const auto value = figure(run);
     if (!value) {
       return std::nullopt;
     }
     values.push_back(*value);
   }
-  return Spread::of(values);
+  return values.empty() ? std::nullopt : std::optional(Spread::of(values));
 }
 
 Figure number_times(const char* key, double factor) {
@@ -49,15 +52,17 @@ std::optional<double> link_percent_of(const RunData& run) {
   return use ? std::optional(*use * 100) : std::nullopt;
 }
 
-// The smallest of the last values of all runs.
+// The smallest of the last values of all runs that did not diverge.
 double shared_end(const std::vector<SeededRuns>& all, double RunStep::*x) {
   double end = std::numeric_limits<double>::infinity();
   for (const SeededRuns& of : all) {
     for (const RunData& run : of.runs) {
-      end = std::min(end, run.steps.empty() ? 0 : run.steps.back().*x);
+      if (!run.has_diverged()) {
+        end = std::min(end, run.steps.empty() ? 0 : run.steps.back().*x);
+      }
     }
   }
-  return end;
+  return std::isfinite(end) ? end : 0;
 }
 
 double samples_at(const RunData& run, double step) {
@@ -75,6 +80,9 @@ LineChart::Line mean_line(const std::string& name, const std::vector<Curve>& cur
   LineChart::Line line{.name = name, .points = {}};
   double begin = -std::numeric_limits<double>::infinity();
   double end = std::numeric_limits<double>::infinity();
+  if (curves.empty()) {
+    return line;
+  }
   for (const Curve& curve : curves) {
     if (curve.empty()) {
       return line;
@@ -115,7 +123,9 @@ Charts curves_of(const std::vector<SeededRuns>& all, const std::string& seconds)
       for (const SeededRuns& of : all) {
         std::vector<Curve> curves;
         for (const RunData& run : of.runs) {
-          curves.push_back(curve_of(run, by));
+          if (!run.has_diverged()) {
+            curves.push_back(curve_of(run, by));
+          }
         }
         chart.lines.push_back(mean_line(of.name, curves));
         is_there = is_there || chart.lines.back().points.size() > 1;
@@ -163,6 +173,14 @@ Statement statement_of(const Comparison& comparison, const std::string& seconds)
     statement.sentences.push_back(
         fmt::format("After {:.4g} {} {} the lowest loss: that also counts how fast it is.",
                     comparison.seconds, seconds, by_seconds));
+  }
+  for (const ComparedFigures& row : comparison.rows) {
+    if (row.diverged > 0) {
+      statement.sentences.push_back(fmt::format(
+          "{} diverged in {} of {} runs, whose loss or gradients were not finite; these runs are "
+          "left out. A lower --lr or a longer --warmup-epochs may help.",
+          row.name, row.diverged, row.runs));
+    }
   }
   return statement;
 }
@@ -223,7 +241,10 @@ Comparison compare(const std::vector<SeededRuns>& all) {
       const double x = by == By::kSamples ? samples : seconds;
       return spread_of(of, [&](const RunData& run) { return value_at(curve_of(run, by), x); });
     };
+    const auto diverged = std::ranges::count_if(of.runs, &RunData::has_diverged);
     comparison.rows.push_back({.name = of.name,
+                               .runs = of.runs.size(),
+                               .diverged = static_cast<std::size_t>(diverged),
                                .iteration_ms = spread_of(of, number_times("iteration_us", 1e-3)),
                                .megabytes = spread_of(of, megabytes_of),
                                .link_percent = spread_of(of, link_percent_of),
@@ -248,8 +269,16 @@ PageTable table_of(const Comparison& comparison, bool is_virtual) {
     int decimals;
   };
   PageTable table{.titles = {""}, .rows = {}};
+  const bool some_diverged = std::ranges::any_of(comparison.rows, &ComparedFigures::diverged);
+  if (some_diverged) {
+    table.titles.emplace_back("diverged");
+  }
   for (const ComparedFigures& row : comparison.rows) {
     table.rows.push_back({row.name});
+    if (some_diverged) {
+      table.rows.back().push_back(
+          row.diverged == 0 ? "" : fmt::format("{} of {}", row.diverged, row.runs));
+    }
   }
   for (const Column& column :
        {Column{"iteration, ms", &ComparedFigures::iteration_ms, 3},
@@ -304,6 +333,9 @@ Page seeds_page(const std::vector<SeededRuns>& all, const std::string& subtitle)
     limits.blocks.emplace_back(std::move(bars));
   }
   for (const RunData& run : firsts) {
+    if (run.has_diverged()) {
+      continue;
+    }
     Statement statement = limits_of(run);
     statement.headline = run.name + ": " + statement.headline;
     limits.blocks.emplace_back(std::move(statement));

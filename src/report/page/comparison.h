@@ -28,9 +28,12 @@ enum class By : bool { kSamples, kSeconds };
 Curve loss_curve(const RunData& run, By by);
 Curve accuracy_curve(const RunData& run, By by);
 
-// Figures of the runs of one name. What not all of them have is not there.
+// Figures of the runs of one name, without those that diverged. What not all of the others have is
+// not there.
 struct ComparedFigures {
   std::string name;
+  std::size_t runs = 0;  // all of them
+  std::size_t diverged = 0;
   std::optional<Spread> iteration_ms = {};
   std::optional<Spread> megabytes = {};  // per iteration, sent by all hosts
   std::optional<Spread> link_percent = {};
@@ -41,7 +44,8 @@ struct ComparedFigures {
   std::optional<Spread> accuracy_at_seconds = {};
 };
 
-// All runs at the largest number of samples, and at the latest time, that all of them have reached.
+// All runs at the largest number of samples, and at the latest time, that all of them have reached
+// that did not diverge.
 struct Comparison {
   double samples = 0;
   double seconds = 0;

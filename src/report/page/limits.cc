@@ -83,14 +83,48 @@ Statement waiting_statement(const LimitFigures& figures) {
                  "would help too."}};
 }
 
+// What a worker waits for while its link is idle, and what would help.
+struct OtherWait {
+  const char* headline;
+  const char* what;
+  const char* help;
+};
+
+OtherWait other_wait(std::optional<Algorithm> algorithm) {
+  const Coupling coupling = algorithm ? traits_of(*algorithm).coupling : Coupling::kLockStep;
+  switch (coupling) {
+    case Coupling::kLockStep:
+    case Coupling::kPipelined:
+      return {"Slow workers limit this run.", "for gradients of other workers",
+              "Machines of equal speed and load would help, shares of the batch by speed "
+              "(--batch-shares auto), or a preset that does not wait for the slowest (asp, ssp, "
+              "ad-psgd). A faster link would not."};
+    case Coupling::kBounded:
+      return {"Slow workers limit this run.", "for workers that are too far behind",
+              "Machines of equal speed and load or a larger --staleness would help. A faster link "
+              "would not."};
+    case Coupling::kFree:
+      break;
+  }
+  if (traits_of(*algorithm).exchanges.contains(Exchange::kGossip)) {
+    return {"Busy hosts limit this run.",
+            "until its own host has mixed in what peers have sent (with ad-psgd, also for the "
+            "partner's answer to a swap), and for no gradient of others,",
+            "More cores for each worker would help, or exchanging less often. A faster link would "
+            "not."};
+  }
+  return {"Busy servers limit this run.", "for the servers' answers, and for no other worker,",
+          "More servers (--servers), more cores for them, or exchanging less often would help. A "
+          "faster link would not."};
+}
+
 Statement others_statement(const LimitFigures& figures) {
   const IterationTimes& times = figures.times;
-  return {"Slow workers limit this run.",
-          {fmt::format("{} of an iteration waits for gradients of other workers while the own link "
-                       "is idle.{}",
-                       percent(share(times.others, times)), link_text(figures)),
-           "Machines of equal speed and load would help, or a preset that does not wait for the "
-           "slowest (asp, ssp, ad-psgd). A faster link would not."}};
+  const OtherWait wait = other_wait(figures.algorithm);
+  return {wait.headline,
+          {fmt::format("{} of an iteration waits {} while the own link is idle.{}",
+                       percent(share(times.others, times)), wait.what, link_text(figures)),
+           wait.help}};
 }
 
 Statement aggregation_statement(const LimitFigures& figures) {
@@ -212,16 +246,16 @@ Statement statement_of(const LimitFigures& figures) {
 }
 
 Statement limits_of(const RunData& run) {
-  std::string order;
-  for (const RunSetting& setting : run.settings) {
-    if (setting.key == "order") {
-      order = setting.value;
-    }
-  }
+  const auto setting = [&](const char* key) {
+    const auto found = std::ranges::find(run.settings, key, &RunSetting::key);
+    const std::string quoted = found == run.settings.end() ? "" : found->value;
+    return quoted.size() < 2 ? quoted : quoted.substr(1, quoted.size() - 2);
+  };
   return statement_of({.times = iteration_times(run).value_or(IterationTimes{}),
                        .link_use = link_use(run),
                        .bound_us = run.number({"bound_us"}),
-                       .has_priority = order == "\"priority\""});
+                       .has_priority = setting("order") == "priority",
+                       .algorithm = value_of(kAlgorithmNames, setting("algorithm"))});
 }
 
 }  // namespace sluice

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "model/algorithm.h"
 #include "report/page/page.h"
 #include "report/page/run_data.h"
 
@@ -14,7 +15,7 @@ namespace sluice {
 struct IterationTimes {
   double compute = 0;
   double communication = 0;  // a worker waits, and its host sends or receives
-  double others = 0;         // a worker waits for gradients of other workers
+  double others = 0;         // a worker waits for what others, or its own host, have not begun
   double aggregation = 0;    // a worker waits for sums and updates, on its machine or on a server
   double loading = 0;        // a worker waits for its batch
   double rest = 0;           // not accounted for
@@ -35,7 +36,7 @@ enum class Limit : std::uint8_t {
   kCompute,
   kBandwidth,  // links are full
   kWaiting,    // messages are waited for while links have room: latency, order, message length
-  kOthers,     // stragglers
+  kOthers,     // stragglers, or what else the algorithm waits for
   kAggregation,
   kLoading,
 };
@@ -45,6 +46,8 @@ struct LimitFigures {
   std::optional<double> link_use = {};
   std::optional<double> bound_us = {};  // no order of the same messages makes an iteration shorter
   bool has_priority = false;            // urgent messages overtake others
+  // Of the run: what a worker waits for. None: for gradients of all others.
+  std::optional<Algorithm> algorithm = {};
 };
 
 Limit limit_of(const LimitFigures& figures);

@@ -152,7 +152,7 @@ StackedBars breakdown_bars(const Runs& runs) {
   StackedBars bars{.title = "Where the time of an iteration goes (mean over the workers)",
                    .unit = "ms",
                    .parts = {"compute", "exposed communication", "sums and updates", "loading",
-                             "waiting for other workers", "rest"},
+                             "other waits", "rest"},
                    .bars = {}};
   for (const RunData* run : runs) {
     if (const auto times = iteration_times(*run)) {

@@ -58,6 +58,7 @@ struct RunData {
   // Empty if the summary has no such text.
   std::string text(std::initializer_list<const char*> keys) const;
   bool is_virtual() const { return text({"clock"}) == "virtual"; }
+  bool has_diverged() const { return !text({"diverged"}).empty(); }
 };
 
 // Errors name the file, and say what to do.

@@ -5,6 +5,7 @@
 #include <rapidcheck/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 
 namespace sluice {
 namespace {
@@ -63,6 +64,37 @@ RunData steady_run(double seconds, int steps, double accuracy) {
     }
   }
   return run;
+}
+
+// A diverged run stopped early, with a loss that is no number.
+RunData diverged_run() {
+  RunData run = steady_run(1, 1, 0);
+  run.summary["diverged"] = "rank 0: the loss is not finite in iteration 2";
+  run.steps.push_back({.step = 2, .samples = 16, .seconds = 2, .loss = std::nan("")});
+  return run;
+}
+
+TEST(Comparison, LeavesOutRunsThatDiverged) {
+  const std::vector<SeededRuns> all{{"some", {diverged_run(), steady_run(1, 4, 0.1)}},
+                                    {"all", {diverged_run(), diverged_run()}},
+                                    {"none", {steady_run(1, 4, 0.1), steady_run(1, 4, 0.1)}}};
+  const Comparison comparison = compare(all);
+  EXPECT_EQ(comparison.samples, 32);
+  EXPECT_DOUBLE_EQ(comparison.rows[0].loss_at_samples->mean, 1);
+  EXPECT_EQ(comparison.rows[0].diverged, 1U);
+  EXPECT_FALSE(comparison.rows[1].loss_at_samples);
+  const PageTable table = table_of(comparison, true);
+  EXPECT_EQ(table.titles[1], "diverged");
+  EXPECT_EQ(table.rows[0][1], "1 of 2");
+  EXPECT_EQ(table.rows[1][1], "2 of 2");
+  EXPECT_EQ(table.rows[2][1], "");
+  EXPECT_THAT(to_html(seeds_page(all, "")), HasSubstr("all diverged in 2 of 2 runs"));
+}
+
+TEST(Comparison, ShowsThatAllRunsDiverged) {
+  const std::vector<SeededRuns> all{{"all", {diverged_run()}}};
+  EXPECT_EQ(compare(all).samples, 0);
+  EXPECT_THAT(to_html(seeds_page(all, "")), HasSubstr("all diverged in 1 of 1 runs"));
 }
 
 // The fast one ends after 4 s, when the slow one has done 2 of its 4 steps.

@@ -63,6 +63,31 @@ TEST(Limits, AreTheLargestOtherWait) {
   EXPECT_THAT(words_of(figures({.compute = 50, .loading = 50})), HasSubstr("--loaders"));
 }
 
+// Only workers in lock step wait for gradients of others.
+TEST(Limits, NameWhatTheAlgorithmWaitsFor) {
+  const auto words = [](Algorithm algorithm) {
+    LimitFigures of = figures({.compute = 50, .others = 50});
+    of.algorithm = algorithm;
+    return words_of(of);
+  };
+  for (const AlgorithmTraits& traits : kAlgorithms) {
+    const bool of_others = words(traits.value).find("for gradients of other") != std::string::npos;
+    EXPECT_EQ(of_others, traits.replicas_agree()) << traits.name;
+  }
+  EXPECT_THAT(words(Algorithm::kSsp), HasSubstr("--staleness"));
+  EXPECT_THAT(words(Algorithm::kAsp), HasSubstr("the servers' answers"));
+  EXPECT_THAT(words(Algorithm::kGossip), HasSubstr("its own host has mixed in"));
+}
+
+TEST(Limits, TakeTheAlgorithmFromTheSettingsOfTheRun) {
+  RunData run;
+  run.summary = {{"iteration_us", 100},
+                 {"breakdown", {{"computation_us", 50}, {"global_aggregation_wait_us", 50}}}};
+  EXPECT_EQ(limits_of(run).headline, "Slow workers limit this run.");
+  run.settings.push_back({.key = "algorithm", .value = "\"gosgd\"", .origin = ""});
+  EXPECT_EQ(limits_of(run).headline, "Busy hosts limit this run.");
+}
+
 TEST(Limits, TellHowFarTheBoundIs) {
   LimitFigures of = figures({.compute = 6600, .communication = 2200}, 0.94);
   of.bound_us = 8000;
