@@ -1,6 +1,7 @@
 """What DistributedOptimizer and DistributedDataParallel share: parameters as layers of an exchange."""
 
 import itertools
+import weakref
 from typing import Any, Callable, Dict, Iterable, List, Optional, Sequence, Tuple
 
 import torch
@@ -39,8 +40,12 @@ class Reduction:
         self._half = is_half(compression)
         self._members: Optional[List[List[int]]] = None  # by layer: parameters
         self._sums: List[torch.Tensor] = []
-        on_layers = None if update is None else lambda layers: update(self._of_layers(layers))
-        self._reducer = _C.Reducer(self.parameters, scale, on_layers, after_backward)
+        # The module's objects are unknown to Python's collector of cycles.
+        self._update = None if update is None else weakref.WeakMethod(update)  # type: ignore[arg-type]
+        on_layers = None if update is None else _weak(self._update_layers)
+        self._reducer = _C.Reducer(
+            self.parameters, scale, on_layers, after_backward and _weak(after_backward)
+        )
         register(self)
 
     def knows(self, parameter: torch.Tensor) -> bool:
@@ -110,9 +115,11 @@ class Reduction:
         """What the exchange has done: see summary()."""
         return dict(self._reducer.counts())
 
-    def _of_layers(self, layers: Iterable[int]) -> List[int]:
-        assert self._members is not None
-        return [p for layer in layers for p in self._members[layer]]
+    def _update_layers(self, layers: Iterable[int]) -> None:
+        assert self._members is not None and self._update is not None
+        update = self._update()
+        if update is not None:
+            update([p for layer in layers for p in self._members[layer]])
 
     def _laid_out(
         self, members: List[List[int]]
@@ -135,6 +142,18 @@ class Reduction:
             at = flag
             sizes.append(at - begin)
         return sizes, places, active
+
+
+def _weak(method: Callable[..., None]) -> Callable[..., None]:
+    """Calls a method of an object that may be gone."""
+    weak = weakref.WeakMethod(method)  # type: ignore[arg-type]
+
+    def call(*args: Any) -> None:
+        target = weak()
+        if target is not None:
+            target(*args)
+
+    return call
 
 
 def _checked(parameters: Sequence[torch.Tensor]) -> List[torch.Tensor]:
