@@ -138,6 +138,9 @@ std::vector<Setting> strategy_settings() {
   all.push_back({"merge", kRuns, Form::word(words_of(kMergeNames)),
                  name_of(kMergeNames, strategy.merge),
                  "partition merged: the best groups of layers, or those of MG-WFBP's greedy rule"});
+  all.push_back({"update", kRuns, Form::word(words_or("auto", kUpdateNames)), "auto",
+                 "who updates the parameters: server, or worker with the sum that servers return; "
+                 "auto: the servers, if there are any"});
   all.push_back({"deal", kRuns, Form::word({"staggered", "round-robin"}), "staggered",
                  "staggered: each worker starts a layer with a different chunk"});
   all.push_back({"collective", kRuns, Form::word(words_or("auto", kCollectiveNames)), "auto",
@@ -251,7 +254,9 @@ Json to_values(const Strategy& strategy) {
   Json values{{"merge", name_of(kMergeNames, strategy.merge)},
               {"deal", strategy.staggered ? "staggered" : "round-robin"},
               {"collective", strategy.collective ? name_of(kCollectiveNames, *strategy.collective)
-                                                 : std::string_view("auto")}};
+                                                 : std::string_view("auto")},
+              {"update", strategy.update ? name_of(kUpdateNames, *strategy.update)
+                                         : std::string_view("auto")}};
   for_each_value([&](const char* key, const Form&, const char*, auto access) {
     values[key] = access(strategy);
   });
@@ -273,6 +278,7 @@ Strategy to_strategy(const Json& values) {
   strategy.merge = known(kMergeNames, values.at("merge"));
   strategy.staggered = values.at("deal") == "staggered";
   strategy.collective = value_of(kCollectiveNames, values.at("collective").get<std::string>());
+  strategy.update = value_of(kUpdateNames, values.at("update").get<std::string>());
   strategy.seed = values.at("seed");
   for_each_value([&](const char* key, const Form&, const char*, auto access) {
     values.at(key).get_to(access(strategy));

@@ -35,6 +35,10 @@ inline constexpr std::array kPlannedCollectives{Collective::kRing, Collective::k
 // How partition merged finds its groups of layers.
 enum class Merge : std::uint8_t { kOptimal, kGreedy };
 
+// Who applies the mean gradient to the parameters, where there are servers. Workers get the sum
+// back and update their own replicas.
+enum class Update : std::uint8_t { kServer, kWorker };
+
 // How the user writes each value of an axis: the one place where these words stand.
 inline constexpr std::array kExchangeNames{
     Names<Exchange>{Exchange::kPullAfterNotify, "ps-pull"},
@@ -61,6 +65,10 @@ inline constexpr std::array kCollectiveNames{
     Names<Collective>{Collective::kDirect, "direct"},
     Names<Collective>{Collective::kNative, "native"},
     Names<Collective>{Collective::kSharedMemory, "shared-memory"},
+};
+inline constexpr std::array kUpdateNames{
+    Names<Update>{Update::kServer, "server"},
+    Names<Update>{Update::kWorker, "worker"},
 };
 inline constexpr std::array kMergeNames{
     Names<Merge>{Merge::kOptimal, "optimal"},

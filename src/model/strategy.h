@@ -33,6 +33,8 @@ struct Strategy {
   bool staggered = true;  // each worker begins a layer with another chunk; false: as P3 does
   std::uint64_t seed = 1;
 
+  std::optional<Update> update;  // none: at the servers, if there are any
+
   // Only where learners_can_update(): nobody but the learner changes a worker's parameters.
   bool learners_update = false;
 
@@ -55,10 +57,12 @@ struct Strategy {
   bool driver_sums() const {
     return collective == Collective::kNative || collective == Collective::kSharedMemory;
   }
+  // Servers have no model: they add up gradients, and workers update.
+  bool servers_sum() const { return uses_servers() && update == Update::kWorker; }
   // Every worker gets all that an update needs, and no other worker waits for the result.
   bool learners_can_update() const {
-    return algorithm == Algorithm::kBsp && exchange == Exchange::kAllReduce && !sparse() &&
-           !local_aggregation;
+    return algorithm == Algorithm::kBsp && (exchange == Exchange::kAllReduce || servers_sum()) &&
+           !sparse() && !local_aggregation;
   }
   bool uses_servers() const {
     return exchange != Exchange::kAllReduce && exchange != Exchange::kGossip;

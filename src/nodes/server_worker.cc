@@ -23,6 +23,12 @@ ServerWorker::ServerWorker(const Job& job, std::shared_ptr<const ChunkMap> chunk
     : BasicWorker(job, std::move(chunk_map), self, done),
       notices_missing_(notices_per_layer(chunks())) {}
 
+// The server has used the gradient by the time the sum comes.
+BufferRange ServerWorker::landing(const Message& message) const {
+  const bool is_sum = message.kind == MessageKind::kParameters && strategy().servers_sum();
+  return is_sum ? gradient_of(message.chunk, message.iteration) : BasicWorker::landing(message);
+}
+
 void ServerWorker::exchange(ChunkId chunk, Iteration iteration, Effects& effects) {
   if (strategy().coded()) {
     return pack(chunk, iteration, effects);
@@ -56,12 +62,22 @@ void ServerWorker::on_received(const Received& event, Effects& effects) {
       if (strategy().sparse()) {
         return patch(event, effects);
       }
+      if (strategy().servers_sum()) {
+        return on_sum(message, effects);
+      }
       return complete(message.chunk, message.iteration, effects);
     case MessageKind::kNotify:
       return on_notice(message, effects);
     default:
       fail_check("a worker understands parameters and notices");
   }
+}
+
+void ServerWorker::on_sum(const Message& message, Effects& effects) {
+  if (strategy().learners_update) {
+    return complete(message.chunk, message.iteration, effects);
+  }
+  update(message.chunk, message.iteration, BatchShare::all(topology().workers()), effects);
 }
 
 void ServerWorker::on_next_iteration(Iteration iteration, Effects& effects) {

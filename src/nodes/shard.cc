@@ -59,7 +59,7 @@ void Shard::handle(const Event& event, Effects& effects) {
       return go_on(work.chunk, slot, effects);
     }
     --slot.working;
-    if (work.kind == WorkKind::kUpdate) {
+    if (work.kind == WorkKind::kUpdate || work.kind == WorkKind::kSum) {
       on_updated(*finished, slot, effects);
     } else {
       tell(MessageKind::kParameters, work.chunk, work.origin, work.iteration, finished->output,
@@ -108,7 +108,8 @@ void Shard::check_turn(const Message& push, const Slot& slot) const {
 }
 
 Work Shard::update_with(const Message& push, std::vector<Payload> gradients) const {
-  Work update = work_on(push.chunk, WorkKind::kUpdate, push.from, push.iteration);
+  const WorkKind kind = strategy_.servers_sum() ? WorkKind::kSum : WorkKind::kUpdate;
+  Work update = work_on(push.chunk, kind, push.from, push.iteration);
   update.contributors = static_cast<std::uint32_t>(gradients.size() * groups_.group());
   update.workers = static_cast<std::uint32_t>(topology_.workers());
   update.sources = std::move(gradients);

@@ -22,6 +22,9 @@ namespace sluice {
 // whoever asked and is within the bound by then (late pull, SSP), or to whose gradient it was
 // (ASP).
 //
+// Where the workers update, the chunk's parameters here are the sum itself, and nothing else
+// differs.
+//
 // A chunk is either worked on or read: updates and pulls that come while work on it is in progress
 // wait for its end.
 class Shard final : public Protocol {

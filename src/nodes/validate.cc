@@ -78,6 +78,27 @@ Result<void> validate_algorithm(const Strategy& strategy) {
   return {};
 }
 
+Result<void> validate_update(const Strategy& strategy) {
+  if (strategy.update == Update::kServer && !strategy.uses_servers()) {
+    return Error("update server needs servers, and " + named(strategy.exchange) +
+                 " has none: workers update; leave it away, or take update worker");
+  }
+  if (!strategy.servers_sum()) {
+    return {};
+  }
+  if (strategy.algorithm != Algorithm::kBsp) {
+    return Error("update worker has servers return the sum of all gradients of an iteration, and " +
+                 named(strategy.algorithm) +
+                 " does not wait for all; take algorithm bsp, or update server");
+  }
+  if (strategy.sparse()) {
+    return Error("update worker does not go with " + named(strategy.codec) +
+                 ": its servers answer with the parameters that have changed; take update server, "
+                 "a dense codec, or exchange allreduce");
+  }
+  return {};
+}
+
 Result<void> validate_codec(const Strategy& strategy) {
   const CodecTraits& codec = traits_of(strategy.codec);
   if (strategy.coded() && traits_of(strategy.algorithm).sends == Sends::kParameters) {
@@ -105,6 +126,9 @@ Result<void> validate_codec(const Strategy& strategy) {
 
 Result<void> validate(const Strategy& strategy) {
   if (auto valid = validate_algorithm(strategy); !valid) {
+    return valid;
+  }
+  if (auto valid = validate_update(strategy); !valid) {
     return valid;
   }
   return validate_codec(strategy);

@@ -29,6 +29,9 @@ enum class WorkKind : std::uint8_t {
   // `begun`, gradients[range] comes before them. Sparse sources change only the parameters they
   // have entries for; the output is then a sparse vector of the new values.
   kUpdate,
+  // parameters[range] <- the sum of the sources in their order, after gradients[range] if it is
+  // `begun`: for a server whose workers update.
+  kSum,
   // gradients[range] <- the sum of gradients[range] and the sources, in the order of the sources;
   // the gradients come after the first `before` of them, or do not count if the sum is `fresh`.
   kReduce,
@@ -54,7 +57,7 @@ struct Work {
   std::uint32_t workers = 1;       // update: workers of the joined batch, the divisor of the mean
   std::uint32_t before = 0;        // reduce: sources that are added before the gradients
   bool fresh = false;              // reduce: the sum of the sources alone
-  bool begun = false;              // update: gradients[range] has the sum of earlier sources
+  bool begun = false;              // update, sum: gradients[range] has the sum of earlier ones
   bool coded = false;              // the sources are packed by the codec
   bool exact = false;              // encode: gradients[range] become the values as they unpack
   bool feedback = false;           // encode: keep what packing loses for the next iteration

@@ -38,6 +38,8 @@ std::string_view name_of(WorkKind kind) {
   switch (kind) {
     case WorkKind::kUpdate:
       return "update";
+    case WorkKind::kSum:
+      return "sum";
     case WorkKind::kReduce:
       return "add";
     case WorkKind::kBlend:

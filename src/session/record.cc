@@ -49,6 +49,12 @@ std::string new_folder(const std::string& name) {
   return path;
 }
 
+// Workers that send parameters update themselves, whether there are servers or not.
+std::string_view updates_by(const Strategy& strategy) {
+  const bool own = traits_of(strategy.algorithm).sends == Sends::kParameters;
+  return strategy.uses_servers() && !strategy.servers_sum() && !own ? "server" : "worker";
+}
+
 }  // namespace
 
 Result<RunFolder> open_run_folder(const RecordSpec& spec, const std::string& name) {
@@ -238,6 +244,7 @@ nlohmann::ordered_json mechanism_of(const Assembly& assembly, const RunTotals& t
           {"bytes_after_packing", counters.after_packing},
           {"gradients_summed_locally", counters.local_sums},
           {"updates", counters.updates},
+          {"updates_by", updates_by(assembly.job.strategy)},
           {"updates_on", assembly.job.strategy.learners_update ? "device" : "host"},
           {"overtakings_egress", counters.egress_overtakings},
           {"overtakings_inbox", counters.inbox_overtakings},

@@ -203,6 +203,7 @@ TrainReport TrainingSession::serve() {
   work_.extent = outline.extent;
   rule_ = rule_of(spec_.optimizer, work_.extent);
   Job job = make_job(outline.layers);
+  job.strategy.learners_update = learners_update({});
   group_.tune(job, spec_.strategy.chosen);
   group_.from_leader("", "the hash of the initial parameters");
   const Clock clock;

@@ -128,6 +128,9 @@ Payload Workspace::execute(const Work& work) {
   switch (work.kind) {
     case WorkKind::kUpdate:
       return work.coded && sparse_ ? update_sparse(work) : update(work);
+    case WorkKind::kSum:
+      sum(work);
+      return {};
     case WorkKind::kReduce:
       reduce(work);
       return {};
@@ -190,6 +193,30 @@ Payload Workspace::update_sparse(const Work& work) {
                      {work.contributors, work.workers}, work.iteration);
   changed_.note(work.range, sum);
   return Payload::owning(encode_sparse(parameters, positions_of(sum)));
+}
+
+void Workspace::sum(const Work& work) const {
+  check(!work.sources.empty(), "a sum needs a source");
+  const std::span<float> total = part(parameters_, work.range);
+  const std::span sources(work.sources);
+  if (work.coded) {
+    if (work.begun) {
+      std::ranges::copy(gradient(work), total.begin());
+    } else {
+      coder_->decode(sources.front().bytes(), total);
+    }
+    return reduce_coded({}, sources.subspan(work.begun ? 0 : 1), total);
+  }
+  const std::span<const float> first = work.begun ? gradient(work) : sources.front().values();
+  for (std::size_t begin = 0; begin < total.size(); begin += kBlock) {
+    const auto block = [&](auto values) {
+      return values.subspan(begin, std::min(kBlock, total.size() - begin));
+    };
+    std::ranges::copy(block(first), block(total).begin());
+    for (const Payload& source : sources.subspan(work.begun ? 0 : 1)) {
+      add(block(total), block(source.values()));
+    }
+  }
 }
 
 void Workspace::reduce(const Work& work) const {

@@ -33,6 +33,7 @@ class Workspace {
   Payload update(const Work& work);
   Payload update_sparse(const Work& work);
   Payload encode(const Work& work);
+  void sum(const Work& work) const;
   void reduce(const Work& work) const;
   void reduce_coded(std::span<const Payload> before, std::span<const Payload> after,
                     std::span<float> own) const;

@@ -13,6 +13,7 @@
 #include "nodes/gossip_worker.h"
 #include "nodes/presets.h"
 #include "nodes/shuffled_runs.h"
+#include "nodes/validate.h"
 #include "nodes/worker.h"
 #include "support/shuffled.h"
 #include "support/talkative.h"
@@ -57,6 +58,10 @@ Job any_job(std::string_view preset) {
   const bool together =
       job.strategy.algorithm == Algorithm::kBsp || job.strategy.algorithm == Algorithm::kPipe;
   job.strategy.local_aggregation = together && *rc::gen::arbitrary<bool>();
+  if (*rc::gen::arbitrary<bool>()) {
+    job.strategy.update = Update::kWorker;
+    job.strategy.update = validate(job.strategy) ? job.strategy.update : std::nullopt;
+  }
   job.strategy.credit = *rc::gen::element<Bytes>(1, 64, 150, 1000);
   job.strategy.peer_credit = *rc::gen::element<Bytes>(1, 64, 100, 1000);
   job.server_threads = *rc::gen::inRange(1, 4);

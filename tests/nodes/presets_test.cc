@@ -101,6 +101,25 @@ TEST(PresetsTest, LocalAggregationNeedsWorkersInStep) {
   EXPECT_EQ(refusal("pipe-sgd", on), "");
 }
 
+TEST(PresetsTest, UpdatesOfWorkersNeedAllGradients) {
+  const auto by_worker = [](Strategy& s) { s.update = Update::kWorker; };
+  for (const char* preset : {"p3", "kvstore", "tensorflow", "bsp", "wfbp", "pipe-sgd", "gosgd"}) {
+    EXPECT_EQ(refusal(preset, by_worker), "") << preset;
+  }
+  for (const char* preset : {"asp", "ssp", "easgd"}) {
+    EXPECT_THAT(refusal(preset, by_worker), HasSubstr("does not wait for all"));
+  }
+  EXPECT_THAT(refusal("bsp+dgc", by_worker), HasSubstr("that have changed"));
+}
+
+TEST(PresetsTest, UpdatesOfServersNeedServers) {
+  const auto by_server = [](Strategy& s) { s.update = Update::kServer; };
+  EXPECT_EQ(refusal("p3", by_server), "");
+  EXPECT_EQ(refusal("asp", by_server), "");
+  EXPECT_THAT(refusal("wfbp", by_server), HasSubstr("has none: workers update"));
+  EXPECT_THAT(refusal("gosgd", by_server), HasSubstr("has none: workers update"));
+}
+
 TEST(PresetsTest, MergedGoesWithSynchronousAllReducesOnly) {
   for (const Preset& preset : presets()) {
     SCOPED_TRACE(preset.name);

@@ -175,7 +175,8 @@ void HostLoop::start(Work work) {
 bool HostLoop::goes_aside(const Work& work) const {
   const std::int64_t shortest =
       world_.transport.is_busy() ? world_.offloading->while_busy : world_.offloading->while_idle;
-  const bool alone = work.kind == WorkKind::kUpdate || work.kind == WorkKind::kReduce;
+  const bool alone = work.kind == WorkKind::kUpdate || work.kind == WorkKind::kSum ||
+                     work.kind == WorkKind::kReduce;
   return alone && !work.coded && work.range.size() >= shortest;
 }
 

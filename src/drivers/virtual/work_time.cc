@@ -26,6 +26,13 @@ double update_ns(const Work& work, double bytes, const Cluster& cluster) {
   return sources * touched * cluster.code_ns_per_byte + touched * cluster.update_ns_per_byte;
 }
 
+// As many additions as an update makes; a copy of the first source stands for the update itself.
+double sum_ns(const Work& work, double bytes, const Cluster& cluster) {
+  const auto sources = static_cast<double>(work.sources.size());
+  const double each = work.coded ? cluster.code_ns_per_byte : cluster.reduce_ns_per_byte;
+  return bytes * (work.begun ? sources + 1 : sources) * each;
+}
+
 double reduce_ns(const Work& work, double bytes, const Cluster& cluster) {
   const auto sources = static_cast<double>(work.sources.size());
   if (work.coded) {
@@ -39,6 +46,8 @@ double nanoseconds(const Work& work, const Cluster& cluster) {
   switch (work.kind) {
     case WorkKind::kUpdate:
       return update_ns(work, bytes, cluster);
+    case WorkKind::kSum:
+      return sum_ns(work, bytes, cluster);
     case WorkKind::kReduce:
       return reduce_ns(work, bytes, cluster);
     case WorkKind::kBlend:
