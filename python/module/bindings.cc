@@ -15,6 +15,7 @@
 #include "exchange/aborted.h"
 #include "exchange/gradient_exchange.h"
 #include "exchange/participant.h"
+#include "operator_gate.h"
 #include "reducer.h"
 
 namespace py = pybind11;
@@ -138,6 +139,7 @@ std::map<std::string, double> counts_of(const Reducer& reducer) {
 
 PYBIND11_MODULE(_C, m) {
   m.def("presets", &sluice::exchange_presets);
+  m.def("defer_gradients", [] { sluice::python::OperatorGate::of_process().defer(); });
 
   py::class_<Participant, std::shared_ptr<Participant>>(m, "Participant")
       .def(py::init<>(), NoGil())
@@ -171,6 +173,7 @@ PYBIND11_MODULE(_C, m) {
       .def("expect_passes", &Reducer::expect_passes)
       .def("discard", &Reducer::discard, NoGil())
       .def("finish", &Reducer::finish, NoGil())
+      .def("finish_early", &Reducer::finish_early, NoGil())
       .def("step_aside", &Reducer::step_aside, NoGil())
       .def("arm", &Reducer::arm)
       .def("update_all", &Reducer::update_all, NoGil())

@@ -70,7 +70,7 @@ void Reducer::place(std::shared_ptr<GradientExchange> exchange, std::vector<Plac
 
 void Reducer::discard() {
   rethrow();
-  if (std::ranges::find(sent_, true) != sent_.end()) {
+  if (finished_early_ || std::ranges::find(sent_, true) != sent_.end()) {
     cautious_ = true;
     finish();
     wait_all();
@@ -79,8 +79,27 @@ void Reducer::discard() {
   discarded_ = true;
 }
 
+void Reducer::finish_early() {
+  bool complete = false;
+  for (std::size_t p = 0; p < parameters_.size(); ++p) {
+    complete = complete || may_send(p);
+  }
+  if (complete && !finished_early_) {
+    finish();
+    finished_early_ = true;
+  }
+}
+
+bool Reducer::may_send(std::size_t parameter) const {
+  return placed() && passes_[parameter] == expected_[parameter] && (!cautious_ || discarded_) &&
+         OperatorGate::of_process().is_eager();
+}
+
 void Reducer::finish() {
   rethrow();
+  if (std::exchange(finished_early_, false)) {
+    return;
+  }
   for (std::size_t p = 0; p < parameters_.size(); ++p) {
     expected_[p] = std::max<std::int64_t>(passes_[p], 1);
   }
@@ -203,14 +222,14 @@ void Reducer::on_gradient(std::size_t parameter) {
     return;
   }
   rethrow();
-  if (sent_[parameter]) {
+  if (sent_[parameter] || finished_early_) {
     throw std::runtime_error(
         "a gradient changed after it had left: there were more backward passes before step() than "
         "before the last one. Set backward_passes_per_step, run passes that only accumulate under "
         "no_sync(), and clear gradients with zero_grad() of the optimizer that owns them");
   }
   ++passes_[parameter];
-  if (placed() && passes_[parameter] == expected_[parameter] && (!cautious_ || discarded_)) {
+  if (may_send(parameter)) {
     update(places_[parameter].layer);
     send(parameter, false);
   }

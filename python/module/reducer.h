@@ -36,6 +36,9 @@ struct Place {
 // them while the backward pass goes on. A gate before all operators has a layer updated when it is
 // read next, by a function of the owner. Neither needs the GIL.
 //
+// With several reducers gradients leave in finish() only: a backward pass may reach the parameters
+// of all of them, but only one exchange can be in a step at a time.
+//
 // Which layers there are is known after the first backward pass: until place() nothing is sent.
 // Calls come from one thread at a time.
 class Reducer {
@@ -72,6 +75,9 @@ class Reducer {
 
   // Backward is over: sends what has not left, and ends the step.
   void finish();
+  // The same before a collective call, if all backward passes that were expected have run: a step
+  // must not be open then. finish() follows nevertheless, or discard().
+  void finish_early();
   // The step of a process that has no data: zeros. True if some process had data.
   bool step_aside();
   // From now on the sums of the last step are due as updates.
@@ -100,6 +106,7 @@ class Reducer {
   void on_gradient(std::size_t parameter);
   void send(std::size_t parameter, bool zero);
   void send_rest(bool zero);
+  bool may_send(std::size_t parameter) const;
   void update(std::size_t layer);
   void rethrow();
 
@@ -127,6 +134,7 @@ class Reducer {
   bool in_backward_ = false;  // its end has been asked for
   bool cautious_ = false;
   bool discarded_ = false;  // since the last step
+  bool finished_early_ = false;
   bool updating_ = false;
   std::exception_ptr failure_;  // LibTorch lets none through an observer
   GateCounts counts_;

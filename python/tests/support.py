@@ -21,7 +21,7 @@ from reference import (
     own_part,
 )
 
-PRESET = "p3-allreduce"
+PRESET = "p3"
 Loop = Callable[[Any, Any, Callable[[int], Any], bool], None]
 
 
@@ -167,6 +167,17 @@ def metrics(net: Any, optimizer: Any, batches: Any, is_distributed: bool) -> Non
         plain_step(net, optimizer, batches(step))
         if is_distributed:
             check("allreduce", sluice.allreduce(torch.ones(3)).tolist() == [1, 1, 1])
+
+
+def metrics_before_step(net: Any, optimizer: Any, batches: Any, is_distributed: bool) -> None:
+    """Gradients have left, but step() has not been called."""
+    for step in range(4):
+        optimizer.zero_grad()
+        loss = loss_of(net, batches(step))
+        loss.backward()
+        if is_distributed:
+            sluice.allreduce(loss.detach())
+        optimizer.step()
 
 
 def uses_layers_by_turns(net: Any, optimizer: Any, batches: Any, is_distributed: bool) -> None:
@@ -365,7 +376,13 @@ def check_errors() -> None:
 
 
 def check_summary() -> None:
+    net = make_net()
+    optimizer = distribute(sgd(net), net)
+    for step in range(3):
+        plain_step(net, optimizer, own_part(joined_batch(step)))
+    sluice.barrier()
     counts = sluice.summary()
+    check("steps are counted", counts["steps"] == 3, str(counts))
     check("the gate has stopped operators", counts["stops"] > 0 and counts["updates"] > 0)
     check("messages were sent", (counts["messages"] > 0) == (sluice.size() > 1), str(counts))
 
@@ -385,6 +402,7 @@ def main() -> None:
         reads_between_steps,
         own_function,
         metrics,
+        metrics_before_step,
         uses_layers_by_turns,
         new_group,
         penalty,

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <limits>
 #include <stdexcept>
 #include <utility>
@@ -14,9 +15,18 @@
 namespace sluice {
 namespace {
 
+// With sums instead of updates.
+Strategy summing(const Preset& preset) {
+  Strategy strategy = preset.strategy;
+  strategy.update = Update::kWorker;
+  strategy.learners_update = true;
+  return strategy;
+}
+
 bool can_exchange(const Preset& preset) {
-  return preset.strategy.learners_can_update() && !preset.strategy.coded() &&
-         preset.strategy.partition != Partition::kMerged;
+  const Strategy strategy = summing(preset);
+  return strategy.learners_can_update() && !strategy.coded() &&
+         strategy.partition != Partition::kMerged;
 }
 
 Strategy exchange_strategy(const GradientExchange::Options& options) {
@@ -26,8 +36,7 @@ Strategy exchange_strategy(const GradientExchange::Options& options) {
         fmt::format("no preset {} sums gradients for the program's own optimizer; choose one of {}",
                     options.preset, fmt::join(exchange_presets(), ", ")));
   }
-  Strategy strategy = preset->strategy;
-  strategy.learners_update = true;
+  Strategy strategy = summing(*preset);
   if (options.half_precision) {
     strategy.codec = Codec::kTruncate16;
   }
@@ -61,6 +70,7 @@ GradientExchange::GradientExchange(Participant& participant, const Options& opti
                                    const std::vector<std::int64_t>& sizes)
     : participant_(participant) {
   learners_.push_back(std::make_unique<OpenLearner>(lay_out(names, sizes)));
+  reported_.assign(names.size(), false);
   job_.layers = layers();
   job_.topology = Topology(participant.size(), 1, 0, participant.per_machine_);
   job_.strategy = exchange_strategy(options);
@@ -69,6 +79,14 @@ GradientExchange::GradientExchange(Participant& participant, const Options& opti
 
 GradientExchange::~GradientExchange() {
   try {
+    if (in_step()) {
+      for (std::size_t l = 0; l < reported_.size(); ++l) {
+        if (!reported_[l]) {
+          gradient_ready(l);
+        }
+      }
+      end_step();
+    }
     pause();
   } catch (...) {  // NOLINT(bugprone-empty-catch): whoever waits next hears of it
   }
@@ -86,6 +104,7 @@ void GradientExchange::begin() {
 void GradientExchange::gradient_ready(std::size_t layer) {
   if (participant_.size() > 1) {
     begin();
+    reported_[layer] = true;
     steps_of_phase_->gradient_ready(LayerId(layer));
   }
 }
@@ -94,6 +113,7 @@ void GradientExchange::end_step() {
   if (participant_.size() > 1) {
     begin();
     steps_of_phase_->end_step(std::nullopt);
+    std::fill(reported_.begin(), reported_.end(), false);
   }
   ++steps_;
 }
@@ -108,7 +128,16 @@ bool GradientExchange::is_here(std::size_t layer) {
   return steps_of_phase_ == nullptr || steps_of_phase_->released(LayerId(layer));
 }
 
+bool GradientExchange::in_step() const {
+  return std::find(reported_.begin(), reported_.end(), true) != reported_.end();
+}
+
 void GradientExchange::pause() {
+  if (in_step()) {
+    throw std::logic_error(
+        "a collective call in the middle of a step: some gradients have left already; make it "
+        "before the backward pass or after the step");
+  }
   if (std::exchange(steps_of_phase_, nullptr) != nullptr) {
     participant_.exchanging_ = nullptr;
     learner().end();

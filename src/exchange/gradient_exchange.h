@@ -35,7 +35,7 @@ class GradientExchange {
   // Collective. The layers are in the order of the forward pass, and the same in all processes.
   GradientExchange(Participant& participant, const Options& options,
                    const std::vector<std::string>& names, const std::vector<std::int64_t>& sizes);
-  // Pauses.
+  // Ends the step, if one has begun, and pauses.
   ~GradientExchange();
   GradientExchange(const GradientExchange&) = delete;
   GradientExchange& operator=(const GradientExchange&) = delete;
@@ -49,8 +49,8 @@ class GradientExchange {
   void wait(std::size_t layer);
   bool is_here(std::size_t layer);  // whether wait() would return at once
 
-  // Returns when all sums are here and nothing is in flight. Between two steps; collective, but the
-  // participant's collective calls do it, too.
+  // Returns when all sums are here and nothing is in flight. Between two steps, else it throws;
+  // collective, but the participant's collective calls do it, too.
   void pause();
   // The running phase fails in this process, and so ends all of them. From any thread.
   void fail(std::exception_ptr why);
@@ -62,6 +62,7 @@ class GradientExchange {
  private:
   OpenLearner& learner() const { return static_cast<OpenLearner&>(*learners_.front()); }
   void begin();
+  bool in_step() const;
   void train(ProcessGroup& group);
 
   Participant& participant_;
@@ -70,6 +71,7 @@ class GradientExchange {
   bool tuned_ = false;
   OpenSteps* steps_of_phase_ = nullptr;  // null: no phase is running
   std::int64_t steps_ = 0;               // taken
+  std::vector<bool> reported_;           // by layer, in this step
   Counters counters_;
 };
 

@@ -29,7 +29,9 @@ TEST_P(ExchangePresetMpiTest, SumsComeBackLayerByLayer) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Presets, ExchangePresetMpiTest,
-                         ::testing::Values("wfbp", "p3-allreduce", "ar-sgd"), [](const auto& of) {
+                         ::testing::Values("wfbp", "p3-allreduce", "ar-sgd", "p3", "slicing",
+                                           "kvstore", "tensorflow"),
+                         [](const auto& of) {
                            std::string name = of.param;
                            std::erase(name, '-');
                            return name;

@@ -44,6 +44,7 @@ from .process import (
 )
 from .replicas import broadcast_optimizer_state, broadcast_parameters
 from .statistics import summary
+from .sync_batch_norm import SyncBatchNorm
 
 __all__ = [
     "Average",
@@ -54,6 +55,7 @@ __all__ = [
     "Min",
     "Product",
     "Sum",
+    "SyncBatchNorm",
     "allgather",
     "allgather_object",
     "allreduce",

@@ -185,7 +185,7 @@ def DistributedOptimizer(  # noqa: N802  (Horovod's name)
     backward_passes_per_step: int = 1,
     op: str = Average,
     gradient_predivide_factor: float = 1.0,
-    preset: str = "p3-allreduce",
+    preset: str = "p3",
 ) -> torch.optim.Optimizer:
     """Makes an optimizer of torch.optim use the gradients of all processes, and returns it.
 

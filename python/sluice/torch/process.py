@@ -88,9 +88,9 @@ def reductions() -> "List[Reduction]":
 
 
 def settle() -> None:
-    """Makes all updates that are due."""
+    """Makes all updates that are due, and ends steps that have begun to leave."""
     for reduction in reductions():
-        reduction.update_all()
+        reduction.settle()
 
 
 def _install_hooks() -> None:

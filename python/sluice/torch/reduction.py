@@ -14,6 +14,11 @@ from .process import participant, register
 _numbers = itertools.count()
 
 
+def defer() -> None:
+    """From now on gradients leave after the backward pass only."""
+    _C.defer_gradients()
+
+
 class Reduction:
     """Sums the gradients of some parameters over all processes, step by step."""
 
@@ -88,6 +93,12 @@ class Reduction:
     def update_all(self) -> None:
         """Updates all parameters whose sums are due."""
         if self._members is not None:
+            self._reducer.update_all()
+
+    def settle(self) -> None:
+        """Before a collective call: nothing of a step may be in flight."""
+        if self._members is not None:
+            self._reducer.finish_early()
             self._reducer.update_all()
 
     def wait_all(self) -> None:
