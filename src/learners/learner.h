@@ -48,6 +48,13 @@ class StepHooks {
   virtual void device_done(std::span<const DeviceSpan> /*spans*/) {}
 };
 
+// The steps of a phase for a learner that takes them itself: see Learner::drive().
+class OpenSteps : public StepHooks {
+ public:
+  // All layers of the current step have been reported. The hooks are those of the next step.
+  virtual void end_step(std::optional<double> loss) = 0;
+};
+
 // For steps without synchronisation.
 class NoHooks final : public StepHooks {
  public:
@@ -85,6 +92,12 @@ class Learner {
   // before_layer() and gradient_ready() exactly once per layer. Returns the loss, or nothing if the
   // learner does not learn.
   virtual std::optional<double> step(Iteration iteration, StepHooks& hooks) = 0;
+  // True if the learner calls for its steps itself, in drive(), and step() is not called: for a
+  // phase that ends when the learner says so.
+  virtual bool drives() const { return false; }
+  // Returns when the phase is to end, between two steps. All workers must end it after the same
+  // step.
+  virtual void drive(OpenSteps& /*steps*/) { fail_check("this learner has its steps opened"); }
   // Whether all values of this layer's gradient are finite, from gradient_ready() on until the step
   // ends. An accelerator knows without a look at host memory.
   virtual bool gradient_is_finite(LayerId layer) {

@@ -23,6 +23,9 @@ class LocalGroup : public ProcessGroup {
   std::string scatter(const std::vector<std::string>& texts, const std::string& /*what*/) final {
     return texts.at(0);
   }
+  void all_reduce(const Numbers& /*numbers*/, Reduction /*reduction*/) final {}
+  void broadcast_from(std::size_t /*root*/, std::span<std::byte> /*bytes*/) final {}
+  std::vector<std::string> all_gather(const std::string& own) final { return {own}; }
   void meet() final {}
   std::vector<std::size_t> machines() final { return {0}; }
   std::optional<Survey> survey(const SurveySpec& /*spec*/) final { return Survey{}; }

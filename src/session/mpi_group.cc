@@ -27,6 +27,15 @@ class MpiGroup final : public ProcessGroup {
   std::string scatter(const std::vector<std::string>& texts, const std::string& what) override {
     return world_->scatter(texts, what);
   }
+  void all_reduce(const Numbers& numbers, Reduction reduction) override {
+    world_->all_reduce(numbers, reduction);
+  }
+  void broadcast_from(std::size_t root, std::span<std::byte> bytes) override {
+    world_->broadcast_from(root, bytes);
+  }
+  std::vector<std::string> all_gather(const std::string& own) override {
+    return world_->all_gather(own);
+  }
   void meet() override { world_->meet(); }
   std::vector<std::size_t> machines() override { return world_->machines(); }
 

@@ -43,6 +43,7 @@ MpiSupervision::MpiSupervision(World world) : world_(std::move(world)) {
   heard_.assign(static_cast<std::size_t>(size_), now());
   heartbeats_.resize(static_cast<std::size_t>(size_));
   parted_.assign(static_cast<std::size_t>(size_), false);
+  done_.resize(static_cast<std::size_t>(size_));
 }
 
 MpiSupervision::~MpiSupervision() {
@@ -178,7 +179,7 @@ void MpiSupervision::hear(std::size_t rank, const std::string& letter) {
       return stop(at, static_cast<int>(number_of(rank, signal)));
     }
     case Topic::kDone:
-      return process_done();
+      return process_done(rank, number_of(rank, text));
     case Topic::kAllDone:
       return all_done();
     case Topic::kBye:
@@ -247,15 +248,20 @@ void MpiSupervision::pass_on_workers() {
   if (rank_ != 0 && !steps.empty()) {
     tell(0, Topic::kSteps, encode(steps, now()));
   }
-  if (finished && rank_ == 0) {
-    process_done();
-  } else if (finished) {
-    tell(0, Topic::kDone);
+  if (!finished) {
+    return;
+  }
+  const auto at = furthest_behind();
+  if (rank_ == 0) {
+    process_done(0, at ? at->iteration : 0);
+  } else {
+    tell(0, Topic::kDone, std::to_string(at ? at->iteration : 0));
   }
 }
 
-void MpiSupervision::process_done() {
-  if (++done_ == size_) {
+void MpiSupervision::process_done(std::size_t rank, Iteration at) {
+  done_[rank] = at;
+  if (std::ranges::all_of(done_, [](const auto& done) { return done.has_value(); })) {
     tell_others(Topic::kAllDone);
     all_done();
   }
@@ -308,7 +314,27 @@ void MpiSupervision::beat() {
     }
   }
   if (!over_) {
+    look_for_early_ends();
     look_for_stalls(now());
+  }
+}
+
+// In an open phase a process may end training while others go on, which would wait forever.
+void MpiSupervision::look_for_early_ends() const {
+  if (!world_.together) {
+    return;
+  }
+  for (std::size_t r = 0; r < done_.size(); ++r) {
+    const auto further = std::ranges::find_if(heartbeats_, [&](const Heartbeat& other) {
+      return done_[r] && heartbeats_[r].worker && other.worker &&
+             other.worker->iteration > *done_[r];
+    });
+    if (further != heartbeats_.end()) {
+      throw std::runtime_error(
+          fmt::format("rank {} has ended its training after {} steps, but rank {} goes on: all "
+                      "processes must take the same number of steps",
+                      r, *done_[r], further - heartbeats_.begin()));
+    }
   }
 }
 

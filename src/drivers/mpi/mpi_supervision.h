@@ -37,6 +37,7 @@ class MpiSupervision final : public Transport {
     const ChunkMap& chunks;
     const std::vector<Layer>& layers;
     std::size_t workers;  // of all processes
+    bool together;        // they are in lock step
     const Clock& clock;
     Mailbox& mailbox;
     Warn warn;
@@ -74,7 +75,7 @@ class MpiSupervision final : public Transport {
     kHold = 'h',         // from rank 0: hold the workers
     kHeld = 'H',         // to rank 0: the first iteration that they have not begun
     kStop = 'S',         // from rank 0: the first iteration that does not run, and the signal
-    kDone = 'd',         // to rank 0: all workers of this process are
+    kDone = 'd',         // to rank 0: all workers of this process are, before which iteration
     kAllDone = 'A',      // from rank 0: part from each other
     kBye = 'b',          // to rank 0: parted from all; the last message of this process
     kClose = 'c',        // from rank 0: all have parted; its last message
@@ -91,11 +92,12 @@ class MpiSupervision final : public Transport {
   void hold_all(int signal);
   void process_held(Iteration begun);
   void stop(Iteration at, int signal);
-  void process_done();
+  void process_done(std::size_t rank, Iteration at);
   void all_done();
   void beat();
   void expect_life(std::size_t rank) const;
   void look_for_stalls(Time now);
+  void look_for_early_ends() const;
   void close_if_over();
   Heartbeat heartbeat();
   std::optional<Gate::Position> furthest_behind() const;
@@ -116,12 +118,12 @@ class MpiSupervision final : public Transport {
   // Of the worker that is furthest behind, and since when.
   std::optional<Gate::Position> position_;
   Time position_since_{0};
-  int done_ = 0;              // processes, on rank 0
-  std::vector<bool> parted_;  // by rank; on rank 0
-  bool said_done_ = false;    // the workers of this process are
-  bool over_ = false;         // all workers of all processes are done
-  bool said_last_ = false;    // kBye, or kClose on rank 0
-  bool heard_last_ = false;   // all kByes on rank 0, or kClose
+  std::vector<std::optional<Iteration>> done_;  // on rank 0, by rank: that have ended, and where
+  std::vector<bool> parted_;                    // by rank; on rank 0
+  bool said_done_ = false;                      // the workers of this process are
+  bool over_ = false;                           // all workers of all processes are done
+  bool said_last_ = false;                      // kBye, or kClose on rank 0
+  bool heard_last_ = false;                     // all kByes on rank 0, or kClose
   bool closed_ = false;
   bool interrupted_ = false;  // this process was, and rank 0 knows
   int stopping_ = 0;          // on rank 0: the signal after which all are asked to hold

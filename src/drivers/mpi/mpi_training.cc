@@ -86,6 +86,7 @@ Session::Session(MpiWorld& world, const Phase& phase, const Warn& warn)
                     .chunks = phase.chunks,
                     .layers = phase.state.layers(),
                     .workers = phase.topology.workers(),
+                    .together = pace_of(phase.strategy.algorithm) == FinishLine::Pace::kTogether,
                     .clock = phase.clock,
                     .mailbox = *mailbox_,
                     .warn = warn}),

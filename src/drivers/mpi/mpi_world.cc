@@ -18,8 +18,10 @@
 
 #include "drivers/mpi/interfaces.h"
 #include "drivers/mpi/launch.h"
+#include "drivers/mpi/mpi_collectives.h"
 #include "drivers/mpi/mpi_heartbeats.h"
 #include "drivers/mpi/mpi_link.h"
+#include "drivers/mpi/mpi_long_messages.h"
 #include "drivers/mpi/mpi_requests.h"
 #include "drivers/mpi/mpi_start.h"
 #include "drivers/mpi/mpi_tags.h"
@@ -30,10 +32,6 @@
 
 namespace sluice {
 namespace {
-
-// Settings of Open MPI, in the environment.
-constexpr const char* kFragmentBytes = "OMPI_MCA_btl_tcp_rdma_pipeline_frag_size";
-constexpr const char* kReceivingThread = "OMPI_MCA_btl_tcp_progress_thread";
 
 // The pause between two looks for heartbeats.
 constexpr std::chrono::milliseconds kBetweenBeats{10};
@@ -157,12 +155,16 @@ class JoinedWorld final : public MpiWorld {
     return {first.begin(), first.end()};
   }
 
-  // Read from the environment, where the user may have set it.
-  LongMessages long_messages() const override {
-    const char* fragment = std::getenv(kFragmentBytes);
-    const char* thread = std::getenv(kReceivingThread);
-    return {.fragment_bytes = fragment == nullptr ? 0 : std::atoll(fragment),
-            .receiving_thread = thread != nullptr && std::string_view(thread) == "1"};
+  LongMessages long_messages() const override { return long_messages_set(); }
+
+  void all_reduce(const Numbers& numbers, Reduction reduction) override {
+    sluice::all_reduce(comm_, numbers, reduction, waiting("an all-reduce"));
+  }
+  void broadcast_from(std::size_t root, std::span<std::byte> bytes) override {
+    sluice::broadcast_from(comm_, root, bytes, waiting("a broadcast"));
+  }
+  std::vector<std::string> all_gather(const std::string& own) override {
+    return sluice::all_gather(comm_, own, waiting("an all-gather"));
   }
 
   void expect_heartbeats() override {
@@ -233,6 +235,14 @@ class JoinedWorld final : public MpiWorld {
       warned = true;
     });
     MPI_Finalize();
+  }
+
+  Waiting waiting(const char* what) {
+    return [this, what](const std::function<bool()>& done) {
+      wait_until(done, [&] {
+        warn_(fmt::format("{} still waits for others in {}", rank_on_host(rank()), what));
+      });
+    };
   }
 
   static std::vector<std::size_t> ranks_without(const std::vector<bool>& here) {
@@ -339,25 +349,6 @@ class JoinedWorld final : public MpiWorld {
   std::optional<MpiHeartbeats> heartbeats_;
 };
 
-// Tunes how Open MPI sends a large message over TCP. By default it writes the message into the
-// socket as one fragment, and everything else between the two processes waits behind it, even the
-// permission to send urgent data: so we make fragments short. It also sends the first 192 KB
-// through buffers, which costs copies and further messages: so we send everything from memory to
-// memory. One read should bring a whole slice; by default it brings 30 KB. Where cores are idle,
-// one of them empties the sockets while another fills them. Other MPIs ignore these variables; a
-// value that the user has set stays.
-void tune_large_messages(const Launch& launch) {
-  const std::string fragment = std::to_string(fragment_bytes(fastest_interface_gbps()));
-  setenv(kFragmentBytes, fragment.c_str(), 0);
-  setenv("OMPI_MCA_btl_tcp_rdma_pipeline_send_length", "4096", 0);
-  setenv("OMPI_MCA_btl_tcp_rndv_eager_limit", "4096", 0);
-  setenv("OMPI_MCA_btl_tcp_min_rdma_pipeline_size", "8192", 0);
-  setenv("OMPI_MCA_btl_tcp_endpoint_cache", "65536", 0);
-  if (launch.size_here && launch.size_here != launch.size && has_idle_cores(*launch.size_here)) {
-    setenv(kReceivingThread, "1", 0);
-  }
-}
-
 }  // namespace
 
 Result<std::unique_ptr<MpiWorld>> join_mpi(Warn warn, Fail fail, MpiLife life,
@@ -365,7 +356,7 @@ Result<std::unique_ptr<MpiWorld>> join_mpi(Warn warn, Fail fail, MpiLife life,
   const auto launch = find_launch();
   const auto tune = [&] {
     if (launch) {
-      tune_large_messages(*launch);
+      tune_long_messages(*launch);
     }
   };
   const auto start = [&] {

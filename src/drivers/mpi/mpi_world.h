@@ -4,11 +4,13 @@
 #include <exception>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "base/result.h"
 #include "drivers/mpi/launch.h"
+#include "drivers/mpi/numbers.h"
 #include "drivers/realtime/warn.h"
 #include "model/job.h"
 
@@ -47,6 +49,13 @@ class MpiWorld {
   virtual std::vector<std::size_t> machines() = 0;
 
   virtual LongMessages long_messages() const = 0;
+
+  // Collective operations on the caller's memory, of any length; only after meet(). All processes
+  // pass as many numbers or bytes of the same type. all_gather() gives everybody the bytes of every
+  // rank, by rank, which may differ in length.
+  virtual void all_reduce(const Numbers& numbers, Reduction reduction) = 0;
+  virtual void broadcast_from(std::size_t root, std::span<std::byte> bytes) = 0;
+  virtual std::vector<std::string> all_gather(const std::string& own) = 0;
 
   // Call this after training, in all processes. From then on a process that others wait for, and
   // that is neither in a call nor at work for attend(), fails the job after a few seconds, and so

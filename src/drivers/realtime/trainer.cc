@@ -6,12 +6,31 @@ namespace sluice {
 
 void Trainer::run() {
   world_.host.post(Started{world_.worker});
-  for (iteration_ = phase_.first; world_.begins(iteration_); ++iteration_) {
-    meet_boundary();
-    world_.stepped(iteration_, step());
+  iteration_ = phase_.first;
+  if (learner_.drives()) {
+    run_open();
+  } else {
+    for (; world_.begins(iteration_); ++iteration_) {
+      meet_boundary();
+      world_.stepped(iteration_, step());
+    }
   }
   world_.gate.wait_for_all(iteration_);
   learner_.settle(iteration_);
+}
+
+void Trainer::run_open() {
+  world_.begins(iteration_);
+  phase_.state.slots(world_.worker).use(iteration_);
+  learner_.drive(*this);
+}
+
+void Trainer::end_step(std::optional<double> loss) {
+  world_.host.post(BackwardDone{world_.worker, iteration_});
+  world_.stepped(iteration_, loss);
+  ++iteration_;
+  world_.begins(iteration_);
+  phase_.state.slots(world_.worker).use(iteration_);
 }
 
 void Trainer::meet_boundary() {

@@ -13,7 +13,7 @@ namespace sluice {
 
 // One worker's training loop, tied to its host: the forward pass waits at the gate, the backward
 // pass reports each gradient. All calls come from the worker's own thread.
-class Trainer final : private StepHooks {
+class Trainer final : private OpenSteps {
  public:
   struct World {
     NodeId worker;
@@ -36,6 +36,8 @@ class Trainer final : private StepHooks {
   void forward_done() override;
   void gradient_ready(LayerId layer) override;
   void device_done(std::span<const DeviceSpan> spans) override;
+  void end_step(std::optional<double> loss) override;
+  void run_open();
   void meet_boundary();
   std::optional<double> step();
   void check_gradient(LayerId layer) const;

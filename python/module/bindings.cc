@@ -1,0 +1,184 @@
+// The Python module sluice._C. sluice/torch wraps it; nobody else uses it.
+
+#include <pybind11/functional.h>
+#include <pybind11/stl.h>
+#include <torch/csrc/utils/pybind.h>
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "exchange/aborted.h"
+#include "exchange/gradient_exchange.h"
+#include "exchange/participant.h"
+#include "operator_gate.h"
+#include "reducer.h"
+
+namespace py = pybind11;
+using sluice::GradientExchange;
+using sluice::Participant;
+using sluice::python::Place;
+using sluice::python::Reducer;
+
+namespace {
+
+using NoGil = py::call_guard<py::gil_scoped_release>;
+
+const std::map<at::ScalarType, sluice::NumberType> kTypes{
+    {at::kFloat, sluice::NumberType::kFloat32}, {at::kDouble, sluice::NumberType::kFloat64},
+    {at::kChar, sluice::NumberType::kInt8},     {at::kByte, sluice::NumberType::kUint8},
+    {at::kShort, sluice::NumberType::kInt16},   {at::kInt, sluice::NumberType::kInt32},
+    {at::kLong, sluice::NumberType::kInt64}};
+
+const std::map<std::string, sluice::Reduction> kReductions{
+    {"sum", sluice::Reduction::kSum},
+    {"min", sluice::Reduction::kMin},
+    {"max", sluice::Reduction::kMax},
+    {"product", sluice::Reduction::kProduct}};
+
+void check_memory(const at::Tensor& tensor) {
+  if (!tensor.device().is_cpu() || !tensor.is_contiguous()) {
+    throw std::invalid_argument("expected a contiguous tensor in host memory");
+  }
+}
+
+void all_reduce(Participant& self, const at::Tensor& tensor, const std::string& reduction) {
+  check_memory(tensor);
+  const auto type = kTypes.find(tensor.scalar_type());
+  if (type == kTypes.end()) {
+    throw std::invalid_argument(std::string("cannot reduce tensors of type ") +
+                                c10::toString(tensor.scalar_type()));
+  }
+  self.all_reduce({tensor.data_ptr(), static_cast<std::size_t>(tensor.numel()), type->second},
+                  kReductions.at(reduction));
+}
+
+void broadcast(Participant& self, const at::Tensor& tensor, std::size_t root) {
+  check_memory(tensor);
+  self.broadcast({static_cast<std::byte*>(tensor.data_ptr()), tensor.nbytes()}, root);
+}
+
+py::bytes broadcast_bytes(Participant& self, const std::string& bytes, std::size_t root) {
+  std::string result;
+  {
+    const py::gil_scoped_release no_gil;
+    result = self.broadcast_text(bytes, root);
+  }
+  return {result};
+}
+
+py::list gather_bytes(Participant& self, const std::string& bytes) {
+  std::vector<std::string> all;
+  {
+    const py::gil_scoped_release no_gil;
+    all = self.all_gather(bytes);
+  }
+  py::list list;
+  for (const std::string& part : all) {
+    list.append(py::bytes(part));
+  }
+  return list;
+}
+
+// Calls a Python function from a thread that need not have the GIL, and drops it under the GIL.
+template <class... Arguments>
+std::function<void(Arguments...)> with_gil(const py::object& function) {
+  if (function.is_none()) {
+    return {};
+  }
+  const std::shared_ptr<py::object> shared(new py::object(function), [](py::object* object) {
+    const py::gil_scoped_acquire gil;
+    delete object;
+  });
+  return [shared](Arguments... arguments) {
+    const py::gil_scoped_acquire gil;
+    (*shared)(arguments...);
+  };
+}
+
+std::unique_ptr<Reducer> make_reducer(std::vector<at::Tensor> parameters, double scale,
+                                      const py::object& update, const py::object& after_backward) {
+  return std::make_unique<Reducer>(std::move(parameters), scale,
+                                   with_gil<const Reducer::Layers&>(update),
+                                   with_gil<>(after_backward));
+}
+
+void place(Reducer& reducer, std::shared_ptr<GradientExchange> exchange,
+           const std::vector<std::tuple<std::size_t, std::int64_t, std::int64_t>>& places,
+           std::int64_t active) {
+  std::vector<Place> all;
+  for (const auto& [layer, offset, flag] : places) {
+    all.push_back({layer, offset, flag});
+  }
+  reducer.place(std::move(exchange), std::move(all), active);
+}
+
+std::map<std::string, double> counts_of(const Reducer& reducer) {
+  const auto& gate = reducer.counts();
+  std::map<std::string, double> counts{{"stops", static_cast<double>(gate.stops)},
+                                       {"waits", static_cast<double>(gate.waits)},
+                                       {"updates", static_cast<double>(gate.updates)},
+                                       {"waited_s", gate.waited_seconds}};
+  if (reducer.placed()) {
+    const sluice::Counters& sent = reducer.exchange().counters();
+    counts["steps"] = static_cast<double>(reducer.exchange().steps());
+    counts["layers"] = static_cast<double>(reducer.exchange().layers().size());
+    counts["messages"] = static_cast<double>(sent.messages);
+    counts["bytes"] = static_cast<double>(sent.payload_bytes);
+    counts["chunks"] = static_cast<double>(sent.chunks);
+    counts["overtakings"] = static_cast<double>(sent.egress_overtakings);
+  }
+  return counts;
+}
+
+}  // namespace
+
+PYBIND11_MODULE(_C, m) {
+  m.def("presets", &sluice::exchange_presets);
+  m.def("defer_gradients", [] { sluice::python::OperatorGate::of_process().defer(); });
+
+  py::class_<Participant, std::shared_ptr<Participant>>(m, "Participant")
+      .def(py::init<>(), NoGil())
+      .def_property_readonly("rank", &Participant::rank)
+      .def_property_readonly("size", &Participant::size)
+      .def_property_readonly("local_rank", &Participant::local_rank)
+      .def_property_readonly("local_size", &Participant::local_size)
+      .def("barrier", &Participant::barrier, NoGil())
+      .def("all_reduce", &all_reduce, NoGil())
+      .def("broadcast", &broadcast, NoGil())
+      .def("broadcast_bytes", &broadcast_bytes)
+      .def("gather_bytes", &gather_bytes)
+      .def("leave", &Participant::leave, NoGil())
+      .def("abort", &Participant::abort, NoGil());
+
+  py::class_<GradientExchange, std::shared_ptr<GradientExchange>>(m, "GradientExchange")
+      .def(py::init([](Participant& participant, const std::string& preset, bool half_precision,
+                       const std::vector<std::string>& names,
+                       const std::vector<std::int64_t>& sizes) {
+             return std::make_shared<GradientExchange>(
+                 participant, GradientExchange::Options{preset, half_precision}, names, sizes);
+           }),
+           NoGil(), py::keep_alive<1, 2>())
+      .def("pause", &GradientExchange::pause, NoGil());
+
+  py::class_<Reducer>(m, "Reducer")
+      .def(py::init(&make_reducer))
+      .def("reads", &Reducer::reads)
+      .def("place", &place)
+      .def("set_sending", &Reducer::set_sending)
+      .def("expect_passes", &Reducer::expect_passes)
+      .def("discard", &Reducer::discard, NoGil())
+      .def("finish", &Reducer::finish, NoGil())
+      .def("finish_early", &Reducer::finish_early, NoGil())
+      .def("step_aside", &Reducer::step_aside, NoGil())
+      .def("arm", &Reducer::arm)
+      .def("update_all", &Reducer::update_all, NoGil())
+      .def("wait_all", &Reducer::wait_all, NoGil())
+      .def("sum_of", &Reducer::sum_of)
+      .def("is_used", &Reducer::is_used)
+      .def("counts", &counts_of);
+}

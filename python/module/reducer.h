@@ -1,0 +1,143 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <torch/csrc/autograd/function.h>
+#include <torch/csrc/autograd/variable.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "exchange/gradient_exchange.h"
+
+namespace sluice::python {
+
+// What the gate has seen and done.
+struct GateCounts {
+  std::int64_t stops = 0;  // operators that read a parameter whose update was due
+  std::int64_t waits = 0;  // of these, those whose sum was not here yet
+  std::int64_t updates = 0;
+  double waited_seconds = 0;
+};
+
+// Where the values of a parameter are in the buffer of an exchange.
+struct Place {
+  std::size_t layer = 0;
+  std::int64_t offset = 0;
+  std::int64_t flag = 0;  // one float that counts the processes with a gradient
+};
+
+// Ties the parameters of one optimizer to an exchange. Hooks after the parameters' gradients send
+// them while the backward pass goes on. A gate before all operators has a layer updated when it is
+// read next, by a function of the owner. Neither needs the GIL.
+//
+// With several reducers gradients leave in finish() only: a backward pass may reach the parameters
+// of all of them, but only one exchange can be in a step at a time.
+//
+// Which layers there are is known after the first backward pass: until place() nothing is sent.
+// Calls come from one thread at a time.
+class Reducer {
+ public:
+  using Layers = std::vector<std::size_t>;
+  // Updates these layers, whose sums are in the buffer.
+  using Update = std::function<void(const Layers& layers)>;
+  // Called at the end of a backward pass that reached a parameter; may be empty.
+  using AfterBackward = std::function<void()>;
+
+  // `scale` is applied to every gradient on its way out.
+  Reducer(std::vector<at::Tensor> parameters, double scale, Update update,
+          AfterBackward after_backward);
+  ~Reducer();
+  Reducer(const Reducer&) = delete;
+  Reducer& operator=(const Reducer&) = delete;
+
+  // The parameters in the order in which operators read them since the construction.
+  std::vector<std::size_t> reads() const { return reads_; }
+  // By parameter. `active` is the place of a float that counts the processes which take part in a
+  // step: see step_aside().
+  void place(std::shared_ptr<GradientExchange> exchange, std::vector<Place> places,
+             std::int64_t active);
+  bool placed() const { return exchange_ != nullptr; }
+
+  // Gradients leave only if it is on: off for passes that accumulate.
+  void set_sending(bool on) { sending_ = on; }
+  // A gradient leaves after so many backward passes, and later after as many as there were before
+  // the last step.
+  void expect_passes(std::int64_t passes) { expected_.assign(parameters_.size(), passes); }
+  // The gradients so far are void. If some have left already, the step is finished for nothing, and
+  // from now on gradients leave only after a call of discard().
+  void discard();
+
+  // Backward is over: sends what has not left, and ends the step.
+  void finish();
+  // The same before a collective call, if all backward passes that were expected have run: a step
+  // must not be open then. finish() follows nevertheless, or discard().
+  void finish_early();
+  // The step of a process that has no data: zeros. True if some process had data.
+  bool step_aside();
+  // From now on the sums of the last step are due as updates.
+  void arm();
+  // All that are due; throws what an update in the gate threw.
+  void update_all();
+  // The sums are here, and are not due as updates.
+  void wait_all();
+
+  // A view of the buffer: the sum of the parameter's gradients. In host memory.
+  at::Tensor sum_of(std::size_t parameter) const;
+  // Whether any process had a gradient.
+  bool is_used(std::size_t parameter) const;
+  const GateCounts& counts() const { return counts_; }
+  GradientExchange& exchange() const { return *exchange_; }
+
+  // For the gate, before an operator on any thread.
+  void before_read(const c10::StorageImpl* storage) noexcept;
+  bool is_watching() const { return watching_; }
+
+ private:
+  class Hook;
+  using Accumulator = decltype(torch::autograd::impl::grad_accumulator(
+      std::declval<const at::Tensor&>()));  // its type differs between versions of LibTorch
+
+  void on_gradient(std::size_t parameter);
+  void send(std::size_t parameter, bool zero);
+  void send_rest(bool zero);
+  bool may_send(std::size_t parameter) const;
+  void update(std::size_t layer);
+  void rethrow();
+
+  const std::vector<at::Tensor> parameters_;
+  const double scale_;
+  const Update update_;
+  const AfterBackward after_backward_;
+  std::unordered_map<const c10::StorageImpl*, std::vector<std::size_t>> by_storage_;
+  std::vector<std::pair<Accumulator, std::uintptr_t>> hooks_;
+
+  std::shared_ptr<GradientExchange> exchange_;  // null: not placed yet
+  std::vector<Place> places_;
+  std::int64_t active_ = 0;
+  std::vector<std::size_t> reads_;
+
+  std::vector<std::int64_t> passes_;    // by parameter, since the last step
+  std::vector<std::int64_t> expected_;  // by parameter
+  std::vector<bool> sent_;              // by parameter
+  std::vector<std::size_t> unsent_;     // by layer: parameters
+  std::vector<std::size_t> layer_size_;
+  std::vector<bool> due_;  // by layer: the update
+  std::size_t all_due_ = 0;
+  bool sending_ = true;
+  bool watching_ = true;
+  bool in_backward_ = false;  // its end has been asked for
+  bool cautious_ = false;
+  bool discarded_ = false;  // since the last step
+  bool finished_early_ = false;
+  bool updating_ = false;
+  std::exception_ptr failure_;  // LibTorch lets none through an observer
+  GateCounts counts_;
+};
+
+}  // namespace sluice::python

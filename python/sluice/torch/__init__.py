@@ -1,0 +1,79 @@
+"""Sluice for PyTorch scripts, with Horovod's names.
+
+    import sluice.torch as sluice
+
+    sluice.init()
+    optimizer = sluice.DistributedOptimizer(
+        optimizer, named_parameters=model.named_parameters(), preset="p3")
+    sluice.broadcast_parameters(model.state_dict(), root_rank=0)
+    sluice.broadcast_optimizer_state(optimizer, root_rank=0)
+
+Start the script as several processes: ``mpirun -np 4 python3 train.py``. Gradients leave while the
+backward pass goes on. ``step()`` does not wait: a layer is updated when the next forward pass reads
+it. For a script written for PyTorch's DDP there is :class:`DistributedDataParallel`.
+"""
+
+from .collectives import (
+    Average,
+    Max,
+    Min,
+    Product,
+    Sum,
+    allgather,
+    allgather_object,
+    allreduce,
+    allreduce_,
+    barrier,
+    broadcast,
+    broadcast_,
+    broadcast_object,
+)
+from .compression import Compression
+from .join import join
+from .optimizer import DistributedOptimizer
+from .parallel import DistributedDataParallel
+from .process import (
+    init,
+    is_initialized,
+    local_rank,
+    local_size,
+    presets,
+    rank,
+    shutdown,
+    size,
+)
+from .replicas import broadcast_optimizer_state, broadcast_parameters
+from .statistics import summary
+from .sync_batch_norm import SyncBatchNorm
+
+__all__ = [
+    "Average",
+    "Compression",
+    "DistributedDataParallel",
+    "DistributedOptimizer",
+    "Max",
+    "Min",
+    "Product",
+    "Sum",
+    "SyncBatchNorm",
+    "allgather",
+    "allgather_object",
+    "allreduce",
+    "allreduce_",
+    "barrier",
+    "broadcast",
+    "broadcast_",
+    "broadcast_object",
+    "broadcast_optimizer_state",
+    "broadcast_parameters",
+    "init",
+    "is_initialized",
+    "join",
+    "local_rank",
+    "local_size",
+    "presets",
+    "rank",
+    "shutdown",
+    "size",
+    "summary",
+]

@@ -1,0 +1,24 @@
+"""Processes with different numbers of batches."""
+
+from .collectives import allgather_object
+from .process import reductions
+
+
+def join() -> int:
+    """Call it when this process has no more batches; returns when no process has.
+
+    Until then it takes part in the steps of the others with zeros, and makes the same updates. A mean
+    still counts all processes. Returns the rank that took most steps. Needs exactly one
+    DistributedOptimizer; meanwhile the others make no other collective calls. If the rate changes
+    from step to step, give all processes the model of the returned rank afterwards.
+    """
+    stepping = [reduction for reduction in reductions() if reduction.has_updates]
+    if len(stepping) != 1:
+        raise RuntimeError(f"join() needs one DistributedOptimizer, but there are {len(stepping)}")
+    reduction = stepping[0]
+    own_steps = reduction.steps
+    while reduction.step_aside():
+        reduction.arm()
+        reduction.update_all()
+    steps = allgather_object(own_steps)
+    return max(range(len(steps)), key=lambda rank: (steps[rank], rank))

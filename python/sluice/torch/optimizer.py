@@ -1,0 +1,217 @@
+"""An optimizer whose gradients are those of all processes."""
+
+import contextlib
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Tuple
+
+import torch
+
+from .collectives import Average, Sum
+from .compression import Compression
+from .process import size
+from .reduction import Reduction
+
+
+class _Distributed:
+    """Comes before the class of the user's optimizer."""
+
+    param_groups: List[Dict[str, Any]]
+
+    def _attach(
+        self,
+        names: Dict[int, str],
+        preset: str,
+        compression: str,
+        op: str,
+        passes: int,
+    ) -> None:
+        self._base = type(self).__mro__[2]
+        self._settings = (names, preset, compression, 1.0 if op == Sum else 1.0 / size())
+        self._passes = passes
+        self._synchronized = False
+        self._updating = False
+        self._snapshot: List[Dict[str, Any]] = []
+        self._reduction = self._make_reduction()
+
+    def _all_parameters(self) -> List[torch.Tensor]:
+        return [p for group in self.param_groups for p in group["params"]]
+
+    def _make_reduction(self) -> Reduction:
+        names, preset, compression, scale = self._settings
+        reduction = Reduction(
+            self._all_parameters(), names, preset, compression, scale, self._update
+        )
+        reduction.expect_passes(self._passes)
+        return reduction
+
+    def step(self, closure: Optional[Callable[[], Any]] = None) -> Any:
+        """Like the optimizer's own, but it does not wait for the gradients of the others.
+
+        A parameter is updated when it is read next, by the forward pass of the next step or by
+        anything else. Its rate and other settings are those at the time of this call.
+        """
+        if self._updating:
+            return self._base.step(self)  # type: ignore[attr-defined]
+        # What schedulers look at.
+        self._step_count = getattr(self, "_step_count", 0) + 1
+        self._opt_called = True
+        loss = None
+        if closure is not None:
+            with torch.enable_grad():
+                loss = closure()
+        if self._synchronized:
+            self._synchronized = False
+            with self._plain():
+                self._base.step(self)  # type: ignore[attr-defined]
+            return loss
+        self._finish()
+        self._snapshot = [
+            {
+                key: value.clone() if isinstance(value, torch.Tensor) else value
+                for key, value in group.items()
+                if key != "params"
+            }
+            for group in self.param_groups
+        ]
+        self._reduction.arm()
+        return loss
+
+    # As if a scheduler had wrapped it already.
+    step._with_counter = True  # type: ignore[attr-defined]
+    step._wrapped_by_lr_sched = True  # type: ignore[attr-defined]
+
+    def synchronize(self) -> None:
+        """Waits until p.grad of all parameters is that of all processes: to clip gradients or to look
+        at them. The next step() uses p.grad as it is then."""
+        if self._synchronized:
+            return
+        self._finish()
+        self._reduction.wait_all()
+        for index, parameter in enumerate(self._reduction.parameters):
+            total = self._reduction.sum_of(index)
+            parameter.grad = None if total is None else total.clone()
+        self._synchronized = True
+
+    @contextlib.contextmanager
+    def skip_synchronize(self) -> Iterator[None]:
+        """For Horovod's scripts: around the step() after synchronize()."""
+        if not self._synchronized:
+            raise RuntimeError("call synchronize() before skip_synchronize()")
+        yield
+
+    @contextlib.contextmanager
+    def no_sync(self) -> Iterator[None]:
+        """Gradients of backward passes in it stay here and accumulate."""
+        self._reduction.set_sending(False)
+        try:
+            yield
+        finally:
+            self._reduction.set_sending(True)
+
+    def wait(self) -> None:
+        """Makes all updates that are due. Only needed before reads that PyTorch does not see as
+        operators, such as torch.save() of a whole module."""
+        self._reduction.update_all()
+
+    def zero_grad(self, *args: Any, **kwargs: Any) -> None:
+        """Like the optimizer's own."""
+        if self._synchronized:
+            self._synchronized = False
+        else:
+            self._reduction.discard()
+        super().zero_grad(*args, **kwargs)  # type: ignore[misc]
+
+    def state_dict(self, *args: Any, **kwargs: Any) -> Dict[str, Any]:
+        """Like the optimizer's own, after all updates."""
+        self._reduction.update_all()
+        return super().state_dict(*args, **kwargs)  # type: ignore[misc]
+
+    def load_state_dict(self, *args: Any, **kwargs: Any) -> None:
+        """Like the optimizer's own."""
+        self._reduction.update_all()
+        super().load_state_dict(*args, **kwargs)  # type: ignore[misc]
+
+    def add_param_group(self, param_group: Dict[str, Any]) -> None:
+        """Like the optimizer's own. All processes add the same, between two steps."""
+        if hasattr(self, "_reduction"):
+            self._reduction.update_all()
+        super().add_param_group(param_group)  # type: ignore[misc]
+
+    def _finish(self) -> None:
+        """The gradients of this step are final; all of them leave."""
+        if any(p.requires_grad and not self._reduction.knows(p) for p in self._all_parameters()):
+            # Some were added or unfrozen: their gradients are here, but have no hooks yet.
+            self._reduction.discard()
+            self._reduction.update_all()
+            self._reduction = self._make_reduction()
+        self._reduction.finish()
+
+    def _update(self, indices: List[int]) -> None:
+        """The sums of these parameters are here: the optimizer's own step, for them alone."""
+        parameters = [self._reduction.parameters[index] for index in indices]
+        gradients = [parameter.grad for parameter in parameters]
+        group_of = {
+            id(p): number for number, group in enumerate(self.param_groups) for p in group["params"]
+        }
+        groups: List[Dict[str, Any]] = [dict(group, params=[]) for group in self._snapshot]
+        for index, parameter in zip(indices, parameters):
+            parameter.grad = self._reduction.sum_of(index)
+            groups[group_of[id(parameter)]]["params"].append(parameter)
+        whole, self.param_groups = self.param_groups, [g for g in groups if g["params"]]
+        try:
+            with self._plain():
+                self._base.step(self)  # type: ignore[attr-defined]
+        finally:
+            self.param_groups = whole
+            for parameter, gradient in zip(parameters, gradients):
+                parameter.grad = gradient
+
+    @contextlib.contextmanager
+    def _plain(self) -> Iterator[None]:
+        """An update may fall into a forward pass with any modes."""
+        self._updating = True
+        try:
+            with torch.inference_mode(False), torch.no_grad(), torch.autocast(
+                "cpu", enabled=False
+            ):
+                yield
+        finally:
+            self._updating = False
+
+
+def DistributedOptimizer(  # noqa: N802  (Horovod's name)
+    optimizer: torch.optim.Optimizer,
+    named_parameters: Optional[Iterable[Tuple[str, torch.Tensor]]] = None,
+    compression: str = Compression.none,
+    backward_passes_per_step: int = 1,
+    op: str = Average,
+    gradient_predivide_factor: float = 1.0,
+    preset: str = "p3",
+) -> torch.optim.Optimizer:
+    """Makes an optimizer of torch.optim use the gradients of all processes, and returns it.
+
+    Args:
+        optimizer: any but LBFGS. It keeps its state; schedulers may exist already or be made later.
+        named_parameters: model.named_parameters(). Parameters whose names agree up to the last dot
+            travel as one layer.
+        compression: Compression.none or Compression.fp16.
+        backward_passes_per_step: backward passes that add up before a step.
+        op: Average or Sum of the gradients.
+        gradient_predivide_factor: for Horovod's scripts; only 1 is supported.
+        preset: what is exchanged when and how; presets() has the names.
+    """
+    if isinstance(optimizer, torch.optim.LBFGS):
+        raise TypeError("LBFGS takes several steps with one closure, which cannot be distributed")
+    if op not in (Average, Sum):
+        raise ValueError("op must be Average or Sum")
+    if gradient_predivide_factor != 1.0:
+        raise ValueError("gradient_predivide_factor is not supported")
+    if backward_passes_per_step < 1:
+        raise ValueError("backward_passes_per_step must be at least 1")
+    if isinstance(optimizer, _Distributed):
+        raise ValueError("the optimizer is distributed already")
+    names = {id(p): name for name, p in named_parameters or ()}
+    kind = type(optimizer)
+    optimizer.__class__ = type(kind.__name__, (_Distributed, kind), {})
+    optimizer.__dict__.pop("step", None)  # a scheduler has wrapped the optimizer's own
+    optimizer._attach(names, preset, compression, op, backward_passes_per_step)  # type: ignore[attr-defined]
+    return optimizer

@@ -1,0 +1,92 @@
+"""A module whose gradients are those of all processes after every backward pass."""
+
+import contextlib
+from typing import Any, Iterator
+
+import torch
+
+from .compression import Compression
+from .process import size
+from .reduction import Reduction
+from .replicas import broadcast_tensors
+
+
+class DistributedDataParallel(torch.nn.Module):
+    """For scripts written for torch.nn.parallel.DistributedDataParallel.
+
+    All processes begin with the parameters and buffers of process 0. After backward() p.grad is the
+    mean over all processes, for any optimizer. Gradients leave while the backward pass goes on, and
+    backward() waits for them; DistributedOptimizer waits later, in the next forward pass.
+    """
+
+    def __init__(
+        self,
+        module: torch.nn.Module,
+        broadcast_buffers: bool = True,
+        find_unused_parameters: bool = False,
+        preset: str = "wfbp",
+        compression: str = Compression.none,
+        **ignored: Any,
+    ) -> None:
+        """`find_unused_parameters` has no effect: a parameter without a gradient in this process gets
+        that of the others, and None if there is none. Further arguments of PyTorch's class, such as
+        device_ids and bucket_cap_mb, have no effect either."""
+        super().__init__()
+        unknown = set(ignored) - _WITHOUT_EFFECT
+        if unknown:
+            raise TypeError(f"unknown arguments: {', '.join(sorted(unknown))}")
+        self.module = module
+        self._broadcast_buffers = broadcast_buffers
+        broadcast_tensors([*module.parameters(), *module.buffers()], 0)
+        names = {id(p): name for name, p in module.named_parameters()}
+        self._reduction = Reduction(
+            list(module.parameters()),
+            names,
+            preset,
+            compression,
+            1.0 / size(),
+            after_backward=self._after_backward,
+        )
+        self._sending = True
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """The module's own; in training with the buffers of process 0."""
+        if self._broadcast_buffers and self._sending and self.module.training and size() > 1:
+            buffers = list(self.module.buffers())
+            if buffers:
+                broadcast_tensors(buffers, 0)
+        return self.module(*args, **kwargs)
+
+    @contextlib.contextmanager
+    def no_sync(self) -> Iterator[None]:
+        """Gradients of backward passes in it stay here and accumulate."""
+        self._sending = False
+        self._reduction.set_sending(False)
+        try:
+            yield
+        finally:
+            self._sending = True
+            self._reduction.set_sending(True)
+
+    def _after_backward(self) -> None:
+        self._reduction.finish()
+        self._reduction.wait_all()
+        for index, parameter in enumerate(self._reduction.parameters):
+            total = self._reduction.sum_of(index)
+            if total is None:
+                parameter.grad = None
+            elif parameter.grad is None:
+                parameter.grad = total.clone()
+            else:
+                parameter.grad.copy_(total)
+
+
+_WITHOUT_EFFECT = {
+    "bucket_cap_mb",
+    "device_ids",
+    "dim",
+    "gradient_as_bucket_view",
+    "output_device",
+    "process_group",
+    "static_graph",
+}

@@ -1,0 +1,36 @@
+"""Giving all processes the same model and the same state of the optimizer."""
+
+from typing import Any, Dict, Iterable, List, Tuple, Union
+
+import torch
+
+from .collectives import broadcast_object
+from .process import participant, rank, settle
+
+Named = Union[Dict[str, Any], Iterable[Tuple[str, torch.Tensor]]]
+
+
+def broadcast_parameters(params: Named, root_rank: int = 0) -> None:
+    """Copies the tensors of process `root_rank` into those of all: a state_dict() or named_parameters()."""
+    items = params.items() if isinstance(params, dict) else params
+    broadcast_tensors([value for _, value in items if isinstance(value, torch.Tensor)], root_rank)
+
+
+def broadcast_tensors(tensors: List[torch.Tensor], root_rank: int) -> None:
+    """The same for a list; tensors of one type travel as one."""
+    settle()
+    by_type: Dict[torch.dtype, List[torch.Tensor]] = {}
+    for tensor in tensors:
+        by_type.setdefault(tensor.dtype, []).append(tensor)
+    with torch.no_grad():
+        for group in by_type.values():
+            flat = torch.cat([tensor.detach().reshape(-1).cpu() for tensor in group])
+            participant().broadcast(flat, root_rank)
+            if rank() != root_rank:
+                for tensor, values in zip(group, flat.split([t.numel() for t in group])):
+                    tensor.copy_(values.view_as(tensor))
+
+
+def broadcast_optimizer_state(optimizer: torch.optim.Optimizer, root_rank: int = 0) -> None:
+    """Gives all processes the state and the settings (such as the rate) of process `root_rank`."""
+    optimizer.load_state_dict(broadcast_object(optimizer.state_dict(), root_rank))

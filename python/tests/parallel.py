@@ -1,0 +1,102 @@
+"""DistributedDataParallel against one process: mpirun -np N python3 parallel.py"""
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+import sluice.torch as sluice
+from reference import check, check_equal, finish, joined_batch, loss_of, make_net, own_part
+
+
+def check_training(accumulates: bool) -> None:
+    alone, inner = make_net(), make_net()
+    if sluice.rank() > 0:  # they begin with the parameters of rank 0
+        with torch.no_grad():
+            for parameter in inner.parameters():
+                parameter.add_(1)
+    model = sluice.DistributedDataParallel(inner, find_unused_parameters=True)
+    reference = torch.optim.Adam(alone.parameters(), 1e-3, eps=1e-4)
+    optimizer = torch.optim.Adam(model.parameters(), 1e-3, eps=1e-4)
+    for step in range(4):
+        reference.zero_grad()
+        optimizer.zero_grad()
+        if accumulates:
+            batch = joined_batch(100 + step)
+            loss_of(alone, batch).backward()
+            with model.no_sync():
+                loss_of(model, own_part(batch)).backward()
+        batch = joined_batch(step)
+        loss_of(alone, batch).backward()
+        loss_of(model, own_part(batch)).backward()
+        unused = all(parameter.grad is None for parameter in inner.unused.parameters())
+        check("a parameter that nobody uses has no gradient", unused)
+        for net in (alone, model):
+            nn.utils.clip_grad_norm_(net.parameters(), 0.5)
+        reference.step()
+        optimizer.step()
+    check_equal(f"DDP, accumulates: {accumulates}", alone, inner)
+
+
+def check_used_by_one() -> None:
+    """A layer that only one process uses gets its gradient everywhere."""
+    net = make_net()
+    model = sluice.DistributedDataParallel(net, find_unused_parameters=True)
+    hidden = net.first(own_part(joined_batch(0))[0])
+    model.train()
+    if sluice.rank() == 0:
+        hidden = net.middle(hidden)
+    F.mse_loss(net.last(hidden), torch.zeros(hidden.shape[0], 4)).backward()
+    gradient = net.middle.bias.grad
+    check("the gradient of one process is everywhere", gradient is not None)
+    values = sluice.allgather_object(gradient)
+    check("it is the same", all(torch.equal(value, values[0]) for value in values))
+
+
+def check_buffers() -> None:
+    torch.manual_seed(sluice.rank())
+    model = sluice.DistributedDataParallel(nn.Sequential(nn.Linear(3, 3), nn.BatchNorm1d(3)))
+    for _ in range(3):
+        model(torch.randn(5, 3)).sum().backward()
+    model(torch.zeros(5, 3))
+    means = sluice.allgather_object(model.module[1].running_mean)
+    zeros = torch.zeros(5, 3)
+    with torch.no_grad():
+        last = 0.1 * model.module[0](zeros).mean(0)
+    before = [(mean - last) / 0.9 for mean in means]
+    check("buffers are those of rank 0", all(torch.allclose(b, before[0]) for b in before))
+
+
+def check_sync_batch_norm() -> None:
+    """Statistics and gradients are those of the joined batch."""
+    torch.manual_seed(0)
+    alone = nn.Sequential(nn.Linear(8, 6), nn.BatchNorm1d(6), nn.Tanh(), nn.Linear(6, 4))
+    torch.manual_seed(0)
+    together = nn.Sequential(nn.Linear(8, 6), nn.BatchNorm1d(6), nn.Tanh(), nn.Linear(6, 4))
+    together = sluice.SyncBatchNorm.convert_sync_batchnorm(together)
+    reference = torch.optim.SGD(alone.parameters(), 0.1, momentum=0.9)
+    optimizer = sluice.DistributedOptimizer(
+        torch.optim.SGD(together.parameters(), 0.1, momentum=0.9), together.named_parameters()
+    )
+    for step in range(4):
+        batch = joined_batch(step)
+        for net, opt, part in ((alone, reference, batch), (together, optimizer, own_part(batch))):
+            opt.zero_grad()
+            loss_of(net, part).backward()
+            opt.step()
+    check_equal("SyncBatchNorm", alone, together, 1e-5)
+    same = torch.allclose(alone[1].running_var, together[1].running_var, atol=1e-5)
+    check("SyncBatchNorm's running variance", same)
+
+
+def main() -> None:
+    torch.set_num_threads(1)
+    sluice.init()
+    check_training(False)
+    check_training(True)
+    check_used_by_one()
+    check_buffers()
+    check_sync_batch_norm()
+    finish()
+
+
+main()

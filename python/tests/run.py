@@ -1,0 +1,65 @@
+"""Runs a test program of this folder as several processes: run.py MPIRUN PROCESSES PROGRAM ARGUMENTS
+
+The program may also be an example, by its path, or a diff: the script beside it is run with its changes. For failing.py it checks that all processes end in time, with a code and a message.
+"""
+
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import time
+from typing import Dict, List
+
+FOLDER = pathlib.Path(__file__).parent
+# Settings of Open MPI, for versions up to 4 and from 5 on; other MPIs ignore them.
+SETTINGS: Dict[str, str] = {
+    "OMPI_ALLOW_RUN_AS_ROOT": "1",
+    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+    "OMPI_MCA_rmaps_base_oversubscribe": "1",
+    "OMPI_MCA_hwloc_base_binding_policy": "none",
+    "OMPI_MCA_btl": "self,vader,tcp",
+    "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
+    "PRTE_MCA_hwloc_default_binding_policy": "none",
+}
+MESSAGES = {
+    "exception": "ArithmeticError: the exception of rank 1",
+    "exit-0": "has ended its training after 5 steps",
+    "exit-3": "",
+}
+
+
+def run(mpirun: str, processes: str, program: List[str]) -> "subprocess.CompletedProcess[str]":
+    command = [mpirun, "-np", processes, sys.executable, str(FOLDER / program[0]), *program[1:]]
+    return subprocess.run(
+        command, env={**os.environ, **SETTINGS}, capture_output=True, text=True, timeout=300
+    )
+
+
+def main() -> int:
+    mpirun, processes, *program = sys.argv[1:]
+    with tempfile.TemporaryDirectory() as folder:
+        if program[0].endswith(".diff"):
+            program[0] = patched(pathlib.Path(program[0]), pathlib.Path(folder))
+        return verdict_on(mpirun, processes, program)
+
+
+def patched(diff: pathlib.Path, folder: pathlib.Path) -> str:
+    script = diff.with_suffix(".py")
+    result = folder / script.name
+    subprocess.run(["patch", "--quiet", "-o", str(result), str(script), str(diff)], check=True)
+    return str(result)
+
+
+def verdict_on(mpirun: str, processes: str, program: List[str]) -> int:
+    begin = time.monotonic()
+    outcome = run(mpirun, processes, program)
+    seconds = time.monotonic() - begin
+    print(outcome.stdout, outcome.stderr, f"{seconds:.1f} s, code {outcome.returncode}")
+    if program[0] != "failing.py":
+        return outcome.returncode
+    found = MESSAGES[program[1]] in outcome.stderr
+    return 0 if outcome.returncode != 0 and found and seconds < 60 else 1
+
+
+sys.exit(main())

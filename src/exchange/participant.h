@@ -1,0 +1,64 @@
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "drivers/mpi/numbers.h"
+#include "exchange/service_thread.h"
+
+namespace sluice {
+
+class GradientExchange;
+
+// This process among those of its job, for a program with a training loop of its own: it was
+// started alone, or by mpirun, srun or similar. One in a process. All calls come from one thread at
+// a time, except abort(). Those that say "collective" are made by all processes in the same order,
+// between two steps: they end the phase of a gradient exchange, which begins a new one at its next
+// step.
+class Participant {
+ public:
+  // Joins the others. The program may have initialised MPI itself, for several threads.
+  Participant();
+  ~Participant();
+  Participant(const Participant&) = delete;
+  Participant& operator=(const Participant&) = delete;
+
+  std::size_t rank() const { return rank_; }
+  std::size_t size() const { return size_; }
+  std::size_t local_rank() const { return local_rank_; }  // among those of this machine
+  std::size_t local_size() const { return local_size_; }
+
+  // Collective. If the processes make different calls, all of them throw.
+  void barrier();
+  void all_reduce(const Numbers& numbers, Reduction reduction);
+  void broadcast(std::span<std::byte> bytes, std::size_t root);
+  std::string broadcast_text(const std::string& text, std::size_t root);  // lengths may differ
+  std::vector<std::string> all_gather(const std::string& text);           // by rank
+  // The last call of all.
+  void leave();
+
+  // Ends all processes of the job, from any thread. Print the reason first.
+  [[noreturn]] void abort(int code);
+
+ private:
+  friend class GradientExchange;
+
+  // Ends the phase that is running, if one is.
+  void pause();
+  // Pauses; then, if there are others, has all agree on `what`, and does the work.
+  void together(const std::string& what, const ServiceThread::Task& work);
+
+  std::size_t rank_ = 0;
+  std::size_t size_ = 1;
+  std::size_t local_rank_ = 0;
+  std::size_t local_size_ = 1;
+  std::size_t per_machine_ = 1;             // as in a roster
+  GradientExchange* exchanging_ = nullptr;  // whose phase is running
+  std::unique_ptr<ServiceThread> thread_;
+};
+
+}  // namespace sluice
