@@ -102,10 +102,11 @@ Result<std::string> find_by_name(const Sought& kind, const std::string& name,
     return name;  // the reader of the file reports what is wrong
   }
   const std::vector<std::string> matches = near_matches(name, file_names(folders, kind.ending));
-  const std::string hint = matches.empty()
-                               ? fmt::format("; {}s with names are in {}", kind.noun,
-                                             fmt::join(existing(folders), " and "))
-                               : fmt::format("; did you mean {}?", fmt::join(matches, ", "));
+  const std::vector<std::string> searched = existing(folders);
+  const std::string where =
+      searched.empty() ? "" : fmt::format("; searched in {}", fmt::join(searched, " and "));
+  const std::string hint =
+      matches.empty() ? where : fmt::format("; did you mean {}?", fmt::join(matches, ", "));
   return Error(fmt::format("{} \"{}\": there is no such file and no {} of that name{}", kind.noun,
                            name, kind.noun, hint));
 }

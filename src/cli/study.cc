@@ -115,6 +115,8 @@ void print_figures(const Study& study, const std::vector<Found>& all) {
 }
 
 Result<void> draw_pictures(const Study& study, const StudyData& data, const fs::path& folder) {
+  std::error_code failed_to_create;
+  fs::create_directories(folder, failed_to_create);  // writing to it reports a failure
   for (const StudyPicture& picture : study.pictures) {
     const auto chart = data.picture(picture);
     if (!chart) {

@@ -53,7 +53,7 @@ TEST_F(ProfileSearchTest, AnUnknownNameListsWhatIsNear) {
   EXPECT_THAT(complaint("resnet50"), EndsWith("; did you mean k80/resnet50, p4000/resnet50?"));
   EXPECT_THAT(complaint("h100/vgg19"), EndsWith("; did you mean p4000/vgg19?"));
   EXPECT_THAT(complaint("transformer"),
-              EndsWith("; profiles with names are in " + path("first") + " and " + path("second")));
+              EndsWith("; searched in " + path("first") + " and " + path("second")));
 }
 
 TEST_F(ProfileSearchTest, ClustersHaveNamesToo) {

@@ -58,7 +58,6 @@ TEST_P(CliStudiesTest, RunsItsQuickForm) {
 // Every figure is in the data that come with Sluice, and the pictures of the page are theirs.
 TEST_P(CliStudiesTest, HasItsFiguresAndPicturesInItsData) {
   const TemporaryFolder folder;
-  std::filesystem::create_directory(folder.path() / "pictures");
   const Outcome outcome =
       sluice("study " + GetParam() + " --recorded --run pictures --json", folder);
   ASSERT_EQ(outcome.code, 0) << outcome.err;
