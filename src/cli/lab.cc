@@ -19,20 +19,44 @@
 namespace sluice::cli {
 namespace {
 
+// The hosts and their links, by the flags or by a cluster's file.
+Result<lab::Spec> hosts_of(const Settings& settings) {
+  if (settings.text("cluster").empty()) {
+    auto rates = lab::parse_rates(static_cast<std::size_t>(settings.integer("hosts")),
+                                  settings.text("rate"), settings.text("rate-of"));
+    if (!rates) {
+      return rates.error();
+    }
+    return lab::Spec{.rates = *std::move(rates), .workers_per_host = 1, .command = {}};
+  }
+  if (const auto plain = settings.refuse({"hosts", "rate", "rate-of"},
+                                         "the cluster's file has the hosts; leave one out");
+      !plain) {
+    return plain.error();
+  }
+  const auto cluster = read_cluster(settings.path("cluster"));
+  if (!cluster) {
+    return cluster.error();
+  }
+  auto spec = lab::spec_of(*cluster);
+  return spec ? spec : spec.error().within(settings.text("cluster"));
+}
+
 Result<lab::Spec> spec_of(const Settings& settings, const std::vector<std::string>& command) {
   if (command.empty()) {
     return Error("lab: expected a command after --, such as: sluice lab -- hostname");
   }
-  auto rates = lab::parse_rates(static_cast<std::size_t>(settings.integer("hosts")),
-                                settings.text("rate"), settings.text("rate-of"));
-  if (!rates) {
-    return rates.error();
+  auto hosts = hosts_of(settings);
+  if (!hosts) {
+    return hosts.error();
   }
+  lab::Spec spec = *std::move(hosts);
+  spec.workers_per_host = static_cast<std::size_t>(settings.integer("workers-per-host"));
+  spec.command = command;
   if (const auto missing = lab::missing(); !missing.empty()) {
     return Error(fmt::format("lab: this machine lacks {}", fmt::join(missing, ", and ")));
   }
-  return lab::Spec{*std::move(rates),
-                   static_cast<std::size_t>(settings.integer("workers-per-host")), command};
+  return spec;
 }
 
 OrderedJson summarise(const lab::Spec& spec, const lab::Outcome& outcome) {
@@ -73,7 +97,12 @@ int lab(const Settings& settings, const std::vector<std::string>& command) {
   std::ofstream samples(path);
   const auto outcome = lab::run(*spec, samples);
   if (!outcome) {
-    return failed(outcome.error().within("lab"));
+    const bool delays = outcome.error().message().find("netem") != std::string::npos;
+    return failed(Error(outcome.error().message() +
+                        (delays ? "; latency_us of a host needs netem, the kernel's module "
+                                  "sch_netem: load it, or leave latency_us out of the file"
+                                : ""))
+                      .within("lab"));
   }
   samples.close();
   if (!samples) {

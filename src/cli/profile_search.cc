@@ -210,6 +210,13 @@ Result<void> locate_files(Settings& settings) {
   }
   const bool replays = (settings.command() == Command::kTrain || compares) &&
                        settings.text("model").starts_with(kReplay);
+  const bool has_cluster = settings.has("cluster") && settings.command() != Command::kCompare &&
+                           !settings.text("cluster").empty();
+  if (has_cluster) {
+    if (auto located = locate("cluster", "", settings.path("cluster"), find_cluster); !located) {
+      return located;
+    }
+  }
   return replays ? locate("model", kReplay, settings.path("model", kReplay), find_profile)
                  : Result<void>();
 }

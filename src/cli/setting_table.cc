@@ -88,6 +88,10 @@ std::vector<Setting> data_settings() {
        "threads per process that load batches ahead; 0: each worker loads its own"},
       {"batch", kRuns | kProfile, Form::integer(1, 1'000'000), 32,
        "samples per worker and iteration"},
+      {"batch-shares", kRuns, Form::text(), "equal",
+       "how the workers share the samples of an iteration: equal; auto: by their speed, as the "
+       "cluster's file has it, or as measured at the start; or a number for each worker, such as "
+       "2,2,1"},
   };
 }
 
@@ -128,6 +132,11 @@ std::vector<Setting> cluster_settings() {
       {"cluster", kCompare, Form::text(), "",
        "TOML file with the hosts and the network, or the name of one that comes with Sluice; not "
        "with --real"},
+      {"cluster", kTrain, Form::text(), "",
+       "replays: TOML file, as for simulate, whose speeds and jitter the workers have"},
+      {"cluster", kLab, Form::text(), "",
+       "TOML file, as for simulate, with the hosts, their bandwidths and latencies, instead of "
+       "--hosts and --rate"},
       {"seeds", kCompare, Form::integer(1, 1000), 3,
        "train each combination with so many seeds, from --seed on"},
       {"real", kCompare, Form::on_or_off(), false,

@@ -95,7 +95,7 @@ int simulate(const Settings& settings) {
     spdlog::info(note);
   }
   if (settings.on("train")) {
-    return simulate_training(settings, setup.profile, setup.cluster);
+    return simulate_training(settings, setup);
   }
   if (const auto plain = check_plain_simulation(settings); !plain) {
     return bad_input(plain.error());
@@ -109,7 +109,8 @@ int simulate(const Settings& settings) {
                                                     .profile = setup.profile,
                                                     .cluster = setup.cluster,
                                                     .preset = setup.preset,
-                                                    .iterations = setup.iterations},
+                                                    .iterations = setup.iterations,
+                                                    .slowdowns = setup.slowdowns},
                                                    record);
   if (record.has_folder()) {
     if (const auto written = write_metrics(starts, record.folder()); !written) {

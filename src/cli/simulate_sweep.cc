@@ -55,7 +55,8 @@ std::vector<OrderedJson> summaries_of(const std::vector<SweepCell>& cells, std::
                                          .profile = setup.profile,
                                          .cluster = setup.cluster,
                                          .preset = setup.preset,
-                                         .iterations = setup.iterations},
+                                         .iterations = setup.iterations,
+                                         .slowdowns = setup.slowdowns},
                                         record)
                           .summary;
   };

@@ -22,7 +22,9 @@ std::string note_on_batch(const Settings& settings, const Profile& profile) {
                    static_cast<double>(batch) / static_cast<double>(profile.batch));
 }
 
-int simulate_training(const Settings& settings, const Profile& profile, const Cluster& cluster) {
+int simulate_training(const Settings& settings, const SimulatedSetup& setup) {
+  const Profile& profile = setup.profile;
+  const Cluster& cluster = setup.cluster;
   const auto spec = virtual_train_spec(settings, cluster);
   if (!spec) {
     return bad_input(spec.error());
@@ -33,7 +35,8 @@ int simulate_training(const Settings& settings, const Profile& profile, const Cl
   const auto group =
       make_virtual_group({.profile = profile,
                           .cluster = cluster,
-                          .threads = static_cast<std::size_t>(settings.integer("threads"))});
+                          .threads = static_cast<std::size_t>(settings.integer("threads")),
+                          .slowdowns = setup.slowdowns});
   return run_in(*group, [&] { return train_and_report(*group, *spec, settings); });
 }
 

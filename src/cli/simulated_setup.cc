@@ -6,6 +6,7 @@
 
 #include "cli/specs.h"
 #include "drivers/virtual/limits.h"
+#include "session/batch_shares.h"
 #include "session/simulated_job.h"
 #include "session/workload.h"
 
@@ -72,6 +73,14 @@ Result<SimulatedSetup> simulated_setup(const Settings& settings, const Json& clu
   if (!job) {
     return job.error();
   }
+  const auto shares = batch_shares(settings, &*cluster);
+  if (!shares) {
+    return shares.error();
+  }
+  if (const auto valid = check_shares(*shares, job->strategy, cluster->topology.workers());
+      !valid) {
+    return valid.error();
+  }
   std::vector<std::string> notes;
   if (std::string note = note_on_servers(settings, *file); !note.empty()) {
     notes.push_back(std::move(note));
@@ -85,6 +94,7 @@ Result<SimulatedSetup> simulated_setup(const Settings& settings, const Json& clu
                         .job = *std::move(job),
                         .preset = settings.text("preset"),
                         .iterations = counted_iterations(settings),
+                        .slowdowns = compute_factors(shares->parts),
                         .notes = std::move(notes)};
 }
 

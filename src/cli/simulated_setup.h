@@ -17,6 +17,7 @@ struct SimulatedSetup {
   Job job;
   std::string preset;
   Iteration iterations = 0;
+  std::vector<double> slowdowns;   // by the workers' shares of the batch; see Simulation
   std::vector<std::string> notes;  // for the user
 };
 

@@ -14,6 +14,7 @@
 #include "base/check.h"
 #include "base/file.h"
 #include "nodes/presets.h"
+#include "session/batch_shares.h"
 #include "session/task_data.h"
 
 namespace sluice::cli {
@@ -117,6 +118,12 @@ Result<TaskSpec> training_spec(const Settings& settings) {
       !plain) {
     return plain.error();
   }
+  if (const auto plain = settings.refuse({"cluster"},
+                                         "is for --model replay:PROFILE.json, which sleeps; a "
+                                         "model computes as fast as it can");
+      !plain) {
+    return plain.error();
+  }
   return model_spec(settings, size_of(settings, "loaders"));
 }
 
@@ -145,7 +152,15 @@ Result<ProfileSpec> replay_spec(const Settings& settings) {
   if (const auto plain = settings.refuse({"save"}, "a replay learns nothing"); !plain) {
     return plain.error();
   }
-  return profile_spec(settings.path("model", kReplay), settings);
+  ProfileSpec spec = profile_spec(settings.path("model", kReplay), settings);
+  if (!settings.text("cluster").empty()) {
+    auto cluster = read_cluster(settings.path("cluster"));
+    if (!cluster) {
+      return cluster.error();
+    }
+    spec.cluster = *std::move(cluster);
+  }
+  return spec;
 }
 
 Result<std::variant<TaskSpec, ProfileSpec>> work_spec(const Settings& settings) {
@@ -292,6 +307,10 @@ Result<void> check_plain_simulation(const Settings& settings) {
       "nothing is trained; add --train, or leave it out");
 }
 
+Result<BatchShares> batch_shares(const Settings& settings, const Cluster* cluster) {
+  return parse_shares(settings.text("batch-shares"), cluster);
+}
+
 Result<TrainSpec> virtual_train_spec(const Settings& settings, const Cluster& cluster) {
   auto task = virtual_training_spec(settings);
   if (!task) {
@@ -306,6 +325,10 @@ Result<TrainSpec> virtual_train_spec(const Settings& settings, const Cluster& cl
   if (!record) {
     return record.error();
   }
+  auto shares = batch_shares(settings, &cluster);
+  if (!shares) {
+    return shares.error();
+  }
   StrategySpec strategy = strategy_spec(settings);
   if (cluster.allreduce) {
     strategy.strategy.collective.reset();  // the table stands in for it
@@ -317,6 +340,7 @@ Result<TrainSpec> virtual_train_spec(const Settings& settings, const Cluster& cl
                              .servers = topology.servers_apart() ? topology.servers() : 0,
                              .servers_per_host = topology.servers_per_host()},
                    .work = *std::move(task),
+                   .shares = *std::move(shares),
                    .length = {.epochs = settings.integer("epochs"),
                               .iterations = settings.integer("iterations")},
                    .optimizer = *std::move(optimizer),
@@ -335,8 +359,22 @@ Result<TrainSpec> train_spec(const Settings& settings) {
     return optimizer.error();
   }
   std::vector<Copied> copied;
-  if (std::holds_alternative<ProfileSpec>(*work)) {
+  const auto* replay = std::get_if<ProfileSpec>(&*work);
+  const bool has_cluster = replay != nullptr && replay->cluster;
+  if (replay != nullptr) {
     copied.push_back({.key = "model", .name = "profile.json", .prefix = kReplay});
+  }
+  if (has_cluster) {
+    copied.push_back({.key = "cluster", .name = "cluster.toml"});
+  }
+  auto shares = batch_shares(settings, has_cluster ? &*replay->cluster : nullptr);
+  if (!shares) {
+    return shares.error();
+  }
+  if (replay != nullptr && shares->by_speed) {
+    return Error(
+        "batch-shares: auto takes the speeds of a replay from --cluster, which is "
+        "missing");
   }
   auto record = record_spec(settings, copied);
   if (!record) {
@@ -348,6 +386,7 @@ Result<TrainSpec> train_spec(const Settings& settings) {
                              .servers = servers_apart(settings).servers,
                              .servers_per_host = size_of(settings, "servers-per-host")},
                    .work = *std::move(work),
+                   .shares = *std::move(shares),
                    .length = {.epochs = settings.integer("epochs"),
                               .iterations = settings.integer("iterations")},
                    .optimizer = *std::move(optimizer),

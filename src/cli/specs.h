@@ -47,6 +47,8 @@ ProfileSpec profile_spec(const std::string& path, const Settings& settings);
 
 // These refuse flags that have no effect: of train; of simulate --train, with all that a simulated
 // cluster leaves to choose; of simulate without it.
+// What --batch-shares says. With a cluster, "auto" means the speeds of its hosts.
+Result<BatchShares> batch_shares(const Settings& settings, const Cluster* cluster);
 Result<TrainSpec> train_spec(const Settings& settings);
 Result<TrainSpec> virtual_train_spec(const Settings& settings, const Cluster& cluster);
 Result<void> check_plain_simulation(const Settings& settings);

@@ -38,10 +38,11 @@ Result<VirtualTraining> training_of(const SweepCell& cell, const std::string& na
   if (!spec) {
     return spec.error();
   }
-  VirtualTraining training{
-      .name = name,
-      .spec = *std::move(spec),
-      .cluster = {.profile = cell.setup.profile, .cluster = cell.setup.cluster}};
+  VirtualTraining training{.name = name,
+                           .spec = *std::move(spec),
+                           .cluster = {.profile = cell.setup.profile,
+                                       .cluster = cell.setup.cluster,
+                                       .slowdowns = cell.setup.slowdowns}};
   end_where_it_diverges(training.spec);
   RecordSpec& record = training.spec.record;
   record.folder = folder;

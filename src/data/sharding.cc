@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
+#include <numeric>
+#include <utility>
 
 #include "base/check.h"
 #include "base/random.h"
@@ -87,18 +90,23 @@ struct Step {
   std::uint64_t key;    // of the permutation
   std::int64_t before;  // samples of the bucket per worker in earlier steps
   std::int64_t count;   // samples per worker in this step
+  std::size_t part;     // of the step: which of its batches this is
 };
 
-Step step_of(const Sharding& sharding, Iteration iteration) {
+Step step_of(const Sharding& sharding, std::size_t rank, Iteration iteration) {
   const std::vector<Bucket> buckets = buckets_of(sharding);
   const std::int64_t steps = sharding.steps_per_epoch();
   check(steps > 0, "an epoch has at least one step");
   check(iteration >= 0, "a step belongs to an iteration");
   Random keys(sharding.seed, static_cast<std::uint64_t>(iteration / steps));
   std::int64_t step = iteration % steps;
+  std::size_t part = rank;
   if (buckets.size() > 1) {
-    const Permutation order(keys.next(), static_cast<std::uint64_t>(steps));
-    step = static_cast<std::int64_t>(order(static_cast<std::uint64_t>(step)));
+    const std::uint64_t each = sharding.shares.empty() ? sharding.workers : 1;
+    const Permutation order(keys.next(), static_cast<std::uint64_t>(steps) * each);
+    const std::uint64_t drawn = order(static_cast<std::uint64_t>(step) * each + rank % each);
+    step = static_cast<std::int64_t>(drawn / each);
+    part = each == 1 ? rank : static_cast<std::size_t>(drawn % each);
   }
   auto bucket = buckets.begin();
   std::uint64_t key = keys.next();
@@ -109,7 +117,18 @@ Step step_of(const Sharding& sharding, Iteration iteration) {
   // The first steps of a bucket have one sample more than the others.
   const std::int64_t size = bucket->share / bucket->steps;
   const std::int64_t larger = bucket->share % bucket->steps;
-  return {*bucket, key, step * size + std::min(step, larger), size + (step < larger ? 1 : 0)};
+  return {*bucket, key, step * size + std::min(step, larger), size + (step < larger ? 1 : 0), part};
+}
+
+// Where a batch begins in its step, and its size.
+std::pair<std::int64_t, std::int64_t> batch_in(const Step& step, const Sharding& sharding) {
+  if (sharding.shares.empty()) {
+    return {static_cast<std::int64_t>(step.part) * step.count, step.count};
+  }
+  const auto joined = step.count * static_cast<std::int64_t>(sharding.workers);
+  const std::vector<std::int64_t> sizes = deal(joined, sharding.shares);
+  const auto own = sizes.begin() + static_cast<std::ptrdiff_t>(step.part);
+  return {std::accumulate(sizes.begin(), own, std::int64_t{0}), *own};
 }
 
 }  // namespace
@@ -123,15 +142,24 @@ std::int64_t Sharding::samples_per_epoch() const {
 }
 
 std::int64_t Sharding::samples_of(Iteration iteration) const {
-  return step_of(*this, iteration).count * static_cast<std::int64_t>(workers);
+  if (bucket_ends.size() < 2 || !shares.empty()) {
+    return step_of(*this, 0, iteration).count * static_cast<std::int64_t>(workers);
+  }
+  std::int64_t sum = 0;
+  for (std::size_t rank = 0; rank < workers; ++rank) {
+    sum += step_of(*this, rank, iteration).count;
+  }
+  return sum;
 }
 
 std::vector<std::int64_t> Sharding::batch_of(std::size_t rank, Iteration iteration) const {
   check(rank < workers, "the batch belongs to a worker");
-  const auto [bucket, key, before, count] = step_of(*this, iteration);
-  const auto begin = static_cast<std::uint64_t>(before * static_cast<std::int64_t>(workers) +
-                                                static_cast<std::int64_t>(rank) * count);
-  const Permutation permutation(key, static_cast<std::uint64_t>(bucket.size));
+  const Step step = step_of(*this, rank, iteration);
+  const Bucket& bucket = step.bucket;
+  const auto [place, count] = batch_in(step, *this);
+  const auto begin =
+      static_cast<std::uint64_t>(step.before * static_cast<std::int64_t>(workers) + place);
+  const Permutation permutation(step.key, static_cast<std::uint64_t>(bucket.size));
   std::vector<std::int64_t> indices;
   indices.reserve(static_cast<std::size_t>(count));
   for (std::uint64_t i = 0; i < static_cast<std::uint64_t>(count); ++i) {
@@ -140,8 +168,39 @@ std::vector<std::int64_t> Sharding::batch_of(std::size_t rank, Iteration iterati
   return indices;
 }
 
+double Sharding::weight_of(std::size_t rank, Iteration iteration) const {
+  const std::int64_t own = batch_in(step_of(*this, rank, iteration), *this).second;
+  return static_cast<double>(own) * static_cast<double>(workers) /
+         static_cast<double>(samples_of(iteration));
+}
+
 std::uint64_t Sharding::augmentation_seed_of(Iteration iteration) const {
   return Random(mix(seed), static_cast<std::uint64_t>(iteration / steps_per_epoch())).next();
+}
+
+// By largest remainders.
+std::vector<std::int64_t> deal(std::int64_t total, const std::vector<double>& shares) {
+  check(total >= static_cast<std::int64_t>(shares.size()), "there is one for each");
+  const double sum = std::accumulate(shares.begin(), shares.end(), 0.0);
+  std::vector<std::int64_t> counts;
+  std::vector<std::pair<double, std::size_t>> remainders;
+  for (std::size_t i = 0; i < shares.size(); ++i) {
+    const double exact = static_cast<double>(total) * shares[i] / sum;
+    counts.push_back(static_cast<std::int64_t>(exact));
+    remainders.emplace_back(std::floor(exact) - exact, i);
+  }
+  std::ranges::sort(remainders);  // the largest first, equal ones by place
+  std::int64_t left = total - std::accumulate(counts.begin(), counts.end(), std::int64_t{0});
+  for (std::size_t i = 0; left > 0; ++i, --left) {
+    ++counts[remainders[i % remainders.size()].second];
+  }
+  for (std::int64_t& count : counts) {
+    if (count == 0) {
+      --*std::ranges::max_element(counts);
+      ++count;
+    }
+  }
+  return counts;
 }
 
 }  // namespace sluice

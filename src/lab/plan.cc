@@ -45,6 +45,8 @@ Words limit(const std::string& device, std::int64_t bits_per_second) {
           "dev",
           device,
           "root",
+          "handle",
+          "1:",
           "tbf",
           "rate",
           fmt::format("{}bit", bits_per_second),
@@ -52,6 +54,28 @@ Words limit(const std::string& device, std::int64_t bits_per_second) {
           fmt::format("{}", bucket_bytes(bits_per_second)),
           "latency",
           "50ms"};
+}
+
+// Behind the limit of the rate, if there is one.
+Words delay(const std::string& device, bool has_limit, Duration time) {
+  Words words{"tc", "qdisc", "add", "dev", device};
+  if (has_limit) {
+    words.insert(words.end(), {"parent", "1:1", "handle", "10:"});
+  } else {
+    words.emplace_back("root");
+  }
+  const std::string us = fmt::format("{}us", std::llround(to_us(time)));
+  words.insert(words.end(), {"netem", "delay", us, "limit", "100000"});
+  return words;
+}
+
+Result<std::int64_t> bits_per_second(double gbps, const std::string& whose) {
+  const double bits = gbps * 1e9;
+  if (!(bits >= 8e3 && bits <= 1e12)) {
+    return Error(
+        fmt::format("bandwidth_gbps: {} has {:g}; a lab needs one from 8e-6 to 1000", whose, gbps));
+  }
+  return std::llround(bits);
 }
 
 // The rate of the slowest link, which all wait for.
@@ -157,6 +181,51 @@ Result<std::vector<Rate>> parse_rates(std::size_t hosts, const std::string& rate
   return rates;
 }
 
+Result<Spec> spec_of(const Cluster& cluster) {
+  const auto refuse = [](const char* what, const char* why) {
+    return Error(
+        fmt::format("{}: a lab cannot emulate it: {}; leave it out, or use simulate", what, why));
+  };
+  if (cluster.allreduce) {
+    return refuse("[allreduce]", "its hosts exchange messages");
+  }
+  if (cluster.racks) {
+    return refuse("[racks]", "all its hosts are at one switch");
+  }
+  if (cluster.hosts_per_nic > 1) {
+    return refuse("hosts_per_nic", "each of its hosts has a link of its own");
+  }
+  if (cluster.ingress_gbps > 0 && cluster.ingress_gbps != cluster.bandwidth_gbps) {
+    return refuse("ingress_gbps", "a link has one rate for both directions");
+  }
+  const std::size_t hosts = cluster.topology.hosts();
+  if (hosts > kMaxHosts) {
+    return Error(fmt::format("hosts: is {}, and a lab has at most {}", hosts, kMaxHosts));
+  }
+  const auto common = bits_per_second(cluster.bandwidth_gbps, "the cluster");
+  if (!common) {
+    return common.error();
+  }
+  Spec spec{.rates = std::vector<Rate>(hosts, *common),
+            .workers_per_host = 1,
+            .command = {},
+            .delays = std::vector<Duration>(hosts)};
+  for (const SpecialHost& special : cluster.special_hosts) {
+    if (special.bandwidth_gbps > 0) {
+      const auto own =
+          bits_per_second(special.bandwidth_gbps, fmt::format("host {}", special.index));
+      if (!own) {
+        return own.error();
+      }
+      spec.rates[special.index] = *own;
+    }
+    // What the machine's own network takes stands for the latency of the others.
+    spec.delays[special.index] =
+        std::max(Duration{0}, special.latency.value_or(cluster.latency) - cluster.latency);
+  }
+  return spec;
+}
+
 std::string host_name(std::size_t host) { return fmt::format("h{}", host); }
 std::string port_name(std::size_t host) { return fmt::format("port{}", host); }
 
@@ -199,6 +268,10 @@ std::vector<Step> network_steps(const Spec& spec) {
     if (spec.rates[h].has_value()) {
       steps.push_back({{}, limit(port, *spec.rates[h])});
       steps.push_back({h, limit("eth0", *spec.rates[h])});
+    }
+    if (h < spec.delays.size() && spec.delays[h] > Duration{0}) {
+      steps.push_back({{}, delay(port, spec.rates[h].has_value(), spec.delays[h])});
+      steps.push_back({h, delay("eth0", spec.rates[h].has_value(), spec.delays[h])});
     }
   }
   return steps;

@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "base/result.h"
+#include "base/units.h"
+#include "formats/cluster.h"
 
 // An emulated cluster, as data: its hosts h0 ... and a head without limits, which runs mpirun and
 // whose bridge is the switch. Everything lives in its own namespaces, so names and addresses are
@@ -21,7 +23,8 @@ using Rate = std::optional<std::int64_t>;
 struct Spec {
   std::vector<Rate> rates;  // of the hosts' links, each direction
   std::size_t workers_per_host = 1;
-  Words command;  // started once per worker
+  Words command;                      // started once per worker
+  std::vector<Duration> delays = {};  // added to what enters and leaves a host; empty: none
 };
 
 inline constexpr std::size_t kMaxHosts = 250;
@@ -31,6 +34,9 @@ Result<Rate> parse_rate(const std::string& text);
 // The same rate for all hosts but those in `exceptions`: "2=500mbit,3=none".
 Result<std::vector<Rate>> parse_rates(std::size_t hosts, const std::string& rate,
                                       const std::string& exceptions);
+
+// The hosts of a cluster's file, without a command. The error says what a lab cannot emulate.
+Result<Spec> spec_of(const Cluster& cluster);
 
 std::string host_name(std::size_t host);
 // The head's end of a host's link.

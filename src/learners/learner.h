@@ -77,7 +77,8 @@ class Learner {
   // In the order in which the forward pass first uses them.
   virtual const std::vector<Layer>& layers() const = 0;
   virtual std::span<float> parameters() = 0;
-  // The mean over the local batch; overwritten by every step. After gradients_into() that buffer.
+  // The mean over the local batch, times its weight if batches differ in size; overwritten by every
+  // step. After gradients_into() that buffer.
   virtual std::span<float> gradients() = 0;
   // A zeroed buffer as long as gradients(), in memory that suits the learner.
   virtual std::shared_ptr<float[]> further_gradients() {

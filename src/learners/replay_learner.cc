@@ -36,9 +36,11 @@ void fill(std::span<float> values, Range range) {
 
 class ReplayLearner final : public Learner {
  public:
-  ReplayLearner(Profile profile, std::shared_ptr<const Sleeper> sleeper)
+  ReplayLearner(Profile profile, std::shared_ptr<const Sleeper> sleeper,
+                std::function<double(Iteration)> pace)
       : profile_(std::move(profile)),
         sleeper_(std::move(sleeper)),
+        pace_(std::move(pace)),
         layers_(profile_.layout()),
         parameters_(static_cast<std::size_t>(total_params(layers_))),
         gradients_(static_cast<std::size_t>(total_params(layers_))),
@@ -53,7 +55,8 @@ class ReplayLearner final : public Learner {
   std::span<float> gradients() override { return gradients_.values(); }
   void gradients_into(std::span<float> buffer) override { target_ = buffer; }
 
-  std::optional<double> step(Iteration /*iteration*/, StepHooks& hooks) override {
+  std::optional<double> step(Iteration iteration, StepHooks& hooks) override {
+    slowdown_ = pace_ ? pace_(iteration) : 1;
     for (std::size_t l = 0; l < layers_.size(); ++l) {
       if (!hooks.before_layer(LayerId(l)) || !busy_until_.has_value()) {
         busy_until_ = sleeper_->now();
@@ -79,13 +82,16 @@ class ReplayLearner final : public Learner {
     }
   }
 
+  // Times are scaled as in the simulator.
   void compute(Duration time) {
-    *busy_until_ += time;
+    *busy_until_ += slowdown_ == 1 ? time : from_us(to_us(time) * slowdown_);
     sleeper_->rest_until(*busy_until_);
   }
 
   Profile profile_;
   std::shared_ptr<const Sleeper> sleeper_;
+  std::function<double(Iteration)> pace_;
+  double slowdown_ = 1;  // in this step
   std::vector<Layer> layers_;
   ZeroedBuffer parameters_;
   ZeroedBuffer gradients_;
@@ -96,9 +102,14 @@ class ReplayLearner final : public Learner {
 }  // namespace
 
 LearnerFactory make_replay_learners(const Profile& profile,
-                                    const std::shared_ptr<const Sleeper>& sleeper) {
-  return [profile, sleeper](std::size_t /*rank*/) {
-    return std::make_unique<ReplayLearner>(profile, sleeper);
+                                    const std::shared_ptr<const Sleeper>& sleeper,
+                                    const ReplayPace& pace) {
+  return [profile, sleeper, pace](std::size_t rank) {
+    std::function<double(Iteration)> own;
+    if (pace) {
+      own = [pace, rank](Iteration iteration) { return pace(rank, iteration); };
+    }
+    return std::make_unique<ReplayLearner>(profile, sleeper, std::move(own));
   };
 }
 

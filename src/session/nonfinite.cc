@@ -2,11 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <memory>
 #include <mutex>
 #include <set>
 #include <stdexcept>
 #include <utility>
+
+#include "base/check.h"
 
 namespace sluice {
 
@@ -50,6 +53,30 @@ void Divergence::note(const NonFinite& found) {
 std::optional<NonFinite> Divergence::first() const {
   const std::lock_guard lock(mutex_);
   return first_;
+}
+
+std::string Divergence::why(const std::vector<Layer>& layers, std::optional<int> stopped,
+                            std::optional<double> last_loss) const {
+  if (const auto found = first()) {
+    return describe(*found, layers);
+  }
+  const bool is_there = stopped == kDivergedSignal || (last_loss && !std::isfinite(*last_loss));
+  return is_there ? "a loss or a gradient is not finite" : "";
+}
+
+OnNonFinite on_nonfinite(NonFiniteAction action, const std::vector<Layer>& layers,
+                         std::function<void(const std::string&)> warn, Divergence& divergence) {
+  switch (action) {
+    case NonFiniteAction::kWarn:
+      return warn_of_nonfinite(layers, std::move(warn));
+    case NonFiniteAction::kEnd:
+      return [&divergence](const NonFinite& found) { divergence.note(found); };
+    case NonFiniteAction::kStop:
+      return stop_on_nonfinite(layers,
+                               "try a lower --lr or a longer --warmup-epochs, or continue anyway "
+                               "with --on-nonfinite warn");
+  }
+  fail_check("there is no such action");
 }
 
 }  // namespace sluice

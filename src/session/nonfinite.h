@@ -9,6 +9,7 @@
 
 #include "drivers/realtime/phase.h"
 #include "model/layer.h"
+#include "session/specs.h"
 
 namespace sluice {
 
@@ -29,10 +30,18 @@ class Divergence {
  public:
   void note(const NonFinite& found);
   std::optional<NonFinite> first() const;
+  // What was not finite: as noted, or as the end of the run shows, if it was in another process or
+  // nobody noted it; empty if nothing was.
+  std::string why(const std::vector<Layer>& layers, std::optional<int> stopped,
+                  std::optional<double> last_loss) const;
 
  private:
   mutable std::mutex mutex_;
   std::optional<NonFinite> first_;
 };
+
+// What to do with a value that is not finite; `divergence` must outlive it.
+OnNonFinite on_nonfinite(NonFiniteAction action, const std::vector<Layer>& layers,
+                         std::function<void(const std::string&)> warn, Divergence& divergence);
 
 }  // namespace sluice

@@ -8,6 +8,7 @@
 #include <variant>
 #include <vector>
 
+#include "formats/cluster.h"
 #include "model/strategy.h"
 #include "planner/tuning.h"
 #include "torch/torch_learner.h"
@@ -93,6 +94,15 @@ struct ProfileSpec {
   std::string path;
   double time_scale = 1;
   double param_scale = 1;
+  std::optional<Cluster> cluster{};  // of a replay: the speeds of its hosts and their jitter
+};
+
+// How the workers share the samples of an iteration.
+struct BatchShares {
+  bool by_speed = false;           // as measured at the start; else:
+  std::vector<double> parts = {};  // by worker, in any unit; empty: equal
+
+  bool equal() const { return !by_speed && parts.empty(); }
 };
 
 struct LengthSpec {
@@ -139,6 +149,7 @@ struct TrainSpec {
   StrategySpec strategy;
   HostsSpec hosts;
   std::variant<TaskSpec, ProfileSpec> work;  // a profile is replayed
+  BatchShares shares;
   LengthSpec length;
   OptimizerSpec optimizer;
   NonFiniteAction on_nonfinite =

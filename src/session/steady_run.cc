@@ -20,8 +20,8 @@ struct Simulated {
   RunTotals totals;
 };
 
-Simulated run_job(const Job& job, const Profile& profile, const Cluster& cluster,
-                  Iteration iterations, Record& record) {
+Simulated run_job(const Job& job, const SteadyRun& run, Record& record) {
+  const auto& [ignored, profile, cluster, preset, iterations, slowdowns] = run;
   Assembly assembly = assemble(job);
   for (const auto& host : assembly.hosts) {
     host->count_from(kSimulatedWarmUp + 1);
@@ -33,6 +33,7 @@ Simulated run_job(const Job& job, const Profile& profile, const Cluster& cluster
                                       .iterations = kSimulatedWarmUp + iterations,
                                       .channel_order = assembly.job.strategy.order,
                                       .observer = record.observer(),
+                                      .slowdowns = slowdowns,
                                       .seed = assembly.job.strategy.seed,
                                       .warm_up = kSimulatedWarmUp});
   result.starts.erase(result.starts.begin(), result.starts.begin() + kSimulatedWarmUp);
@@ -103,7 +104,7 @@ SimulationReport simulate_steadily(const SteadyRun& run, Record& record) {
   Job job = run.job;
   const bool merges = job.strategy.partition == Partition::kMerged;
   Merging merging = merges ? plan_groups(job, profile, cluster) : Merging{};
-  const Simulated simulated = run_job(job, profile, cluster, run.iterations, record);
+  const Simulated simulated = run_job(job, run, record);
   OrderedJson summary = summarise(run.preset, run.iterations, profile, cluster, simulated);
   if (merges) {
     merging.groups = groups_of(simulated.assembly);

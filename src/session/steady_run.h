@@ -21,6 +21,7 @@ struct SteadyRun {
   const Cluster& cluster;
   std::string preset;  // the name in the summary
   Iteration iterations = 1;
+  std::vector<double> slowdowns = {};  // see Simulation
 };
 
 struct SimulationReport {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "nodes/presets.h"
+#include "session/batch_shares.h"
 
 namespace sluice {
 namespace {
@@ -60,6 +61,9 @@ Result<void> check_spec(const TrainSpec& spec, const ProcessGroup& group) {
     return valid;
   }
   if (auto valid = check_hosts(spec.hosts, spec.strategy.strategy, group); !valid) {
+    return valid;
+  }
+  if (auto valid = check_shares(spec.shares, spec.strategy.strategy, spec.hosts.workers); !valid) {
     return valid;
   }
   // Which processes share a machine is not known yet.

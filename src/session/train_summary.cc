@@ -72,6 +72,18 @@ void add_use(const NetworkUse& use, const Journal& journal, nlohmann::ordered_js
   summary["ingress_utilisation"] = share(use.ingress_busy);
 }
 
+// What a model was computed with.
+void add_task(const TorchTask& task, const std::string& kernels, nlohmann::ordered_json& summary) {
+  summary["device"] = task.device;
+  summary["libtorch"] = torch_engine().version;
+  if (task.device == "cpu") {
+    summary["kernels"] = kernels;
+  }
+  if (!task.shares.empty()) {
+    summary["batch_shares"] = task.shares;
+  }
+}
+
 // The last loss, and all evaluations.
 void add_results(const Journal& journal, const Extent& extent, nlohmann::ordered_json& summary) {
   if (journal.loss()) {
@@ -129,11 +141,7 @@ nlohmann::ordered_json training_summary(const FinishedRun& run) {
   }
   if (work.task) {
     summary["data"] = name_of(kDataNames, std::get<TaskSpec>(spec.work).data.kind);
-    summary["device"] = work.task->device;
-    summary["libtorch"] = torch_engine().version;
-    if (summary["device"] == "cpu") {
-      summary["kernels"] = kernels;
-    }
+    add_task(*work.task, kernels, summary);
     summary["evaluated"] =
         name_of(kEvaluatedModelNames, evaluated_model(trained.assembly.job.strategy));
   }

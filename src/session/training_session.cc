@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -13,6 +12,7 @@
 #include "base/check.h"
 #include "formats/document.h"
 #include "nodes/presets.h"
+#include "session/batch_shares.h"
 #include "session/dedicated_servers.h"
 #include "session/engine.h"
 #include "session/loading.h"
@@ -101,7 +101,7 @@ Result<TrainingSession> TrainingSession::prepare(ProcessGroup& group, const Trai
     return TrainingSession(group, spec, {}, Record::without_folder(spec.record), log);
   }
   auto work = std::visit(
-      [&](const auto& of) { return make_workload(of, spec.length, spec.hosts.workers, log); },
+      [&](const auto& of) { return make_workload(of, spec.length, dealing_of(spec), log); },
       spec.work);
   if (!work) {
     return work.error();
@@ -155,12 +155,10 @@ TrainReport TrainingSession::run() {
                                        .on_nonfinite = on_nonfinite(job.layers),
                                        .interrupted = interrupted_});
   std::string stopped;
-  std::string diverged;
   Result<void> kept;
   if (group_.is_leader()) {
     note_merging(network, *journal, trained);
     stopped = why_stopped(trained, *journal, work_.extent);
-    diverged = why_diverged(trained, *journal);
     const EvaluatedModel evaluated = evaluated_model(trained.assembly.job.strategy);
     group_.attend([&] { kept = end_training(stopped, model.learner(), evaluated, *journal); });
   }
@@ -169,6 +167,7 @@ TrainReport TrainingSession::run() {
       work_.loader ? collect_loading(group_, work_.loader->tally()) : nlohmann::ordered_json();
   TrainReport report;
   const auto write_record = [&] {
+    const std::string diverged = divergence_->why(job.layers, trained.stopped, journal->loss());
     report.summary =
         training_summary({spec_, work_, kernels_, trained, model.learner().parameters(), record_,
                           *journal, stopped, diverged, network, group_.network_use(), loading});
@@ -183,7 +182,7 @@ TrainReport TrainingSession::run() {
   if (group_.is_leader()) {
     group_.attend(write_record);
   }
-  const bool by_signal = !stopped.empty() && diverged.empty();
+  const bool by_signal = !stopped.empty() && trained.stopped != kDivergedSignal;
   agree_on_end(kept, by_signal ? trained.stopped : std::nullopt, report);
   return report;
 }
@@ -204,6 +203,7 @@ TrainReport TrainingSession::serve() {
   const bool has_task = std::holds_alternative<TaskSpec>(spec_.work);
   if (has_task) {
     kernels_ = group_.from_leader("", "the choice of kernels");
+    share_batches();
   }
   const Outline outline = outline_from(group_.from_leader("", "the outline of the run"));
   work_.extent = outline.extent;
@@ -266,6 +266,24 @@ void TrainingSession::prepare_engine() {
   }
   if (*kernels != Kernels::kNative) {
     work_.factory = *make_torch_learners(with_kernels(task, *kernels));
+  }
+  share_batches();
+}
+
+void TrainingSession::share_batches() {
+  if (!spec_.shares.by_speed) {
+    return;
+  }
+  const std::vector<double> shares = measured_shares(group_, topology_, work_.factory);
+  if (!work_.task) {
+    return;
+  }
+  work_.task->shares = shares;
+  work_.extent.sharding = work_.task->sharding();
+  work_.factory =
+      *make_torch_learners(with_kernels(*work_.task, *value_of(kKernelsNames, kernels_)));
+  if (group_.is_leader()) {
+    log_.info("shares of the joined batch, by measured speed: " + text_of_shares(shares));
   }
 }
 
@@ -373,30 +391,7 @@ OnNonFinite TrainingSession::on_nonfinite(const std::vector<Layer>& layers) cons
   if (!work_.task) {
     return {};  // a replay's gradients mean nothing
   }
-  switch (spec_.on_nonfinite) {
-    case NonFiniteAction::kWarn:
-      return warn_of_nonfinite(layers, log_.warn);
-    case NonFiniteAction::kEnd:
-      return [&divergence = *divergence_](const NonFinite& found) { divergence.note(found); };
-    case NonFiniteAction::kStop:
-      return stop_on_nonfinite(
-          layers,
-          "try a lower --lr or a longer --warmup-epochs, or continue anyway with "
-          "--on-nonfinite warn");
-  }
-  fail_check("there is no such action");
-}
-
-std::string TrainingSession::why_diverged(const Trained& trained, const Journal& journal) const {
-  if (spec_.on_nonfinite != NonFiniteAction::kEnd) {
-    return "";
-  }
-  if (const auto first = divergence_->first()) {
-    return describe(*first, trained.assembly.job.layers);
-  }
-  const bool in_other_process =
-      trained.stopped == kDivergedSignal || (journal.loss() && !std::isfinite(*journal.loss()));
-  return in_other_process ? "a loss or a gradient of another process is not finite" : "";
+  return sluice::on_nonfinite(spec_.on_nonfinite, layers, log_.warn, *divergence_);
 }
 
 }  // namespace sluice

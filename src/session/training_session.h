@@ -58,6 +58,8 @@ class TrainingSession {
   // Tells processes with servers only what they serve.
   void share_outline(const std::vector<Layer>& layers) const;
   void prepare_engine();
+  // Measures the speeds of all workers, if their batches depend on them. Collective.
+  void share_batches();
   std::vector<std::unique_ptr<Learner>> make_learners() const;
   // Whether the learners of all processes update their own parameters. Collective.
   bool learners_update(std::span<const std::unique_ptr<Learner>> learners) const;
@@ -75,8 +77,6 @@ class TrainingSession {
   Result<void> end_training(const std::string& stopped, Learner& model, EvaluatedModel evaluated,
                             Journal& journal) const;
   OnNonFinite on_nonfinite(const std::vector<Layer>& layers) const;
-  // What was not finite; empty if nothing was, or if the run may go on with it.
-  std::string why_diverged(const Trained& trained, const Journal& journal) const;
   // Every process ends in the same way as the leader.
   void agree_on_end(const Result<void>& kept, std::optional<int> stopped,
                     TrainReport& report) const;

@@ -95,6 +95,7 @@ std::optional<int> VirtualGroup::train(const Phase& phase) {
                                             .channel_order = phase.strategy.order,
                                             .observer = phase.observer,
                                             .numbers = &numbers,
+                                            .slowdowns = cluster_.slowdowns,
                                             .seed = phase.strategy.seed});
   now_ = result.end;
   const bool channel = cluster_.cluster.allreduce.has_value();

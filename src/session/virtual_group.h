@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <vector>
 
 #include "formats/cluster.h"
 #include "formats/profile.h"
@@ -13,7 +14,8 @@ namespace sluice {
 struct VirtualCluster {
   Profile profile;  // of the model that is trained
   Cluster cluster;
-  std::size_t threads = 0;  // that compute the steps of the workers; 0: one per core
+  std::size_t threads = 0;             // that compute the steps of the workers; 0: one per core
+  std::vector<double> slowdowns = {};  // see Simulation
 };
 
 // This process, which simulates all hosts. Only for jobs for which simulated_job() has no error.

@@ -5,7 +5,9 @@
 #include <filesystem>
 
 #include "drivers/realtime/steady_sleeper.h"
+#include "drivers/virtual/compute_pace.h"
 #include "learners/replay_learner.h"
+#include "session/batch_shares.h"
 #include "session/task.h"
 
 namespace sluice {
@@ -34,17 +36,45 @@ Result<Extent> extent_of(const TorchTask& task, const LengthSpec& length) {
   return extent;
 }
 
+// As the simulator has it: by the speed of a worker's host, jitter and its share of the batch.
+Result<ReplayPace> pace_of(const std::optional<Cluster>& cluster, const Dealing& dealing) {
+  if (!cluster && dealing.shares.empty()) {
+    return ReplayPace();
+  }
+  if (cluster && cluster->topology.workers() != dealing.workers) {
+    return Error(fmt::format("cluster: has {} workers, and the run has {}",
+                             cluster->topology.workers(), dealing.workers));
+  }
+  Cluster world = cluster.value_or(Cluster());
+  if (!cluster) {
+    world.topology = Topology(dealing.workers, 1, 0);
+  }
+  const ComputePace pace(world, compute_factors(dealing.shares), dealing.seed);
+  return ReplayPace(
+      [pace](std::size_t rank, Iteration iteration) { return pace.slowdown(rank, iteration); });
+}
+
 }  // namespace
 
-Result<Workload> make_workload(const TaskSpec& spec, const LengthSpec& length, std::size_t workers,
-                               const Log& log) {
+Dealing dealing_of(const TrainSpec& spec) {
+  const Strategy& strategy = spec.strategy.strategy;
+  return {.workers = spec.hosts.workers,
+          .shares = spec.shares.parts,
+          .joins_batches = traits_of(strategy.algorithm).sends == Sends::kGradients,
+          .seed = strategy.seed};
+}
+
+Result<Workload> make_workload(const TaskSpec& spec, const LengthSpec& length,
+                               const Dealing& dealing, const Log& log) {
   auto loader = std::make_shared<AheadLoader>(spec.loaders);
-  auto found = make_task(spec, workers, log);
+  auto found = make_task(spec, dealing.workers, log);
   if (!found) {
     return found.error();
   }
   TorchTask task = *std::move(found);
   task.loader = loader;
+  task.shares = dealing.shares;
+  task.joins_batches = dealing.joins_batches;
   auto extent = extent_of(task, length);
   if (!extent) {
     return extent.error();
@@ -61,22 +91,28 @@ Result<Workload> make_workload(const TaskSpec& spec, const LengthSpec& length, s
 }
 
 Result<Workload> make_workload(const ProfileSpec& spec, const LengthSpec& length,
-                               std::size_t workers, const Log& /*log*/) {
+                               const Dealing& dealing, const Log& /*log*/) {
   auto profile = scaled_profile(spec);
   if (!profile) {
     return profile.error();
   }
+  const auto pace = pace_of(spec.cluster, dealing);
+  if (!pace) {
+    return pace.error();
+  }
+  const std::size_t workers = dealing.workers;
   const Iteration iterations = length.iterations == 0 ? kReplayIterations : length.iterations;
-  return Workload{.name = "replay-" + profile->name,
-                  .extent = {.workers = workers,
-                             .batch = profile->batch,
-                             .iterations = iterations,
-                             .per_epoch = iterations,
-                             .samples_per_epoch =
-                                 iterations * profile->batch * static_cast<std::int64_t>(workers)},
-                  .factory = make_replay_learners(*profile, std::make_shared<SteadySleeper>()),
-                  .task = std::nullopt,
-                  .loader = nullptr};
+  return Workload{
+      .name = "replay-" + profile->name,
+      .extent = {.workers = workers,
+                 .batch = profile->batch,
+                 .iterations = iterations,
+                 .per_epoch = iterations,
+                 .samples_per_epoch =
+                     iterations * profile->batch * static_cast<std::int64_t>(workers)},
+      .factory = make_replay_learners(*profile, std::make_shared<SteadySleeper>(), *pace),
+      .task = std::nullopt,
+      .loader = nullptr};
 }
 
 Result<Profile> scaled_profile(const ProfileSpec& spec) {

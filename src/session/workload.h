@@ -3,6 +3,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "drivers/realtime/load_ahead.h"
@@ -23,11 +24,20 @@ struct Workload {
   std::shared_ptr<AheadLoader> loader;  // of its data
 };
 
-Result<Workload> make_workload(const TaskSpec& spec, const LengthSpec& length, std::size_t workers,
-                               const Log& log);
+// How the work of an iteration is dealt to the workers.
+struct Dealing {
+  std::size_t workers = 1;
+  std::vector<double> shares = {};  // of the joined batch, by worker; empty: equal
+  bool joins_batches = true;        // see TorchTask
+  std::uint64_t seed = 1;           // of the jitter of a replay
+};
+Dealing dealing_of(const TrainSpec& spec);
+
+Result<Workload> make_workload(const TaskSpec& spec, const LengthSpec& length,
+                               const Dealing& dealing, const Log& log);
 // The length of a replay is in iterations only.
 Result<Workload> make_workload(const ProfileSpec& spec, const LengthSpec& length,
-                               std::size_t workers, const Log& log);
+                               const Dealing& dealing, const Log& log);
 
 // Reads a profile and scales it.
 Result<Profile> scaled_profile(const ProfileSpec& spec);

@@ -118,13 +118,15 @@ class NetworkLearner final : public Learner {
     calls.forward_done();
     // Every layer has been released, so all gradients of the last step have been consumed.
     flat_.zero_gradients();
-    gradient_hooks_->backward(loss,
+    const double weight = weight_of(iteration);
+    const at::Tensor counted = weight == 1 ? loss : loss.mul(weight);
+    gradient_hooks_->backward(counted,
                               [&](std::size_t parameter) { calls.gradient_final(parameter); });
     calls.backward_done();
     if (copies_) {
       copies_->end_step();
     }
-    return loss.item().toDouble();
+    return counted.item().toDouble();
   }
 
   std::optional<Evaluation> evaluate() override {
@@ -188,6 +190,10 @@ class NetworkLearner final : public Learner {
   c10::Stream stream() const {
     return copies_ ? copies_->compute_stream()
                    : c10::Stream(c10::Stream::DEFAULT, placement_.device);
+  }
+
+  double weight_of(Iteration iteration) const {
+    return task().joins_batches ? task().sharding().weight_of(rank_, iteration) : 1;
   }
 
   // Every step of every worker has a different seed.

@@ -35,8 +35,13 @@ struct TorchTask {
   std::shared_ptr<const Sleeper> sleeper{};  // needed unless the device is the host
   bool channels_last = false;                // of images in memory
   std::shared_ptr<Loader> loader = std::make_shared<DirectLoader>();
+  std::vector<double> shares = {};  // of the joined batch, by worker; empty: equal
+  // Losses and gradients count by their share of the joined batch; else each is a mean of its own.
+  bool joins_batches = true;
 
-  Sharding sharding() const { return {seed, train->size(), batch, workers, train->bucket_ends()}; }
+  Sharding sharding() const {
+    return {seed, train->size(), batch, workers, train->bucket_ends(), shares};
+  }
 };
 
 // The device to train on: "cpu", "cuda" (the GPUs of the machine in turn) or "cuda:N". "auto" takes

@@ -135,5 +135,24 @@ TEST_F(CliCompareTest, GoesOnWhenATrainingDiverges) {
                     HasSubstr(",nan,nan,"), HasSubstr(",1\n")));
 }
 
+// By measured speeds in train, by those of the cluster in virtual time.
+TEST_F(CliCompareTest, WorkersShareTheirBatchesBySpeed) {
+  if (!kHasModels) {
+    SKIP_AS_INAPPLICABLE("there are no models without LibTorch");
+  }
+  write_some_clothes(folder_.path() / "clothes");
+  folder_.write("slow.toml", "hosts = 2\nbandwidth_gbps = 1\n[[host]]\nindex = 1\nspeed = 0.5\n");
+  const std::string task =
+      " --preset p3 --data-dir clothes --batch 12 --iterations 4 --batch-shares auto --log-level "
+      "warn --json";
+  const Outcome real = sluice("train --workers 2" + task, folder_);
+  ASSERT_EQ(real.code, 0) << real.err;
+  EXPECT_EQ(json::parse(real.out).at("batch_shares").size(), 2U);
+  const Outcome simulated =
+      sluice("simulate --train --cluster slow.toml --time-scale 0.25" + task, folder_);
+  ASSERT_EQ(simulated.code, 0) << simulated.err;
+  EXPECT_EQ(json::parse(simulated.out).at("batch_shares"), json({1.0, 0.5}));
+}
+
 }  // namespace
 }  // namespace sluice

@@ -43,6 +43,26 @@ TEST(CliReplayThreadsTest, AReplayTrainsAProfile) {
   EXPECT_THAT(folder.read("run/metrics.jsonl"), HasSubstr("\"samples\":96"));
 }
 
+TEST(CliReplayThreadsTest, AReplayHasTheSpeedsOfACluster) {
+  const TemporaryFolder folder;
+  folder.write("net.json", kNet);
+  folder.write("slow.toml",
+               "hosts = 2\nbandwidth_gbps = 10\njitter = 0.05\n[[host]]\nindex = 1\nspeed = 0.1\n");
+  const std::string command = "train --model replay:net.json --workers 2 --iterations 6 --json ";
+  const Outcome outcome = sluice(command + "--cluster slow.toml --run run", folder);
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const json workers = json::parse(outcome.out).at("by_worker");
+  // Sleeps may be longer, not shorter.
+  EXPECT_GT(workers[1].at("compute_s"), 0.9 * 6 * 6e-3);
+  EXPECT_THAT(folder.read("run/cluster.toml"), HasSubstr("speed = 0.1"));
+  expect_refused(sluice(command + "--workers 3 --cluster slow.toml", folder),
+                 "cluster: has 2 workers, and the run has 3");
+  expect_refused(sluice(command + "--batch-shares auto", folder),
+                 "batch-shares: auto takes the speeds of a replay from --cluster");
+  EXPECT_EQ(sluice(command + "--cluster slow.toml --batch-shares auto", folder).code, 0);
+  expect_refused(sluice("train --cluster slow.toml", folder), "--cluster: is for --model replay:");
+}
+
 TEST(CliReplayThreadsTest, AReplayWithoutJsonHasNoAccuracyEither) {
   const TemporaryFolder folder;
   folder.write("net.json", kNet);

@@ -279,5 +279,33 @@ TEST_F(CliSimulateTest, ASweepThatIsWrongIsRefusedBeforeItRuns) {
   EXPECT_FALSE(has("runs"));
 }
 
+// A host at half speed: with equal shares all wait for it, and an iteration takes twice as long as
+// its compute. With shares 2/3 and 1/3 both take 4/3 of it.
+TEST(CliSimulateSharesTest, SharesBySpeedEndTogether) {
+  const TemporaryFolder folder;
+  folder.write("net.json", R"({"name":"net","batch":8,"layers":[
+      {"name":"a","params":10,"forward_us":40000,"backward_us":80000}]})");
+  folder.write(
+      "slow.toml",
+      "hosts = 2\nbandwidth_gbps = 100\nlatency_us = 0\n[[host]]\nindex = 1\nspeed = 0.5\n");
+  const auto iteration_us = [&](const std::string& more) {
+    const Outcome outcome =
+        sluice("simulate --profile net.json --cluster slow.toml --json " + more, folder);
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    return nlohmann::json::parse(outcome.out).at("iteration_us").get<double>();
+  };
+  for (const std::string preset : {"--preset p3", "--preset wfbp"}) {
+    EXPECT_NEAR(iteration_us(preset), 240'000, 10);
+    EXPECT_NEAR(iteration_us(preset + " --batch-shares auto"), 160'000, 10);
+    EXPECT_NEAR(iteration_us(preset + " --batch-shares 2,1"), 160'000, 10);
+    EXPECT_NEAR(iteration_us(preset + " --batch-shares 1,3"), 360'000, 10);
+  }
+  const std::string base = "simulate --profile net.json --cluster slow.toml --batch-shares ";
+  expect_refused(sluice(base + "1,2,3", folder), "batch-shares: has 3 shares for 2 workers");
+  expect_refused(sluice(base + "1,0", folder), "batch-shares: \"0\" in \"1,0\"");
+  expect_refused(sluice(base + "auto --preset gosgd", folder),
+                 "batch-shares: with algorithm gosgd workers take steps of their own");
+}
+
 }  // namespace
 }  // namespace sluice

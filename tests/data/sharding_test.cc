@@ -4,7 +4,10 @@
 #include <rapidcheck/gtest.h>
 
 #include <algorithm>
+#include <cmath>
+#include <numeric>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include "base/check.h"
@@ -44,10 +47,17 @@ Sharding any_bucketed() {
   return sharding;
 }
 
+Sharding with_shares(Sharding sharding) {
+  for (std::size_t w = 0; w < sharding.workers; ++w) {
+    sharding.shares.push_back(*rc::gen::inRange(1, 10));
+  }
+  return sharding;
+}
+
 // Then all workers do the same number of iterations, and the mean over workers is the mean over
 // samples.
 RC_GTEST_PROP(ShardingTest, BatchesOfAnIterationAreEquallyLarge, ()) {
-  const Sharding sharding = any_bucketed();
+  const Sharding sharding = any_sharding();
   const auto iteration = *rc::gen::inRange<Iteration>(0, 1000);
   const std::size_t size = sharding.batch_of(0, iteration).size();
   RC_ASSERT(size > 0U);
@@ -58,10 +68,78 @@ RC_GTEST_PROP(ShardingTest, BatchesOfAnIterationAreEquallyLarge, ()) {
 }
 
 RC_GTEST_PROP(ShardingTest, KnowsHowManySamplesAnIterationHas, ()) {
-  const Sharding sharding = any_bucketed();
+  const Sharding sharding =
+      *rc::gen::arbitrary<bool>() ? any_bucketed() : with_shares(any_bucketed());
   const auto iteration = *rc::gen::inRange<Iteration>(0, 1000);
-  RC_ASSERT(sharding.samples_of(iteration) ==
-            static_cast<std::int64_t>(sharding.batch_of(0, iteration).size() * sharding.workers));
+  std::size_t sum = 0;
+  for (std::size_t rank = 0; rank < sharding.workers; ++rank) {
+    sum += sharding.batch_of(rank, iteration).size();
+  }
+  RC_ASSERT(sharding.samples_of(iteration) == static_cast<std::int64_t>(sum));
+}
+
+// Weights make the mean over the workers the mean over all samples.
+RC_GTEST_PROP(ShardingTest, WeightsAreBySamples, ()) {
+  const Sharding sharding =
+      *rc::gen::arbitrary<bool>() ? any_bucketed() : with_shares(any_bucketed());
+  const auto iteration = *rc::gen::inRange<Iteration>(0, 1000);
+  const auto mean =
+      static_cast<double>(sharding.samples_of(iteration)) / static_cast<double>(sharding.workers);
+  for (std::size_t rank = 0; rank < sharding.workers; ++rank) {
+    const auto size = static_cast<double>(sharding.batch_of(rank, iteration).size());
+    RC_ASSERT(size > 0);
+    RC_ASSERT(std::abs(sharding.weight_of(rank, iteration) - size / mean) < 1e-12);
+  }
+}
+
+// Shares only cut the joined batch elsewhere.
+RC_GTEST_PROP(ShardingTest, SharesAreOfTheSameJoinedBatch, ()) {
+  const Sharding equal = any_sharding();
+  const Sharding shared = with_shares(equal);
+  const auto iteration = *rc::gen::inRange<Iteration>(0, 100);
+  std::vector<std::int64_t> joined;
+  std::vector<std::int64_t> parts;
+  for (std::size_t rank = 0; rank < equal.workers; ++rank) {
+    for (const auto& [of, all] : {std::pair{&equal, &joined}, std::pair{&shared, &parts}}) {
+      const auto batch = of->batch_of(rank, iteration);
+      all->insert(all->end(), batch.begin(), batch.end());
+    }
+  }
+  RC_ASSERT(joined == parts);
+}
+
+RC_GTEST_PROP(ShardingTest, DealsAsNearToTheSharesAsItCan, ()) {
+  const Sharding sharding = with_shares(any_sharding());
+  const auto workers = static_cast<std::int64_t>(sharding.workers);
+  const auto total = workers + *rc::gen::inRange<std::int64_t>(0, 1000);
+  const auto counts = deal(total, sharding.shares);
+  const double sum = std::accumulate(sharding.shares.begin(), sharding.shares.end(), 0.0);
+  RC_ASSERT(std::accumulate(counts.begin(), counts.end(), std::int64_t{0}) == total);
+  for (std::size_t w = 0; w < counts.size(); ++w) {
+    const double exact = static_cast<double>(total) * sharding.shares[w] / sum;
+    RC_ASSERT(counts[w] >= 1);
+    RC_ASSERT(exact < 1 || std::abs(static_cast<double>(counts[w]) - exact) <= workers);
+    RC_ASSERT(total < 10 * 9 * workers || std::abs(static_cast<double>(counts[w]) - exact) < 1);
+  }
+}
+
+TEST(ShardingTest, DealsByShares) {
+  EXPECT_EQ(deal(90, {2, 2, 1}), (std::vector<std::int64_t>{36, 36, 18}));
+  EXPECT_EQ(deal(3, {1000, 1, 1}), (std::vector<std::int64_t>{1, 1, 1}));
+}
+
+// So text makes stragglers: in most iterations the workers' sentences differ in length.
+TEST(ShardingTest, WorkersDrawTheirOwnBuckets) {
+  const Sharding sharding{1, 4000, 10, 4, {1000, 2000, 3000, 4000}};
+  int mixed = 0;
+  for (Iteration t = 0; t < 100; ++t) {
+    std::set<std::int64_t> buckets;
+    for (std::size_t rank = 0; rank < 4; ++rank) {
+      buckets.insert(sharding.batch_of(rank, t).front() / 1000);
+    }
+    mixed += buckets.size() > 1 ? 1 : 0;
+  }
+  EXPECT_GT(mixed, 90);
 }
 
 // Without buckets, no iteration is left with only a few samples.
@@ -105,7 +183,7 @@ RC_GTEST_PROP(ShardingTest, NoSampleIsLeftOutForEver, ()) {
 }
 
 // A bucket that divides evenly among the workers is never mixed with another.
-RC_GTEST_PROP(ShardingTest, AnIterationKeepsToItsBucket, ()) {
+RC_GTEST_PROP(ShardingTest, ABatchKeepsToItsBucket, ()) {
   Sharding sharding = any_bucketed();
   const auto workers = static_cast<std::int64_t>(sharding.workers);
   for (std::int64_t& end : sharding.bucket_ends) {
@@ -113,14 +191,14 @@ RC_GTEST_PROP(ShardingTest, AnIterationKeepsToItsBucket, ()) {
   }
   sharding.bucket_ends.back() = sharding.samples;
   const auto iteration = *rc::gen::inRange<Iteration>(0, 100);
-  std::set<std::ptrdiff_t> buckets;
   for (std::size_t rank = 0; rank < sharding.workers; ++rank) {
+    std::set<std::ptrdiff_t> buckets;
     for (const std::int64_t index : sharding.batch_of(rank, iteration)) {
       buckets.insert(std::ranges::upper_bound(sharding.bucket_ends, index) -
                      sharding.bucket_ends.begin());
     }
+    RC_ASSERT(buckets.size() == 1U);
   }
-  RC_ASSERT(buckets.size() == 1U);
 }
 
 // If everything divides evenly, the joined batch does not depend on the number of workers.

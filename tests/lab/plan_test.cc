@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
 namespace sluice::lab {
 namespace {
@@ -69,6 +70,36 @@ TEST(LabRateTest, NamesTheFlagAndTheEntry) {
               StartsWith("--rate-of: host 1: is \"fast\""));
 }
 
+Cluster cluster_of(const std::string& toml) { return *parse_cluster(toml, "test"); }
+
+TEST(LabPlanTest, HasTheHostsOfACluster) {
+  const auto spec = spec_of(cluster_of(
+      "hosts = 3\nbandwidth_gbps = 1\nlatency_us = 50\n[[host]]\nindex = 1\nbandwidth_gbps = "
+      "0.5\n[[host]]\nindex = 2\nlatency_us = 550\n"));
+  ASSERT_TRUE(spec);
+  EXPECT_THAT(spec->rates, ElementsAre(1'000'000'000, 500'000'000, 1'000'000'000));
+  EXPECT_THAT(spec->delays, ElementsAre(Duration{0}, Duration{0}, from_us(500)));
+  EXPECT_THAT(steps_at(*spec, 2),
+              Contains("tc qdisc add dev eth0 parent 1:1 handle 10: netem delay 500us limit "
+                       "100000"));
+  EXPECT_THAT(steps_at(*spec, {}), Contains(HasSubstr("dev port2 parent 1:1 handle 10: netem")));
+  EXPECT_THAT(steps_at(*spec, 1), Not(Contains(HasSubstr("netem"))));
+}
+
+TEST(LabPlanTest, SaysWhatItCannotEmulate) {
+  for (const auto& [toml, key] :
+       {std::pair{"[racks]\nhosts = 2\nuplink_gbps = 1\n", "[racks]: a lab cannot"},
+        std::pair{"hosts_per_nic = 2\n", "hosts_per_nic: a lab cannot"},
+        std::pair{"[allreduce]\nstartup_us = 1\nns_per_byte = 1\n", "[allreduce]: a lab cannot"}}) {
+    const auto parsed =
+        parse_cluster(std::string("hosts = 4\nbandwidth_gbps = 1\n") + toml, "test");
+    ASSERT_TRUE(parsed) << parsed.error().message();
+    const auto spec = spec_of(*parsed);
+    ASSERT_FALSE(spec);
+    EXPECT_THAT(spec.error().message(), StartsWith(key));
+  }
+}
+
 TEST(LabPlanTest, BothEndsOfALinkAreLimited) {
   const Spec spec{{Rate(1'000'000'000), Rate(), Rate(500'000'000)}, 1, {"true"}};
   const auto limits = [&](std::optional<std::size_t> place) {
@@ -76,14 +107,17 @@ TEST(LabPlanTest, BothEndsOfALinkAreLimited) {
     std::erase_if(steps, [](const std::string& step) { return !step.starts_with("tc "); });
     return steps;
   };
-  EXPECT_THAT(limits({}),
-              ElementsAre(StartsWith("tc qdisc add dev port0 root tbf rate 1000000000bit"),
-                          StartsWith("tc qdisc add dev port2 root tbf rate 500000000bit")));
-  EXPECT_THAT(limits(0),
-              ElementsAre(StartsWith("tc qdisc add dev eth0 root tbf rate 1000000000bit")));
+  EXPECT_THAT(
+      limits({}),
+      ElementsAre(StartsWith("tc qdisc add dev port0 root handle 1: tbf rate 1000000000bit"),
+                  StartsWith("tc qdisc add dev port2 root handle 1: tbf rate 500000000bit")));
+  EXPECT_THAT(
+      limits(0),
+      ElementsAre(StartsWith("tc qdisc add dev eth0 root handle 1: tbf rate 1000000000bit")));
   EXPECT_THAT(limits(1), ElementsAre());
-  EXPECT_THAT(limits(2),
-              ElementsAre(StartsWith("tc qdisc add dev eth0 root tbf rate 500000000bit")));
+  EXPECT_THAT(
+      limits(2),
+      ElementsAre(StartsWith("tc qdisc add dev eth0 root handle 1: tbf rate 500000000bit")));
 }
 
 TEST(LabPlanTest, EveryHostHasAnAddressThatAllKnow) {

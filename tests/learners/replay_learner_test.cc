@@ -7,6 +7,7 @@
 #include <set>
 
 #include "base/check.h"
+#include "drivers/virtual/compute_pace.h"
 
 namespace sluice {
 namespace {
@@ -66,6 +67,30 @@ class TimedHooks final : public StepHooks {
 
   LateSleeper& sleeper_;
 };
+
+// The same draws as the simulator's, and the same rounding.
+TEST(ReplayLearnerTest, KeepsThePaceOfItsWorld) {
+  Cluster cluster;
+  cluster.topology = Topology(3, 1, 0);
+  cluster.jitter = 0.3;
+  cluster.special_hosts.push_back({.index = 1, .speed = 0.5});
+  const ComputePace pace(cluster, {}, 7);
+  NoHooks hooks;
+  std::set<double> drawn;
+  for (std::size_t rank = 0; rank < 3; ++rank) {
+    const auto sleeper = std::make_shared<LateSleeper>();
+    const auto learner = make_replay_learners(
+        kNet, sleeper, [&](std::size_t r, Iteration t) { return pace.slowdown(r, t); })(rank);
+    for (Iteration t = 0; t < 5; ++t) {
+      const Time begin = sleeper->now();
+      learner->step(t, hooks);
+      const double us = to_us(sleeper->now() - begin);
+      EXPECT_NEAR(us, 150 * pace.slowdown(rank, t), 3.1) << rank << " " << t;
+      drawn.insert(pace.slowdown(rank, t));
+    }
+  }
+  EXPECT_EQ(drawn.size(), 15U);
+}
 
 TEST(ReplayLearnerTest, SleepsTheTimesOfTheProfileAndIsNeverLaterThanOneWaking) {
   const auto sleeper = std::make_shared<LateSleeper>();

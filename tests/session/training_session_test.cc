@@ -116,7 +116,8 @@ TEST_F(SessionThreadsTest, WhoGaveNoSpecHearsWhy) {
 }
 
 TEST_F(SessionThreadsTest, ARunWithoutARecordOfItsOwnIsStillTraining) {
-  const auto work = make_workload(std::get<ProfileSpec>(spec_.work), spec_.length, 2, {});
+  const auto work =
+      make_workload(std::get<ProfileSpec>(spec_.work), spec_.length, {.workers = 2}, {});
   ASSERT_TRUE(work);
   std::vector<std::unique_ptr<Learner>> learners;
   learners.push_back(work->factory(0));

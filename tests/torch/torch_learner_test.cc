@@ -43,6 +43,37 @@ std::unique_ptr<Learner> make_learner(const TorchTask& task) {
   return (*make)(0);
 }
 
+// The mean over workers with unequal batches is the gradient of the joined batch.
+TEST(TorchLearnerTest, SharesOfABatchCountBySamples) {
+  TorchTask task = small_task("mlp");
+  task.workers = 4;
+  task.batch = 8;
+  TorchTask alone = task;
+  alone.workers = 1;
+  alone.batch = 32;
+  task.shares = {1, 2, 4, 1};
+  const std::unique_ptr<Learner> whole = make_learner(alone);
+  const auto make = make_torch_learners(task);
+  ASSERT_TRUE(make);
+  for (Iteration t = 0; t < 3; ++t) {
+    RecordedHooks ignored;
+    const double loss = *whole->step(t, ignored);
+    std::vector<double> sum(whole->gradients().size());
+    double losses = 0;
+    for (std::size_t rank = 0; rank < task.workers; ++rank) {
+      const std::unique_ptr<Learner> part = (*make)(rank);
+      RecordedHooks hooks;
+      losses += *part->step(t, hooks);
+      std::transform(sum.begin(), sum.end(), part->gradients().begin(), sum.begin(),
+                     [](double a, float b) { return a + static_cast<double>(b); });
+    }
+    EXPECT_NEAR(losses / 4, loss, 1e-5);
+    for (std::size_t i = 0; i < sum.size(); ++i) {
+      ASSERT_NEAR(sum[i] / 4, whole->gradients()[i], 1e-5) << i;
+    }
+  }
+}
+
 // Plain SGD on one worker, without any protocol.
 void train(Learner& learner, Iteration iterations) {
   constexpr float kRate = 0.05F;
