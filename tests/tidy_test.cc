@@ -80,7 +80,7 @@ const std::vector<BannedCall> kBannedCalls{
 };
 
 const std::vector<Exception> kCallExceptions{
-    {"src/drivers/mpi/mpi_world.cc", "atoll(", "reads what MPI itself has written"},
+    {"src/drivers/mpi/mpi_long_messages.cc", "atoll(", "reads what MPI itself has written"},
 };
 
 bool is_in_name(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }

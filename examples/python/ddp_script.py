@@ -23,7 +23,7 @@ net = nn.Sequential(nn.Linear(2, 32), nn.BatchNorm1d(32), nn.ReLU(), nn.Linear(3
 model = DistributedDataParallel(net)
 optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
 
-for epoch in range(10):
+for epoch in range(6):
     sampler.set_epoch(epoch)
     for samples, targets in loader:
         optimizer.zero_grad()

@@ -176,6 +176,7 @@ PYBIND11_MODULE(_C, m) {
       .def("finish_early", &Reducer::finish_early, NoGil())
       .def("step_aside", &Reducer::step_aside, NoGil())
       .def("arm", &Reducer::arm)
+      .def("due", &Reducer::due)
       .def("update_all", &Reducer::update_all, NoGil())
       .def("wait_all", &Reducer::wait_all, NoGil())
       .def("sum_of", &Reducer::sum_of)

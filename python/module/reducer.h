@@ -82,6 +82,7 @@ class Reducer {
   bool step_aside();
   // From now on the sums of the last step are due as updates.
   void arm();
+  std::size_t due() const { return all_due_; }  // layers
   // All that are due; throws what an update in the gate threw.
   void update_all();
   // The sums are here, and are not due as updates.

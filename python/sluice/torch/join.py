@@ -1,7 +1,9 @@
 """Processes with different numbers of batches."""
 
+import gc
+
 from .collectives import allgather_object
-from .process import reductions
+from .process import reductions, settle
 
 
 def join() -> int:
@@ -12,6 +14,8 @@ def join() -> int:
     DistributedOptimizer; meanwhile the others make no other collective calls. If the rate changes
     from step to step, give all processes the model of the returned rank afterwards.
     """
+    settle()
+    gc.collect()  # a scheduler ties an optimizer that is gone to itself
     stepping = [reduction for reduction in reductions() if reduction.has_updates]
     if len(stepping) != 1:
         raise RuntimeError(f"join() needs one DistributedOptimizer, but there are {len(stepping)}")

@@ -12,6 +12,15 @@ from .compression import is_half
 from .process import participant, register
 
 _numbers = itertools.count()
+# Those with updates that are due, and their owners: a program may drop an optimizer after its last step.
+_held: "Dict[int, Tuple[Reduction, Any]]" = {}
+
+
+def _release() -> None:
+    """Not in an update, since it may destroy an optimizer."""
+    for number, (reduction, _) in list(_held.items()):
+        if reduction._reducer.due() == 0:
+            del _held[number]
 
 
 def defer() -> None:
@@ -39,6 +48,7 @@ class Reduction:
         self.has_updates = update is not None
         self.steps = 0
         self.parameters = _checked(parameters)
+        _release()
         self._known = {id(p) for p in self.parameters}
         self._names = [names.get(id(p), f"parameter{i}.") for i, p in enumerate(self.parameters)]
         self._preset = preset
@@ -88,6 +98,8 @@ class Reduction:
 
     def arm(self) -> None:
         """From now on the parameters are updated when they are read."""
+        _release()
+        _held[self.number] = (self, self._update and self._update())
         self._reducer.arm()
 
     def update_all(self) -> None:
@@ -100,6 +112,7 @@ class Reduction:
         if self._members is not None:
             self._reducer.finish_early()
             self._reducer.update_all()
+        _release()
 
     def wait_all(self) -> None:
         """Waits for the sums of the last step."""
