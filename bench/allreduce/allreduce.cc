@@ -113,7 +113,7 @@ std::vector<Duration> sum_with_mpi(const ProcessGroup& group, Bytes bytes) {
     if (i > kWarmUp) {
       times.push_back(clock.now() - start);
     }
-    rule.apply(parameters, velocity, sources, BatchShare::all(group.size()), i);
+    rule.apply(parameters, {velocity}, sources, BatchShare::all(group.size()), i);
   }
   return times;
 }

@@ -8,6 +8,7 @@
 
 #include "base/check.h"
 #include "base/text.h"
+#include "cli/optimizer_settings.h"
 #include "cli/setting_table.h"
 #include "nodes/presets.h"
 
@@ -155,21 +156,16 @@ struct Alias {
   std::string_view key;
 };
 constexpr std::array kAliases{
-    Alias{"learning-rate", "lr"},
-    Alias{"batch-size", "batch"},
-    Alias{"num-workers", "workers"},
-    Alias{"world-size", "workers"},
-    Alias{"num-epochs", "epochs"},
-    Alias{"steps", "iterations"},
-    Alias{"max-steps", "iterations"},
-    Alias{"dataset", "data"},
-    Alias{"data-path", "data-dir"},
-    Alias{"compression", "codec"},
-    Alias{"wd", "weight-decay"},
-    Alias{"warmup", "warmup-epochs"},
-    Alias{"lr-schedule", "lr-decay-epochs"},
-    Alias{"gpus", "device"},
-    Alias{"output", "run"},
+    Alias{"learning-rate", "lr"},      Alias{"batch-size", "batch"},
+    Alias{"num-workers", "workers"},   Alias{"world-size", "workers"},
+    Alias{"num-epochs", "epochs"},     Alias{"steps", "iterations"},
+    Alias{"max-steps", "iterations"},  Alias{"dataset", "data"},
+    Alias{"data-path", "data-dir"},    Alias{"compression", "codec"},
+    Alias{"wd", "weight-decay"},       Alias{"warmup", "warmup-epochs"},
+    Alias{"scheduler", "lr-schedule"}, Alias{"optim", "optimizer"},
+    Alias{"betas", "beta1"},           Alias{"eps", "epsilon"},
+    Alias{"grad-clip", "clip-norm"},   Alias{"max-grad-norm", "clip-norm"},
+    Alias{"gpus", "device"},           Alias{"output", "run"},
     Alias{"verbose", "log-level"},
 };
 
@@ -188,6 +184,7 @@ std::vector<Setting> all_settings() {
   add("Cluster", cluster_settings());
   add("Data", data_settings());
   add("Optimiser", optimiser_settings());
+  add("Optimiser", hyper_settings());
   add("Estimate", estimate_settings());
   add("Output", output_settings());
   return all;

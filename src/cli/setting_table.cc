@@ -4,6 +4,8 @@
 
 #include "data/idx.h"
 #include "lab/plan.h"
+#include "optimizers/optimizer.h"
+#include "optimizers/rate_schedule.h"
 #include "torch/torch_learner.h"
 
 namespace sluice::cli {
@@ -106,6 +108,9 @@ std::vector<Setting> optimiser_settings() {
        "stop after this many iterations; 0: after --epochs"},
       {"iterations", kVirtual, Form::integer(0, 1'000'000), 0,
        "number of iterations; 0: 20, or with --train as many as --epochs have"},
+      {"optimizer", kRuns, Form::word(words_of(kOptimizerNames)), "sgd",
+       "how gradients become parameters; with another than sgd, --lr and all of its "
+       "hyper-parameters have the defaults of torch.optim"},
       {"lr", kRuns, Form::number(0, 1e6), 0.05, "learning rate"},
       {"lr-scale-by-workers", kRuns, Form::on_or_off(), false,
        "multiply the learning rate by the number of workers"},
@@ -114,8 +119,31 @@ std::vector<Setting> optimiser_settings() {
        "of workers; pipe-sgd trains synchronously in them"},
       {"lr-decay-epochs", kRuns, Form::text(), "",
        "epochs after which the learning rate falls to a tenth, such as 30,60,80"},
-      {"momentum", kRuns, Form::number(0, 1), 0.9, "momentum of SGD"},
-      {"weight-decay", kRuns, Form::number(0, 1), 0.0, "weight decay of SGD"},
+      {"warmup-iterations", kRuns, Form::integer(0, kMaxCount), 0,
+       "the same as --warmup-epochs in iterations; both add up"},
+      {"warmup-from", kRuns, Form::number(0, 1).or_word({"auto"}), "auto",
+       "share of the learning rate with which the warm-up begins; auto: 1 / workers"},
+      {"lr-schedule", kRuns, Form::word(words_of(kRateShapeNames)), "step",
+       "how the learning rate goes on after the warm-up; step: drops by --lr-decay-epochs or "
+       "--lr-decay-iterations, and stays if there are none; cosine, linear: falls to --lr-final"},
+      {"lr-decay-iterations", kRuns, Form::text(), "",
+       "iterations after which the learning rate falls, such as 3000,6000"},
+      {"lr-decay-factor", kRuns, Form::number(0, 1), 0.1,
+       "schedule step: factor of each fall of the learning rate"},
+      {"lr-final", kRuns, Form::number(0, 1), 0.0,
+       "schedules cosine and linear: share of the learning rate at the end of the run"},
+      {"lr-by", kRuns, Form::word({"iteration", "epoch"}), "iteration",
+       "schedules cosine and linear: how often the learning rate changes"},
+      {"momentum", kRuns, Form::number(0, 1), 0.9,
+       "momentum of sgd and rmsprop; rmsprop has 0 by default"},
+      {"weight-decay", kRuns, Form::number(0, 1), 0.0,
+       "weight decay; adamw and lamb take it off the parameters and have 0.01 by default, the "
+       "others add it to the gradient"},
+      {"clip-value", kRuns, Form::number(0, 1e9), 0.0,
+       "limit for each value of the mean gradient; 0: none"},
+      {"clip-norm", kRuns, Form::number(0, 1e9), 0.0,
+       "limit for the norm of the whole mean gradient, in an all-reduce; the first update waits "
+       "for the last sum; 0: none"},
       {"on-nonfinite", kRuns, Form::word({"stop", "warn"}), "stop",
        "what to do when a loss or a gradient is infinite or not a number"},
       {"seed", kRuns | kProfile, Form::integer(0, INT64_MAX), 1,

@@ -9,8 +9,10 @@
 #include <system_error>
 #include <utility>
 
+#include "base/check.h"
 #include "base/file.h"
 #include "base/text.h"
+#include "cli/optimizer_settings.h"
 #include "cli/recipe.h"
 #include "nodes/presets.h"
 
@@ -70,6 +72,8 @@ std::string Origin::text() const {
       return "from preset " + name;
     case Kind::kRecipe:
       return "from recipe " + name;
+    case Kind::kOptimizer:
+      return "from optimizer " + name;
     case Kind::kConfig:
       return "from " + name;
     case Kind::kFlag:
@@ -105,6 +109,9 @@ Result<Settings> Settings::resolve(Command command, const Flags& flags,
   }
   if (settings.find("recipe") != nullptr) {
     settings.apply_recipe(*config, *given);
+  }
+  if (settings.find("optimizer") != nullptr) {
+    settings.apply_optimizer(*config, *given);
   }
   settings.apply(*config, {Origin::Kind::kConfig, config_path});
   settings.apply(*given, {Origin::Kind::kFlag});
@@ -195,6 +202,14 @@ void Settings::apply_recipe(const Json& config, const Json& flags) {
   if (const Recipe* recipe = find_recipe(name)) {
     apply(to_values(*recipe, asked("epochs", recipe->epochs)), {Origin::Kind::kRecipe, name});
   }
+}
+
+// The rates of presets and recipes are for SGD.
+void Settings::apply_optimizer(const Json& config, const Json& flags) {
+  const std::string name = flags.value("optimizer", config.value("optimizer", text("optimizer")));
+  const auto optimizer = value_of(kOptimizerNames, name);
+  check(optimizer.has_value(), "an optimiser is a word of its form");
+  apply(to_values(*optimizer), {Origin::Kind::kOptimizer, name});
 }
 
 void Settings::apply(const Json& values, const Origin& origin) {

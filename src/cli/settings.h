@@ -15,13 +15,21 @@ namespace sluice::cli {
 
 // Where a value comes from. Later kinds win over earlier ones.
 struct Origin {
-  enum class Kind : std::uint8_t { kDefault, kPreset, kRecipe, kConfig, kFlag, kLaunch };
+  enum class Kind : std::uint8_t {
+    kDefault,
+    kPreset,
+    kRecipe,
+    kOptimizer,
+    kConfig,
+    kFlag,
+    kLaunch
+  };
 
   Kind kind = Kind::kDefault;
-  std::string name = {};  // of the preset, the recipe or the file
+  std::string name = {};  // of the preset, the recipe, the optimiser or the file
 
-  // "default", "from preset p3", "from recipe analysis", "from run.toml", "from flag",
-  // "from launch".
+  // "default", "from preset p3", "from recipe analysis", "from optimizer adam", "from run.toml",
+  // "from flag", "from launch".
   std::string text() const;
 };
 
@@ -94,6 +102,7 @@ class Settings {
   Result<Json> read_config(const std::string& path) const;
   void apply_preset(const Json& config, const Json& flags, const std::string& config_path);
   void apply_recipe(const Json& config, const Json& flags);
+  void apply_optimizer(const Json& config, const Json& flags);
   void apply(const Json& values, const Origin& origin);
   Result<void> check_complete() const;
 

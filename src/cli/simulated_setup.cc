@@ -4,9 +4,12 @@
 
 #include <utility>
 
+#include "cli/optimizer_settings.h"
 #include "cli/specs.h"
 #include "drivers/virtual/limits.h"
+#include "nodes/validate_update.h"
 #include "session/batch_shares.h"
+#include "session/optimizer.h"
 #include "session/simulated_job.h"
 #include "session/workload.h"
 
@@ -61,15 +64,26 @@ Result<SimulatedSetup> simulated_setup(const Settings& settings, const Json& clu
   if (!file) {
     return file.error();
   }
-  auto cluster = place_servers(settings, *file);
-  if (!cluster) {
-    return cluster.error();
+  auto placed = place_servers(settings, *file);
+  if (!placed) {
+    return placed.error();
   }
-  if (const auto fits = check_times(*profile, *cluster); !fits) {
+  const auto optimizer = optimizer_spec(settings);
+  if (!optimizer) {
+    return optimizer.error();
+  }
+  const UpdateRule rule = rule_of(*optimizer, {});
+  Cluster cluster = *std::move(placed);
+  cluster.update_ns_per_byte *= update_traffic(rule);
+  if (const auto fits = check_times(*profile, cluster); !fits) {
     return fits.error().within(settings.text("cluster"));
   }
-  const StrategySpec strategy = strategy_spec(settings);
-  auto job = simulated_job(strategy, *profile, *cluster);
+  StrategySpec strategy = strategy_spec(settings);
+  if (const auto valid = validate(rule, strategy.strategy); !valid) {
+    return valid.error();
+  }
+  strategy.strategy.sums_first = sums_first(rule);
+  auto job = simulated_job(strategy, *profile, cluster);
   if (!job) {
     return job.error();
   }
@@ -85,12 +99,12 @@ Result<SimulatedSetup> simulated_setup(const Settings& settings, const Json& clu
   if (std::string note = note_on_servers(settings, *file); !note.empty()) {
     notes.push_back(std::move(note));
   }
-  if (cluster->allreduce && strategy.strategy.uses_servers()) {
+  if (cluster.allreduce && strategy.strategy.uses_servers()) {
     notes.push_back(fmt::format("the cluster's [allreduce] table stands in for the exchange {}",
                                 name_of(kExchangeNames, strategy.strategy.exchange)));
   }
   return SimulatedSetup{.profile = *std::move(profile),
-                        .cluster = *std::move(cluster),
+                        .cluster = std::move(cluster),
                         .job = *std::move(job),
                         .preset = settings.text("preset"),
                         .iterations = counted_iterations(settings),

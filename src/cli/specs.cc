@@ -13,6 +13,7 @@
 
 #include "base/check.h"
 #include "base/file.h"
+#include "cli/optimizer_settings.h"
 #include "nodes/presets.h"
 #include "session/batch_shares.h"
 #include "session/task_data.h"
@@ -45,24 +46,6 @@ std::vector<std::int64_t> shape_of(const std::string& text) {
     room /= *length;
   }
   return shape;
-}
-
-// "30,60,80" as numbers.
-Result<std::vector<std::int64_t>> decay_epochs_of(const std::string& text) {
-  constexpr std::int64_t kMax = 1'000'000;
-  std::vector<std::int64_t> epochs;
-  std::istringstream words(text);
-  for (std::string word; std::getline(words, word, ',');) {
-    const auto epoch = whole_number(word);
-    if (!epoch || *epoch < 1 || *epoch > kMax) {
-      return Error(fmt::format(
-          "--lr-decay-epochs: \"{}\" in \"{}\"; expected whole numbers from 1 with commas "
-          "between them, such as 30,60,80",
-          word, text));
-    }
-    epochs.push_back(*epoch);
-  }
-  return epochs;
 }
 
 // Refuses flags that have no effect on the data in use.
@@ -172,19 +155,6 @@ Result<std::variant<TaskSpec, ProfileSpec>> work_spec(const Settings& settings) 
   };
   return settings.text("model").starts_with(kReplay) ? either(replay_spec(settings))
                                                      : either(training_spec(settings));
-}
-
-Result<OptimizerSpec> optimizer_spec(const Settings& settings) {
-  auto decay = decay_epochs_of(settings.text("lr-decay-epochs"));
-  if (!decay) {
-    return decay.error();
-  }
-  return OptimizerSpec{.learning_rate = settings.number("lr"),
-                       .scale_by_workers = settings.on("lr-scale-by-workers"),
-                       .warmup_epochs = settings.number("warmup-epochs"),
-                       .decay_epochs = *std::move(decay),
-                       .momentum = settings.number("momentum"),
-                       .weight_decay = settings.number("weight-decay")};
 }
 
 }  // namespace
@@ -297,6 +267,15 @@ Result<void> check_plain_simulation(const Settings& settings) {
       return alone;
     }
   }
+  const std::string why = "nothing is trained; add --train, or leave it out";
+  if (auto plain =
+          settings.refuse({"warmup-iterations", "warmup-from", "lr-schedule", "lr-decay-iterations",
+                           "lr-decay-factor", "lr-final", "lr-by", "clip-value", "dampening",
+                           "nesterov", "beta1", "beta2", "epsilon", "alpha", "lr-decay"},
+                          why);
+      !plain) {
+    return plain;
+  }
   return settings.refuse(
       {"model",         "device",          "kernels",    "data",         "data-dir",
        "samples",       "test-samples",    "input-size", "input-shape",  "input-words",
@@ -304,7 +283,7 @@ Result<void> check_plain_simulation(const Settings& settings) {
        "batch",         "recipe",          "epochs",     "lr",           "lr-scale-by-workers",
        "warmup-epochs", "lr-decay-epochs", "momentum",   "weight-decay", "on-nonfinite",
        "save"},
-      "nothing is trained; add --train, or leave it out");
+      why);
 }
 
 Result<BatchShares> batch_shares(const Settings& settings, const Cluster* cluster) {

@@ -16,6 +16,13 @@ namespace sluice {
 // 56 KB go out with their announcement, before the receiver has asked for them.
 inline constexpr std::int64_t kEagerParams = 14'336;
 
+// What must be summed before a part of it can be updated, in an all-reduce.
+enum class SumsFirst : std::uint8_t {
+  kSegment,  // what is updated
+  kChunk,    // its chunk, for an optimiser that needs whole layers
+  kModel,    // all gradients of the iteration, for their norm
+};
+
 // The five axes. A run is a point: algorithm x exchange x partition x order x codec.
 struct Strategy {
   Algorithm algorithm = Algorithm::kBsp;
@@ -37,6 +44,7 @@ struct Strategy {
 
   // Only where learners_can_update(): nobody but the learner changes a worker's parameters.
   bool learners_update = false;
+  SumsFirst sums_first = SumsFirst::kSegment;  // follows from the update rule
 
   bool error_feedback = false;  // truncate16, quantise8: what the code loses goes into the next
   DeepGradientOptions dgc;

@@ -13,10 +13,12 @@ AllReduceWorker::AllReduceWorker(const Job& job, std::shared_ptr<const ChunkMap>
     : BasicWorker(job, chunk_map, self, done),
       runner_(job.strategy, collectives_for(job, *chunk_map), self, AggregationGroups(job),
               chunk_map),
+      partly_(chunks().size()),
+      normed_(job.first),
       sums_(job.strategy.sparse() ? chunks().size() * job.strategy.gradient_slots() : 0) {
   const Segment fresh{.applied = job.first, .summed = job.first};
   for (std::size_t c = 0; c < chunks().size(); ++c) {
-    const std::size_t segments = strategy().driver_sums() ? 1 : runner_.segments_of(ChunkId(c));
+    const std::size_t segments = by_segment() ? runner_.segments_of(ChunkId(c)) : 1;
     states_.push_back({.segments = std::vector(segments, fresh)});
   }
 }
@@ -52,10 +54,13 @@ void AllReduceWorker::on_network(const Event& event, Effects& effects) {
       received != nullptr && received->message.kind == MessageKind::kAllReduce) {
     return on_summed(received->message.chunk, 0, received->message.iteration, effects);
   }
-  if (const auto* finished = std::get_if<Finished>(&event);
-      finished != nullptr && finished->work.kind == WorkKind::kUpdate) {
+  const auto* finished = std::get_if<Finished>(&event);
+  if (finished != nullptr && finished->work.kind == WorkKind::kUpdate) {
     const Work& work = finished->work;
     return on_updated(work.chunk, work.segment, work.iteration, effects);
+  }
+  if (finished != nullptr && finished->work.kind == WorkKind::kNorm) {
+    return on_norm(finished->work.iteration, effects);
   }
   if (const auto done = runner_.handle(event, effects)) {
     on_done(*done, effects);
@@ -66,7 +71,13 @@ void AllReduceWorker::on_done(const CollectiveRunner::Done& done, Effects& effec
   if (strategy().sparse()) {
     sum_of(done.chunk, done.iteration) = done.sum;
   }
-  on_summed(done.chunk, done.segment, done.iteration, effects);
+  if (by_segment()) {
+    return on_summed(done.chunk, done.segment, done.iteration, effects);
+  }
+  if (++partly_[done.chunk.index()] == runner_.segments_of(done.chunk)) {
+    partly_[done.chunk.index()] = 0;
+    on_summed(done.chunk, 0, done.iteration, effects);
+  }
 }
 
 Payload& AllReduceWorker::sum_of(ChunkId chunk, Iteration iteration) {
@@ -84,7 +95,26 @@ void AllReduceWorker::on_summed(ChunkId chunk, std::size_t index, Iteration iter
     early.erase(next);
     ++segment.summed;
   }
+  if (strategy().sums_first == SumsFirst::kModel && ++chunks_summed_ == chunks().size()) {
+    chunks_summed_ = 0;
+    find_norm(iteration, effects);
+  }
   update_if_ready(chunk, index, effects);
+}
+
+void AllReduceWorker::find_norm(Iteration iteration, Effects& effects) const {
+  Work work = work_on(ChunkId(0), WorkKind::kNorm, iteration);
+  work.range = {0, chunks().all().back().range.end};
+  work.slot = strategy().gradient_slot(iteration);
+  work.workers = static_cast<std::uint32_t>(topology().workers());
+  effects.start(std::move(work));
+}
+
+void AllReduceWorker::on_norm(Iteration iteration, Effects& effects) {
+  normed_ = iteration;
+  for (std::size_t c = 0; c < chunks().size(); ++c) {
+    update_if_ready(ChunkId(c), 0, effects);
+  }
 }
 
 void AllReduceWorker::on_updated(ChunkId chunk, std::size_t index, Iteration iteration,
@@ -107,12 +137,15 @@ void AllReduceWorker::update_if_ready(ChunkId chunk, std::size_t index, Effects&
       segment.summed == segment.applied) {
     return;
   }
+  if (strategy().sums_first == SumsFirst::kModel && segment.applied == normed_) {
+    return;
+  }
   segment.updating = true;
   const Iteration iteration = segment.applied + 1;
   const BatchShare all = BatchShare::all(topology().workers());
   if (strategy().learners_update) {
     on_updated(chunk, index, iteration, effects);
-  } else if (strategy().driver_sums()) {
+  } else if (!by_segment()) {
     update(chunk, iteration, all, effects);
   } else if (strategy().sparse()) {
     update_coded(chunk, iteration, all, std::exchange(sum_of(chunk, iteration), {}), effects);

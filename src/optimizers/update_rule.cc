@@ -11,27 +11,33 @@ namespace {
 // Long enough to amortise the outer loop, short enough for the sum to stay in the L1 cache.
 constexpr std::size_t kBlock = 1024;
 
-}  // namespace
-
-float RateSchedule::at(Iteration iteration) const {
-  float rate = base;
-  if (iteration <= warmup) {
-    const float risen = static_cast<float>(iteration - 1) / static_cast<float>(warmup);
-    rate *= warmup_from + (1 - warmup_from) * risen;
+StateParts block_of(const StateParts& state, std::size_t begin, std::size_t count) {
+  StateParts parts;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    parts[i] = state[i].empty() ? state[i] : state[i].subspan(begin, count);
   }
-  for (const Iteration drop : drops) {
-    rate *= iteration > drop ? 0.1F : 1.0F;
-  }
-  return rate;
+  return parts;
 }
 
-void UpdateRule::apply(std::span<float> parameters, std::span<float> velocity,
+void clip(const float* total, float scale, float limit, std::span<float> clipped) {
+  for (std::size_t i = 0; i < clipped.size(); ++i) {
+    clipped[i] = std::clamp(total[i] * scale, -limit, limit);
+  }
+}
+
+}  // namespace
+
+void UpdateRule::apply(std::span<float> parameters, const StateParts& state,
                        std::span<const std::span<const float>> sources, const BatchShare& share,
-                       Iteration iteration) const {
+                       Iteration iteration, float factor) const {
   check(!sources.empty(), "an update needs a gradient");
-  const float step = rate.at(iteration);
-  const float scale = share.scale();
-  const float decay = share.decay(weight_decay);
+  const OptimizerTraits& optimizer_traits = traits();
+  const float scale = share.scale() * factor;
+  const UpdateStep step{.rule = *this,
+                        .rate = rate.at(iteration),
+                        .scale = clip_value > 0 ? 1 : scale,
+                        .decay = share.decay(weight_decay),
+                        .iteration = iteration};
   std::array<float, kBlock> sum;
   for (std::size_t begin = 0; begin < parameters.size(); begin += kBlock) {
     const std::size_t count = std::min(kBlock, parameters.size() - begin);
@@ -43,28 +49,60 @@ void UpdateRule::apply(std::span<float> parameters, std::span<float> velocity,
       }
       total = sum.data();
     }
-    float* w = parameters.data() + begin;
-    float* v = velocity.data() + begin;
-    for (std::size_t i = 0; i < count; ++i) {
-      const float g = total[i] * scale + decay * w[i];
-      v[i] = momentum * v[i] + g;
-      w[i] -= step * v[i];
+    if (clip_value > 0) {
+      clip(total, scale, clip_value, std::span(sum).first(count));
+      total = sum.data();
+    }
+    optimizer_traits.step(step, parameters.subspan(begin, count), total,
+                          block_of(state, begin, count));
+  }
+  if (optimizer_traits.conclude != nullptr) {
+    optimizer_traits.conclude(step, parameters, state);
+  }
+}
+
+void UpdateRule::apply_sparse(std::span<float> parameters, const StateParts& state,
+                              const SparseView& sum, const BatchShare& share,
+                              Iteration iteration) const {
+  check(optimizer == Optimizer::kSgd && !options.nesterov, "a sparse update is one of plain SGD");
+  const float step = rate.at(iteration);
+  const float scale = share.scale();
+  const float decay = share.decay(weight_decay);
+  const std::span<float> velocity = state[0];
+  for (std::size_t e = 0; e < sum.entries(); ++e) {
+    const std::uint32_t i = sum.position(e);
+    const float g = sum.value(e) * scale + decay * parameters[i];
+    if (velocity.empty()) {
+      parameters[i] -= step * g;
+    } else {
+      velocity[i] = momentum * velocity[i] + g;
+      parameters[i] -= step * velocity[i];
     }
   }
 }
 
-void UpdateRule::apply_sparse(std::span<float> parameters, std::span<float> velocity,
-                              const SparseView& sum, const BatchShare& share,
-                              Iteration iteration) const {
-  const float step = rate.at(iteration);
-  const float scale = share.scale();
-  const float decay = share.decay(weight_decay);
-  for (std::size_t e = 0; e < sum.entries(); ++e) {
-    const std::uint32_t i = sum.position(e);
-    const float g = sum.value(e) * scale + decay * parameters[i];
-    velocity[i] = momentum * velocity[i] + g;
-    parameters[i] -= step * velocity[i];
+float UpdateRule::clip_factor(double norm) const {
+  constexpr double kNotZero = 1e-6;
+  return static_cast<float>(std::min(1.0, static_cast<double>(clip_norm) / (norm + kNotZero)));
+}
+
+double sum_of_squares(std::span<const float> values) {
+  std::array<double, 8> sums{};  // that do not wait for each other
+  std::size_t i = 0;
+  for (; i + sums.size() <= values.size(); i += sums.size()) {
+    for (std::size_t j = 0; j < sums.size(); ++j) {
+      const auto value = static_cast<double>(values[i + j]);
+      sums[j] += value * value;
+    }
   }
+  double sum = 0;
+  for (; i < values.size(); ++i) {
+    sum += static_cast<double>(values[i]) * static_cast<double>(values[i]);
+  }
+  for (const double part : sums) {
+    sum += part;
+  }
+  return sum;
 }
 
 }  // namespace sluice

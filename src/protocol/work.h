@@ -45,6 +45,7 @@ enum class WorkKind : std::uint8_t {
   kMerge,    // the output is the sum of the sources, which are sparse
   kPatch,    // parameters[range] <- the entries of the one source, which is sparse
   kChanges,  // the output is a patch: what changed since the last one for `origin`
+  kNorm,     // notes the norm of gradients[range], the whole mean, for the updates that follow
 };
 
 // Arithmetic on ranges. A node asks for it and gets a Finished event; the real-time driver

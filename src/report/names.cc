@@ -60,6 +60,8 @@ std::string_view name_of(WorkKind kind) {
       return "patch";
     case WorkKind::kChanges:
       return "changes";
+    case WorkKind::kNorm:
+      return "norm";
   }
   return "?";
 }

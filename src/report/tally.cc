@@ -85,6 +85,7 @@ void Tally::worked(const Work& work, Time begin, Time end) {
   Host& host = host_of(work.node);
   const std::scoped_lock lock(host.mutex);
   host.work += end - begin;
+  host.norms += work.kind == WorkKind::kNorm ? end - begin : Duration{0};
   communicate(host, {begin, end});
 }
 
@@ -126,6 +127,7 @@ HostTally Tally::host(HostId id) const {
   return {.egress_busy = host.egress.total(),
           .ingress_busy = host.ingress.total(),
           .work = host.work,
+          .norms = host.norms,
           .communication = host.communication.total(),
           .hidden = host.settled_hidden + overlap(host.communication, host.compute),
           .steady_hidden = host.settled_steady + overlap(host.communication, host.steady_compute),
@@ -139,6 +141,7 @@ std::string Tally::report(HostId id) const {
   nlohmann::json report{{"egress_busy", sums.egress_busy.count()},
                         {"ingress_busy", sums.ingress_busy.count()},
                         {"work", sums.work.count()},
+                        {"norms", sums.norms.count()},
                         {"communication", sums.communication.count()},
                         {"hidden", sums.hidden.count()},
                         {"steady_hidden", sums.steady_hidden.count()},
@@ -162,6 +165,7 @@ void Tally::adopt(HostId id, const std::string& report) {
   HostTally sums{.egress_busy = duration(json.at("egress_busy")),
                  .ingress_busy = duration(json.at("ingress_busy")),
                  .work = duration(json.at("work")),
+                 .norms = duration(json.at("norms")),
                  .communication = duration(json.at("communication")),
                  .hidden = duration(json.at("hidden")),
                  .steady_hidden = duration(json.at("steady_hidden")),

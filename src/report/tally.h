@@ -34,6 +34,7 @@ struct HostTally {
   Duration egress_busy{0};    // union of the outgoing messages
   Duration ingress_busy{0};   // union of the incoming messages
   Duration work{0};           // sum over all work, which may overlap
+  Duration norms{0};          // of this, norms that the updates wait for
   Duration communication{0};  // |C|
   Duration hidden{0};         // |C and K|
   Duration steady_hidden{0};  // of this, behind compute of the steady iterations
@@ -72,6 +73,7 @@ class Tally : public Observer {
     mutable std::mutex mutex;
     TrafficByKind sent{};
     Duration work{0};
+    Duration norms{0};
     Duration settled_hidden{0};
     Duration settled_steady{0};  // of settled_hidden, in the steady iterations
     Duration settled_copies{0};

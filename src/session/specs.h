@@ -10,6 +10,8 @@
 
 #include "formats/cluster.h"
 #include "model/strategy.h"
+#include "optimizers/optimizer.h"
+#include "optimizers/rate_schedule.h"
 #include "planner/tuning.h"
 #include "torch/torch_learner.h"
 
@@ -114,9 +116,20 @@ struct OptimizerSpec {
   double learning_rate = 0.05;
   bool scale_by_workers = false;
   double warmup_epochs = 0;
-  std::vector<std::int64_t> decay_epochs;  // after which the learning rate drops to a tenth
+  std::vector<std::int64_t> decay_epochs;  // schedule step: after which the learning rate drops
   double momentum = 0.9;
   double weight_decay = 0;
+  Optimizer optimizer = Optimizer::kSgd;
+  OptimizerOptions options = {};
+  RateShape schedule = RateShape::kStep;
+  Iteration warmup_iterations = 0;            // added to the epochs
+  std::optional<double> warmup_from{};        // share of the learning rate; none: 1 / workers
+  std::vector<Iteration> decay_iterations{};  // as decay_epochs
+  double decay_factor = 0.1;
+  double final_share = 0;  // schedules cosine and linear: of the learning rate at the end
+  bool by_epoch = false;   // likewise: the rate changes once per epoch, not with each iteration
+  double clip_value = 0;   // 0: none
+  double clip_norm = 0;    // 0: none
 };
 
 // A file that the record keeps a copy of.

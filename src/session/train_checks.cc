@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include "nodes/presets.h"
+#include "nodes/validate_update.h"
 #include "session/batch_shares.h"
+#include "session/optimizer.h"
 
 namespace sluice {
 namespace {
@@ -58,6 +60,9 @@ Result<void> check_collective(const Strategy& strategy, const Topology& topology
 
 Result<void> check_spec(const TrainSpec& spec, const ProcessGroup& group) {
   if (auto valid = validate(spec.strategy.strategy); !valid) {
+    return valid;
+  }
+  if (auto valid = validate(rule_of(spec.optimizer, Extent{}), spec.strategy.strategy); !valid) {
     return valid;
   }
   if (auto valid = check_hosts(spec.hosts, spec.strategy.strategy, group); !valid) {

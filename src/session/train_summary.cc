@@ -62,6 +62,15 @@ nlohmann::ordered_json by_host(const Tally& tally, const Topology& topology) {
   return hosts;
 }
 
+// How long the updates of an iteration wait for the norm, once all sums are there.
+double norm_us(const Tally& tally, const Topology& topology, Iteration iterations) {
+  Duration norms{0};
+  for (std::size_t h = 0; h < topology.worker_hosts(); ++h) {
+    norms += tally.host(HostId(h)).norms;
+  }
+  return to_us(norms / (static_cast<std::int64_t>(topology.workers()) * iterations));
+}
+
 // Of the whole run.
 void add_use(const NetworkUse& use, const Journal& journal, nlohmann::ordered_json& summary) {
   const double seconds = to_seconds(journal.trained());
@@ -166,6 +175,10 @@ nlohmann::ordered_json training_summary(const FinishedRun& run) {
   }
   if (work.task) {
     summary["learning_rate"] = learning_rate_of(spec.optimizer, extent);
+    summary["optimizer"] = optimizer_summary(rule_of(spec.optimizer, extent), trained.assembly);
+    if (spec.optimizer.clip_norm > 0) {
+      summary["optimizer"]["clip_norm_us"] = norm_us(record.tally(), topology, iterations);
+    }
   }
   summary["network"] = network_summary(trained.assembly.job, network);
   if (!loading.is_null()) {

@@ -12,6 +12,7 @@
 #include "base/check.h"
 #include "formats/document.h"
 #include "nodes/presets.h"
+#include "nodes/validate_update.h"
 #include "session/batch_shares.h"
 #include "session/dedicated_servers.h"
 #include "session/engine.h"
@@ -298,7 +299,8 @@ std::vector<std::unique_ptr<Learner>> TrainingSession::make_learners() const {
 // Some on the host and some on a device would differ in the last bits, and replicas would drift
 // apart.
 bool TrainingSession::learners_update(std::span<const std::unique_ptr<Learner>> learners) const {
-  if (!spec_.strategy.strategy.learners_can_update() || group_.virtual_now()) {
+  if (!spec_.strategy.strategy.learners_can_update() || !rule_.elementwise() ||
+      group_.virtual_now()) {
     return false;
   }
   const std::string yes = "yes";
@@ -322,8 +324,9 @@ Job TrainingSession::make_job(const std::vector<Layer>& layers) const {
   job.layers = layers;
   job.topology = topology_;
   job.strategy = spec_.strategy.strategy;
-  job.strategy.pipeline_warmup = std::max(
-      job.strategy.pipeline_warmup, work_.extent.iterations_in(spec_.optimizer.warmup_epochs));
+  job.strategy.sums_first = sums_first(rule_);
+  job.strategy.pipeline_warmup =
+      std::max(job.strategy.pipeline_warmup, warmup_of(spec_.optimizer, work_.extent));
   job.strategy.dgc.epoch_iterations = work_.extent.per_epoch;
   return job;
 }

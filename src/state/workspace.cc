@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <string>
 #include <utility>
 #include <vector>
@@ -81,6 +82,15 @@ std::vector<Range> ranges_of(std::span<const Layer> layers) {
   return ranges;
 }
 
+// With a sparse codec the senders have applied weight decay, and momentum if they correct it.
+UpdateRule as_applied(UpdateRule rule, const Strategy& strategy) {
+  if (strategy.sparse()) {
+    rule.weight_decay = 0;
+    rule.momentum = strategy.dgc.momentum_correction ? 0.0F : rule.momentum;
+  }
+  return rule;
+}
+
 }  // namespace
 
 Workspace::Workspace(std::span<float> parameters, std::vector<std::span<float>> gradients,
@@ -88,8 +98,8 @@ Workspace::Workspace(std::span<float> parameters, std::vector<std::span<float>> 
                      std::span<const Layer> layers)
     : parameters_(parameters),
       gradients_(std::move(gradients)),
-      velocity_(parameters.size()),
-      rule_(rule),
+      rule_(as_applied(rule, strategy)),
+      state_(rule_, parameters.size()),
       sparse_(strategy.sparse()),
       changed_(parameters.size()) {
   if (strategy.coded()) {
@@ -101,9 +111,8 @@ Workspace::Workspace(std::span<float> parameters, std::vector<std::span<float>> 
                                         .weight_decay = rule.weight_decay},
                    ranges_of(layers), parameters.size());
   }
-  if (sparse_) {
-    rule_.weight_decay = 0;
-    rule_.momentum = strategy.dgc.momentum_correction ? 0.0F : rule.momentum;
+  if (rule.traits().whole_layers) {
+    layers_ = ranges_of(layers);
   }
 }
 
@@ -156,6 +165,9 @@ Payload Workspace::execute(const Work& work) {
       return {};
     case WorkKind::kChanges:
       return changes(work);
+    case WorkKind::kNorm:
+      note_norm(work);
+      return {};
   }
   fail_check("every kind of work is handled");
 }
@@ -180,17 +192,44 @@ Payload Workspace::update(const Work& work) {
       sources.push_back(source.values());
     }
   }
-  rule_.apply(part(parameters_, work.range), part(velocity_.values(), work.range), sources,
-              {work.contributors, work.workers}, work.iteration);
+  apply(work, sources);
   return {};
+}
+
+void Workspace::apply(const Work& work, std::span<const std::span<const float>> sources) {
+  const BatchShare share{work.contributors, work.workers};
+  if (layers_.empty()) {
+    return rule_.apply(part(parameters_, work.range), state_.part(work.range), sources, share,
+                       work.iteration, clip_factor_);
+  }
+  std::int64_t covered = 0;
+  for (const Range& layer : layers_) {
+    if (layer.begin < work.range.begin || layer.end > work.range.end) {
+      continue;
+    }
+    std::vector<std::span<const float>> of_layer;
+    for (const auto& source : sources) {
+      of_layer.push_back(source.subspan(static_cast<std::size_t>(layer.begin - work.range.begin),
+                                        static_cast<std::size_t>(layer.size())));
+    }
+    rule_.apply(part(parameters_, layer), state_.part(layer), of_layer, share, work.iteration,
+                clip_factor_);
+    covered += layer.size();
+  }
+  check(covered == work.range.size(), "the range of an update is a number of whole layers");
+}
+
+void Workspace::note_norm(const Work& work) {
+  const double norm = std::sqrt(sum_of_squares(gradient(work)));
+  clip_factor_ = rule_.clip_factor(norm / static_cast<double>(work.workers));
 }
 
 Payload Workspace::update_sparse(const Work& work) {
   const auto parameters = part(parameters_, work.range);
   const std::vector<std::byte> bytes = sum_of(work);
   const SparseView sum = parsed(bytes, work.range);
-  rule_.apply_sparse(parameters, part(velocity_.values(), work.range), sum,
-                     {work.contributors, work.workers}, work.iteration);
+  rule_.apply_sparse(parameters, state_.part(work.range), sum, {work.contributors, work.workers},
+                     work.iteration);
   changed_.note(work.range, sum);
   return Payload::owning(encode_sparse(parameters, positions_of(sum)));
 }

@@ -7,6 +7,7 @@
 #include "base/zeroed_buffer.h"
 #include "model/layer.h"
 #include "model/topology.h"
+#include "optimizers/optimizer_state.h"
 #include "optimizers/update_rule.h"
 #include "protocol/work.h"
 #include "state/change_log.h"
@@ -19,7 +20,7 @@ namespace sluice {
 class Workspace {
  public:
   // A worker has one or more gradient buffers, a server one for sums that it begins. The layers
-  // tile the parameters; only sparse codecs use them.
+  // tile the parameters; only sparse codecs and updates of whole layers use them.
   Workspace(std::span<float> parameters, std::vector<std::span<float>> gradients,
             const UpdateRule& rule, const Strategy& strategy, const Topology& topology,
             std::span<const Layer> layers = {});
@@ -28,9 +29,15 @@ class Workspace {
   void land(const BufferRange& where, const Payload& payload) const;
   // Returns the output of the work, if it has one.
   Payload execute(const Work& work);
+  // Whether parts of an update may be made by themselves.
+  bool updates_in_parts() const { return rule_.elementwise(); }
+  // What the optimiser remembers; only the ranges that this node updates are in use.
+  const OptimizerState& optimizer_state() const { return state_; }
 
  private:
   Payload update(const Work& work);
+  void apply(const Work& work, std::span<const std::span<const float>> sources);
+  void note_norm(const Work& work);
   Payload update_sparse(const Work& work);
   Payload encode(const Work& work);
   void sum(const Work& work) const;
@@ -45,8 +52,10 @@ class Workspace {
 
   std::span<float> parameters_;
   std::vector<std::span<float>> gradients_;  // by slot
-  ZeroedBuffer velocity_;
   UpdateRule rule_;
+  OptimizerState state_;
+  std::vector<Range> layers_;  // if updates are of whole layers
+  float clip_factor_ = 1;      // of the updates that come next
   bool sparse_;
   std::optional<Coder> coder_;
   ChangeLog changed_;

@@ -4,26 +4,109 @@
 #include <ATen/ops/zeros_like.h>
 #include <ATen/record_function.h>
 
+#include <cmath>
 #include <utility>
 
+#include "base/check.h"
+
 namespace sluice {
+namespace {
+
+void sgd(const UpdateStep& of, at::Tensor& w, at::Tensor& g, std::vector<at::Tensor>& state) {
+  const float momentum = of.rule.momentum;
+  if (momentum == 0) {
+    w.sub_(g, of.rate);
+    return;
+  }
+  at::Tensor& v = state[0];
+  v.mul_(momentum).add_(g, of.iteration == 1 ? 1 : 1 - of.rule.options.dampening);
+  w.sub_(of.rule.options.nesterov ? g.add_(v, momentum) : v, of.rate);
+}
+
+void adam(const UpdateStep& of, at::Tensor& w, at::Tensor& g, std::vector<at::Tensor>& state) {
+  const OptimizerOptions& options = of.rule.options;
+  const auto steps = static_cast<double>(of.iteration);
+  const double bias1 = 1 - std::pow(options.beta1, steps);
+  const double bias2 = 1 - std::pow(options.beta2, steps);
+  state[0].mul_(options.beta1).add_(g, 1 - options.beta1);
+  state[1].mul_(options.beta2).addcmul_(g, g, 1 - options.beta2);
+  const at::Tensor root = state[1].sqrt().div_(std::sqrt(bias2)).add_(options.epsilon);
+  w.addcdiv_(state[0], root, -static_cast<double>(of.rate) / bias1);
+}
+
+void adagrad(const UpdateStep& of, at::Tensor& w, at::Tensor& g, std::vector<at::Tensor>& state) {
+  const OptimizerOptions& options = of.rule.options;
+  const double slowed = 1 + static_cast<double>(of.iteration - 1) * options.lr_decay;
+  state[0].addcmul_(g, g, 1);
+  w.addcdiv_(g, state[0].sqrt().add_(options.epsilon), -static_cast<double>(of.rate) / slowed);
+}
+
+void rmsprop(const UpdateStep& of, at::Tensor& w, at::Tensor& g, std::vector<at::Tensor>& state) {
+  const OptimizerOptions& options = of.rule.options;
+  state[0].mul_(options.alpha).addcmul_(g, g, 1 - options.alpha);
+  at::Tensor variance = state[0];
+  if (options.centered) {
+    state[1].mul_(options.alpha).add_(g, 1 - options.alpha);
+    variance = variance.addcmul(state[1], state[1], -1);
+  }
+  const at::Tensor root = variance.sqrt().add_(options.epsilon);
+  if (of.rule.momentum == 0) {
+    w.addcdiv_(g, root, -of.rate);
+    return;
+  }
+  at::Tensor& velocity = state.back();
+  velocity.mul_(of.rule.momentum).addcdiv_(g, root, 1);
+  w.sub_(velocity, of.rate);
+}
+
+}  // namespace
 
 DeviceUpdate::DeviceUpdate(UpdateRule rule, const BatchShare& share, at::Tensor parameters)
-    : rule_(std::move(rule)),
-      share_(share),
-      parameters_(std::move(parameters)),
-      velocity_(at::zeros_like(parameters_)) {}
+    : rule_(std::move(rule)), share_(share), parameters_(std::move(parameters)) {
+  check(rule_.elementwise(), "a device updates any range by itself");
+  for (std::size_t b = 0; b < rule_.state().size(); ++b) {
+    state_.push_back(at::zeros_like(parameters_));
+  }
+}
 
 void DeviceUpdate::apply(const Range& range, const at::Tensor& sum, Iteration iteration) const {
   const at::NoGradGuard no_grad;
   const at::DisableRecordFunctionGuard unwatched;
-  at::Tensor w = parameters_.narrow(0, range.begin, range.size());
-  at::Tensor v = velocity_.narrow(0, range.begin, range.size());
-  v.mul_(rule_.momentum).add_(sum, share_.scale());
-  if (const float decay = share_.decay(rule_.weight_decay); decay != 0) {
-    v.add_(w, decay);
+  const UpdateStep step{.rule = rule_,
+                        .rate = rule_.rate.at(iteration),
+                        .scale = share_.scale(),
+                        .decay = share_.decay(rule_.weight_decay),
+                        .iteration = iteration};
+  const auto part = [&](const at::Tensor& of) { return of.narrow(0, range.begin, range.size()); };
+  at::Tensor w = part(parameters_);
+  std::vector<at::Tensor> state;
+  for (const at::Tensor& buffer : state_) {
+    state.push_back(part(buffer));
   }
-  w.sub_(v, rule_.rate.at(iteration));
+  at::Tensor g = sum.mul(step.scale);
+  if (rule_.clip_value > 0) {
+    g.clamp_(-rule_.clip_value, rule_.clip_value);
+  }
+  if (rule_.optimizer == Optimizer::kAdamW) {
+    w.mul_(1 - step.rate * step.decay);
+  } else if (step.decay != 0) {
+    g.add_(w, step.decay);
+  }
+  switch (rule_.optimizer) {
+    case Optimizer::kSgd:
+      return sgd(step, w, g, state);
+    case Optimizer::kAdam:
+    case Optimizer::kAdamW:
+      return adam(step, w, g, state);
+    case Optimizer::kAdagrad:
+      return adagrad(step, w, g, state);
+    case Optimizer::kRmsprop:
+      return rmsprop(step, w, g, state);
+    case Optimizer::kLamb:
+    case Optimizer::kCount:
+      break;
+  }
+  fail_check("a device knows the optimisers that update element by element");
 }
 
 }  // namespace sluice

@@ -2,6 +2,8 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <vector>
+
 #include "base/range.h"
 #include "optimizers/update_rule.h"
 
@@ -10,6 +12,7 @@ namespace sluice {
 // Updates parameters where they are. Everything is queued on the current stream.
 class DeviceUpdate {
  public:
+  // The rule must be elementwise().
   DeviceUpdate(UpdateRule rule, const BatchShare& share, at::Tensor parameters);
 
   // Produces the parameters of this iteration in the range, from the sum of the gradients of
@@ -20,7 +23,7 @@ class DeviceUpdate {
   UpdateRule rule_;
   BatchShare share_;
   at::Tensor parameters_;
-  at::Tensor velocity_;
+  std::vector<at::Tensor> state_;  // the buffers of rule_.state()
 };
 
 }  // namespace sluice

@@ -91,6 +91,40 @@ TEST(SpecsTest, TextBecomesNumbers) {
               testing::HasSubstr("expected 2xLONGEST"));
 }
 
+TEST(SpecsTest, AnOptimizerHasTheDefaultsOfTorch) {
+  EXPECT_EQ(spec_of({}).optimizer.optimizer, Optimizer::kSgd);
+  const OptimizerSpec adamw = spec_of({{"optimizer", "adamw"}}).optimizer;
+  EXPECT_EQ(adamw.optimizer, Optimizer::kAdamW);
+  EXPECT_EQ(adamw.learning_rate, 1e-3);
+  EXPECT_EQ(adamw.weight_decay, 1e-2);
+  EXPECT_EQ(spec_of({{"optimizer", "adam"}, {"preset", "bsp"}}).optimizer.weight_decay, 0);
+  EXPECT_EQ(spec_of({{"optimizer", "adagrad"}}).optimizer.options.epsilon, 1e-10);
+  EXPECT_EQ(spec_of({{"optimizer", "rmsprop"}}).optimizer.momentum, 0);
+  const OptimizerSpec chosen =
+      spec_of({{"optimizer", "adam"}, {"lr", "0.5"}, {"beta2", "0.9"}}).optimizer;
+  EXPECT_EQ(chosen.learning_rate, 0.5);
+  EXPECT_EQ(chosen.options.beta2, 0.9);
+  EXPECT_EQ(refusal_of({{"optimizer", "adam"}, {"momentum", "0.5"}}),
+            "--momentum: is for --optimizer sgd, rmsprop only, and this one is adam");
+  EXPECT_THAT(refusal_of({{"beta1", "0.5"}}),
+              StartsWith("--beta1: is for --optimizer adam, adamw"));
+}
+
+TEST(SpecsTest, AScheduleTakesWhatHasAnEffectOnIt) {
+  const OptimizerSpec cosine =
+      spec_of({{"lr-schedule", "cosine"}, {"warmup-iterations", "20"}, {"warmup-from", "0.25"}})
+          .optimizer;
+  EXPECT_EQ(cosine.schedule, RateShape::kCosine);
+  EXPECT_EQ(cosine.warmup_iterations, 20);
+  EXPECT_EQ(cosine.warmup_from, 0.25);
+  EXPECT_FALSE(spec_of({}).optimizer.warmup_from);
+  EXPECT_THAT(spec_of({{"lr-decay-iterations", "5,10"}}).optimizer.decay_iterations,
+              ElementsAre(5, 10));
+  EXPECT_THAT(refusal_of({{"lr-schedule", "cosine"}, {"lr-decay-epochs", "3"}}),
+              testing::HasSubstr("--lr-decay-epochs: has no effect on --lr-schedule cosine"));
+  EXPECT_THAT(refusal_of({{"lr-final", "0.5"}}), testing::HasSubstr("cosine and linear"));
+}
+
 TEST(SpecsTest, WhatTheUserChoseStaysApartFromWhatIsUsual) {
   EXPECT_FALSE(spec_of({}).strategy.chosen.slice);
   const TrainSpec chosen = spec_of({{"slice", "1000"}});

@@ -35,7 +35,7 @@ RC_GTEST_PROP(UpdateRuleProperties, IsMomentumSgdOnTheMean, ()) {
   for (const auto& gradient : gradients) {
     sources.emplace_back(gradient);
   }
-  rule.apply(w, v, sources, BatchShare::all(workers), 1);
+  rule.apply(w, {v}, sources, BatchShare::all(workers), 1);
   for (std::size_t i = 0; i < count; ++i) {
     double g = 0;
     for (const auto& gradient : gradients) {
@@ -56,7 +56,7 @@ TEST(UpdateRuleTest, AShareOfTheBatchBringsItsShareOfTheDecay) {
   std::vector<float> v{0};
   const std::vector<float> gradient{4};
   const std::vector<std::span<const float>> sources{gradient};
-  rule.apply(w, v, sources, {.contributors = 1, .workers = 2}, 1);
+  rule.apply(w, {v}, sources, {.contributors = 1, .workers = 2}, 1);
   EXPECT_EQ(w[0], 8 - 0.5F * (4.0F / 2 + 0.25F / 2 * 8));
 }
 
@@ -75,7 +75,7 @@ RC_GTEST_PROP(UpdateRuleProperties, SlicesGiveTheSameBits, ()) {
                          std::size_t size) {
     const std::vector<std::span<const float>> sources{std::span(a).subspan(begin, size),
                                                       std::span(b).subspan(begin, size)};
-    rule.apply(w.subspan(begin, size), v.subspan(begin, size), sources, BatchShare::all(2), 1);
+    rule.apply(w.subspan(begin, size), {v.subspan(begin, size)}, sources, BatchShare::all(2), 1);
   };
   apply(whole_w, whole_v, 0, kCount);
   apply(cut_w, cut_v, 0, cut);

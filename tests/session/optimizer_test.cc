@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "nodes/presets.h"
+
 namespace sluice {
 namespace {
 
@@ -23,6 +25,52 @@ TEST(OptimizerTest, EpochsBecomeIterations) {
   EXPECT_THAT(rule.rate.drops, ElementsAre(30, 70));
   EXPECT_EQ(rule.momentum, 0.5F);
   EXPECT_EQ(rule.weight_decay, 0.25F);
+}
+
+TEST(OptimizerTest, TheRuleHasTheOptimizerItsScheduleAndItsLimits) {
+  OptimizerSpec spec;
+  spec.optimizer = Optimizer::kAdam;
+  spec.options.beta1 = 0.5;
+  spec.schedule = RateShape::kCosine;
+  spec.warmup_iterations = 5;
+  spec.warmup_epochs = 1;
+  spec.warmup_from = 0.5;
+  spec.final_share = 0.25;
+  spec.by_epoch = true;
+  spec.clip_norm = 2;
+  const UpdateRule rule = rule_of(spec, kExtent);
+  EXPECT_EQ(rule.optimizer, Optimizer::kAdam);
+  EXPECT_EQ(rule.options, spec.options);
+  EXPECT_EQ(rule.rate.shape, RateShape::kCosine);
+  EXPECT_EQ(rule.rate.warmup, 15);
+  EXPECT_EQ(rule.rate.warmup_from, 0.5F);
+  EXPECT_EQ(rule.rate.end, 100);
+  EXPECT_EQ(rule.rate.final_share, 0.25F);
+  EXPECT_EQ(rule.rate.steps_of, 10);
+  EXPECT_EQ(rule.clip_norm, 2);
+}
+
+TEST(OptimizerTest, StateIsWhereTheUpdatesAre) {
+  const auto bytes = [](std::string_view preset, Optimizer optimizer, const Topology& topology) {
+    Job job;
+    job.layers = lay_out({"a", "b"}, {60, 40});
+    job.topology = topology;
+    job.strategy = find_preset(preset)->strategy;
+    UpdateRule rule;
+    rule.optimizer = optimizer;
+    return state_bytes(rule, assemble(job));
+  };
+  EXPECT_THAT(bytes("kvstore", Optimizer::kAdam, Topology(1, 1, 1)), ElementsAre(0, 800))
+      << "in the shard of the server";
+  EXPECT_THAT(bytes("wfbp", Optimizer::kSgd, Topology(2, 2, 0)), ElementsAre(800, 800))
+      << "in each replica";
+}
+
+TEST(OptimizerTest, AnUpdateMovesItsState) {
+  UpdateRule rule;
+  EXPECT_EQ(update_traffic(rule), 1);
+  rule.optimizer = Optimizer::kAdam;
+  EXPECT_EQ(update_traffic(rule), 7.0 / 5);
 }
 
 TEST(OptimizerTest, WithoutAScheduleTheRateStays) {

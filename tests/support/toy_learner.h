@@ -8,6 +8,7 @@
 
 #include "base/random.h"
 #include "learners/learner.h"
+#include "optimizers/optimizer_state.h"
 
 namespace sluice::testing {
 
@@ -64,7 +65,7 @@ class ToyLearner final : public Learner {
   void update_with(const UpdateRule& rule, const BatchShare& share) override {
     rule_ = rule;
     share_ = share;
-    velocity_.assign(parameters_.size(), 0.0F);
+    state_.emplace(rule, parameters_.size());
   }
   void settle(Iteration iteration) override {
     for (std::size_t l = 0; l < layers_.size(); ++l) {
@@ -81,8 +82,8 @@ class ToyLearner final : public Learner {
       const auto begin = static_cast<std::size_t>(layers_[layer].range.begin);
       const auto size = static_cast<std::size_t>(layers_[layer].range.size());
       const std::span<const float> sum = target_.subspan(begin, size);
-      rule_->apply(parameters().subspan(begin, size), std::span(velocity_).subspan(begin, size),
-                   {&sum, 1}, share_, iteration);
+      rule_->apply(parameters().subspan(begin, size), state_->part(layers_[layer].range), {&sum, 1},
+                   share_, iteration);
     }
   }
 
@@ -101,7 +102,7 @@ class ToyLearner final : public Learner {
   std::span<float> target_;         // where to write gradients
   std::optional<UpdateRule> rule_;  // if updates are left to it
   BatchShare share_;
-  std::vector<float> velocity_;
+  std::optional<OptimizerState> state_;
   bool update_is_due_ = false;
 };
 

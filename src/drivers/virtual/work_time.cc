@@ -54,6 +54,7 @@ double nanoseconds(const Work& work, const Cluster& cluster) {
     case WorkKind::kElastic:
     case WorkKind::kSwap:
     case WorkKind::kSwapped:
+    case WorkKind::kNorm:
       return bytes * cluster.reduce_ns_per_byte;
     case WorkKind::kEncode:
     case WorkKind::kDecode:
