@@ -17,7 +17,7 @@ from reference import (
     own_part,
 )
 
-STEPS = 5
+STEPS = 4
 OPTIMIZERS: Dict[str, Make] = {
     "SGD": lambda p: torch.optim.SGD(p, 0.05, momentum=0.9, nesterov=True, weight_decay=1e-3),
     "Adam": lambda p: torch.optim.Adam(p, 1e-3, eps=1e-4),
