@@ -8,6 +8,7 @@
 
 #include "learners/idle_learner.h"
 #include "nodes/presets.h"
+#include "optimizers/optimizer_state.h"
 #include "support/threaded.h"
 
 namespace sluice {
@@ -85,6 +86,29 @@ void synchronise(benchmark::State& state, std::string_view preset) {
 
 BENCHMARK_CAPTURE(synchronise, p3, "p3")->Iterations(3)->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(synchronise, wfbp, "wfbp")->Iterations(3)->Unit(benchmark::kMillisecond);
+
+// One update of all parameters from the gradients of four workers, all the same, on one thread. The
+// bytes are those that it cannot avoid: gradients, parameters and state, each read or written once.
+void update(benchmark::State& state, Optimizer optimizer) {
+  UpdateRule rule;
+  rule.optimizer = optimizer;
+  std::vector<float> parameters(kParams, 0.5F);
+  const std::vector<float> gradient(kParams, 1e-3F);
+  const std::vector<std::span<const float>> sources(kWorkers, gradient);
+  const OptimizerState buffers(rule, parameters.size());
+  Iteration iteration = 0;
+  for (auto _ : state) {
+    rule.apply(parameters, buffers.part({0, kParams}), sources, BatchShare::all(kWorkers),
+               ++iteration);
+    benchmark::DoNotOptimize(parameters.data());
+  }
+  const auto moved = static_cast<std::int64_t>(3 + 2 * rule.state().size());
+  state.SetBytesProcessed(state.iterations() * kParams * moved * 4);
+}
+BENCHMARK_CAPTURE(update, sgd, Optimizer::kSgd)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(update, adam, Optimizer::kAdam)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(update, adamw, Optimizer::kAdamW)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(update, lamb, Optimizer::kLamb)->Unit(benchmark::kMillisecond);
 
 // Sleeps in its forward pass, so that all communication threads idle.
 class SleepingLearner final : public Learner {

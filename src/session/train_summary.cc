@@ -107,6 +107,17 @@ void add_results(const Journal& journal, const Extent& extent, nlohmann::ordered
   }
 }
 
+void add_optimizer(const FinishedRun& run, Iteration iterations, nlohmann::ordered_json& summary) {
+  const OptimizerSpec& spec = run.spec.optimizer;
+  const Assembly& assembly = run.trained.assembly;
+  summary["learning_rate"] = learning_rate_of(spec, run.work.extent);
+  summary["optimizer"] = optimizer_summary(rule_of(spec, run.work.extent), assembly);
+  if (spec.clip_norm > 0) {
+    summary["optimizer"]["clip_norm_us"] =
+        norm_us(run.record.tally(), assembly.job.topology, iterations);
+  }
+}
+
 }  // namespace
 
 std::string parameters_hash(std::span<const float> parameters) {
@@ -174,11 +185,7 @@ nlohmann::ordered_json training_summary(const FinishedRun& run) {
     summary["saved"] = spec.save;
   }
   if (work.task) {
-    summary["learning_rate"] = learning_rate_of(spec.optimizer, extent);
-    summary["optimizer"] = optimizer_summary(rule_of(spec.optimizer, extent), trained.assembly);
-    if (spec.optimizer.clip_norm > 0) {
-      summary["optimizer"]["clip_norm_us"] = norm_us(record.tally(), topology, iterations);
-    }
+    add_optimizer(run, iterations, summary);
   }
   summary["network"] = network_summary(trained.assembly.job, network);
   if (!loading.is_null()) {

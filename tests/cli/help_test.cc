@@ -85,7 +85,7 @@ TEST(CliCompletionTest, BashOffersWhatFits) {
   };
   EXPECT_EQ(offered("", "si"), "simulate\n");
   EXPECT_EQ(offered("help", "la"), "lab\n");
-  EXPECT_EQ(offered("train", "--warm"), "--warmup-epochs\n");
+  EXPECT_EQ(offered("train", "--warmup-e"), "--warmup-epochs\n");
   EXPECT_EQ(offered("simulate", "--conf"), "--config\n");
   EXPECT_EQ(offered("train --slice 3 --order", "p"), "priority\n");
   EXPECT_EQ(offered("train --augment", ""), "true false\n");

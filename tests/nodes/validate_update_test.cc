@@ -10,12 +10,12 @@ namespace {
 
 using ::testing::HasSubstr;
 
-std::string refusal(const UpdateRule& rule, std::string_view preset) {
+std::string update_refusal(const UpdateRule& rule, std::string_view preset) {
   const auto valid = validate(rule, find_preset(preset)->strategy);
   return valid ? "" : valid.error().message();
 }
 
-UpdateRule with(Optimizer optimizer) {
+UpdateRule rule_by(Optimizer optimizer) {
   UpdateRule rule;
   rule.optimizer = optimizer;
   return rule;
@@ -26,7 +26,7 @@ TEST(ValidateUpdate, EveryOptimizerGoesWithWorkersInLockStepAndWithLocalSteps) {
                                     Optimizer::kAdagrad, Optimizer::kRmsprop}) {
     for (const char* preset : {"p3", "kvstore", "wfbp", "p3-allreduce", "ar-sgd", "easgd", "gosgd",
                                "ad-psgd", "pipe-sgd"}) {
-      EXPECT_EQ(refusal(with(optimizer), preset), "") << preset;
+      EXPECT_EQ(update_refusal(rule_by(optimizer), preset), "") << preset;
     }
   }
 }
@@ -34,41 +34,42 @@ TEST(ValidateUpdate, EveryOptimizerGoesWithWorkersInLockStepAndWithLocalSteps) {
 // n updates with a share of the gradient each are one update only by SGD.
 TEST(ValidateUpdate, SharesOfABatchAreForSgdOnly) {
   for (const char* preset : {"asp", "ssp"}) {
-    EXPECT_EQ(refusal({}, preset), "");
+    EXPECT_EQ(update_refusal({}, preset), "");
     UpdateRule nesterov;
     nesterov.options.nesterov = true;
-    EXPECT_EQ(refusal(nesterov, preset), "");
-    EXPECT_THAT(refusal(with(Optimizer::kAdam), preset),
+    EXPECT_EQ(update_refusal(nesterov, preset), "");
+    EXPECT_THAT(update_refusal(rule_by(Optimizer::kAdam), preset),
                 HasSubstr("optimizer adam does not go with algorithm " + std::string(preset) +
                           ": each worker's gradient comes by itself"));
     UpdateRule clipping;
     clipping.clip_value = 1;
-    EXPECT_THAT(refusal(clipping, preset), HasSubstr("clip-value does not go with algorithm"));
+    EXPECT_THAT(update_refusal(clipping, preset),
+                HasSubstr("clip-value does not go with algorithm"));
   }
 }
 
 TEST(ValidateUpdate, SparseGradientsAreForPlainSgd) {
-  EXPECT_EQ(refusal({}, "bsp+dgc"), "");
-  EXPECT_THAT(refusal(with(Optimizer::kAdamW), "bsp+dgc"),
+  EXPECT_EQ(update_refusal({}, "bsp+dgc"), "");
+  EXPECT_THAT(update_refusal(rule_by(Optimizer::kAdamW), "bsp+dgc"),
               HasSubstr("optimizer adamw does not go with codec dgc: its workers accumulate the "
                         "momentum of plain SGD"));
   UpdateRule nesterov;
   nesterov.options.nesterov = true;
-  EXPECT_THAT(refusal(nesterov, "bsp+dgc"), HasSubstr("sgd with nesterov or dampening"));
+  EXPECT_THAT(update_refusal(nesterov, "bsp+dgc"), HasSubstr("sgd with nesterov or dampening"));
   UpdateRule clipping;
   clipping.clip_norm = 1;
-  EXPECT_THAT(refusal(clipping, "bsp+dgc"), HasSubstr("take dgc-clip-norm"));
+  EXPECT_THAT(update_refusal(clipping, "bsp+dgc"), HasSubstr("take dgc-clip-norm"));
 }
 
 TEST(ValidateUpdate, LambNeedsWholeLayers) {
-  const UpdateRule lamb = with(Optimizer::kLamb);
+  const UpdateRule lamb = rule_by(Optimizer::kLamb);
   for (const char* preset : {"wfbp", "ar-sgd", "mg-wfbp"}) {
-    EXPECT_EQ(refusal(lamb, preset), "") << preset;
+    EXPECT_EQ(update_refusal(lamb, preset), "") << preset;
   }
-  EXPECT_THAT(refusal(lamb, "p3"),
+  EXPECT_THAT(update_refusal(lamb, "p3"),
               HasSubstr("optimizer lamb does not go with partition slice: it needs the norm of a "
                         "whole layer"));
-  EXPECT_THAT(refusal(lamb, "kvstore"), HasSubstr("take partition layer or whole"));
+  EXPECT_THAT(update_refusal(lamb, "kvstore"), HasSubstr("take partition layer or whole"));
   Strategy layers = find_preset("p3")->strategy;
   layers.partition = Partition::kLayer;
   EXPECT_TRUE(validate(lamb, layers));
@@ -81,18 +82,18 @@ TEST(ValidateUpdate, ANormNeedsTheWholeMeanGradient) {
   UpdateRule rule;
   rule.clip_norm = 1;
   for (const char* preset : {"wfbp", "ar-sgd", "mg-wfbp", "p3-allreduce"}) {
-    EXPECT_EQ(refusal(rule, preset), "") << preset;
+    EXPECT_EQ(update_refusal(rule, preset), "") << preset;
   }
-  EXPECT_THAT(refusal(rule, "p3"), HasSubstr("each server has only its shard"));
-  EXPECT_THAT(refusal(rule, "easgd"), HasSubstr("before the first update"));
+  EXPECT_THAT(update_refusal(rule, "p3"), HasSubstr("each server has only its shard"));
+  EXPECT_THAT(update_refusal(rule, "easgd"), HasSubstr("before the first update"));
   rule.clip_value = 1;
-  EXPECT_THAT(refusal(rule, "wfbp"), HasSubstr("take one of them"));
+  EXPECT_THAT(update_refusal(rule, "wfbp"), HasSubstr("take one of them"));
 }
 
 TEST(ValidateUpdate, WhatAnAllReduceSumsFirst) {
   EXPECT_EQ(sums_first({}), SumsFirst::kSegment);
-  EXPECT_EQ(sums_first(with(Optimizer::kLamb)), SumsFirst::kChunk);
-  UpdateRule rule = with(Optimizer::kLamb);
+  EXPECT_EQ(sums_first(rule_by(Optimizer::kLamb)), SumsFirst::kChunk);
+  UpdateRule rule = rule_by(Optimizer::kLamb);
   rule.clip_norm = 1;
   EXPECT_EQ(sums_first(rule), SumsFirst::kModel);
 }
