@@ -87,12 +87,11 @@ Result<SimulatedSetup> simulated_setup(const Settings& settings, const Json& clu
   if (!job) {
     return job.error();
   }
-  const auto shares = batch_shares(settings, &*cluster);
+  const auto shares = batch_shares(settings, &cluster);
   if (!shares) {
     return shares.error();
   }
-  if (const auto valid = check_shares(*shares, job->strategy, cluster->topology.workers());
-      !valid) {
+  if (const auto valid = check_shares(*shares, job->strategy, cluster.topology.workers()); !valid) {
     return valid.error();
   }
   std::vector<std::string> notes;

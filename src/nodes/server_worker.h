@@ -8,8 +8,8 @@ namespace sluice {
 // A worker that computes only with what its servers send: push the gradient, get the parameters
 // back, unasked (broadcast), by a pull after the server's notice, or by a pull when the next
 // iteration begins. Where workers update, what comes back is the sum of the gradients, and it goes
-// into the worker's own replica before the layer is used. Whether the server waits for the other workers is the server's affair: this is
-// the worker of BSP and of ASP.
+// into the worker's own replica before the layer is used. Whether the server waits for the other
+// workers is the server's affair: this is the worker of BSP and of ASP.
 class ServerWorker final : public BasicWorker {
  public:
   ServerWorker(const Job& job, std::shared_ptr<const ChunkMap> chunks, NodeId self,

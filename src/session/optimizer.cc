@@ -75,7 +75,8 @@ std::vector<Bytes> state_bytes(const UpdateRule& rule, const Assembly& assembly)
   const Topology& topology = job.topology;
   const AlgorithmTraits& algorithm = traits_of(job.strategy.algorithm);
   const Bytes each = static_cast<Bytes>(rule.state().size()) * kFloatBytes;
-  const bool on_servers = job.strategy.uses_servers() && algorithm.sends == Sends::kGradients;
+  const bool on_servers = job.strategy.uses_servers() && !job.strategy.servers_sum() &&
+                          algorithm.sends == Sends::kGradients;
   std::vector<Bytes> bytes(topology.hosts());
   if (on_servers) {
     for (const Chunk& chunk : assembly.chunks->all()) {
