@@ -83,14 +83,14 @@ TEST(Host, ArithmeticOfAllItsNodesGoesOverOneWorkbench) {
   EXPECT_EQ(assembly.counters().updates, 2);
 }
 
-// ---- who may read what is being worked on
-// --------------------------------------------------------
+// ---- who may read what is being worked on ----
 
 bool meet(const Range& a, const Range& b) { return a.begin < b.end && b.begin < a.end; }
 
 Buffer written_by(const Work& work) {
   switch (work.kind) {
     case WorkKind::kUpdate:
+    case WorkKind::kSum:
     case WorkKind::kBlend:
     case WorkKind::kElastic:
     case WorkKind::kSwapped:
@@ -101,6 +101,7 @@ Buffer written_by(const Work& work) {
       return Buffer::kGradients;
     case WorkKind::kEncode:
       return work.exact ? Buffer::kGradients : Buffer::kNone;
+    case WorkKind::kNorm:
     case WorkKind::kMerge:
     case WorkKind::kChanges:
     case WorkKind::kSwap:
