@@ -153,7 +153,7 @@ TEST_F(CliVirtualTrainingTest, ASweepWritesARowForEachEvaluation) {
   ASSERT_EQ(rows.size(), 1 + 8 * 2U);
   EXPECT_EQ(rows[0],
             "preset,hosts,seed,epoch,samples_seen,time_s,test_loss,test_accuracy,iteration_us,"
-            "bytes_per_iteration,egress_utilisation,ingress_utilisation");
+            "bytes_per_iteration,egress_utilisation,ingress_utilisation,diverged");
   EXPECT_THAT(rows[1], testing::StartsWith("p3,2,1,1,"));
   EXPECT_THAT(folder_.read("swept/epochs.svg"), HasSubstr(">asp, hosts 4</text>"));
   EXPECT_THAT(folder_.read("swept/seconds.svg"), HasSubstr(">virtual seconds</text>"));
