@@ -11,8 +11,9 @@ namespace {
 
 template <int (*Run)(const Settings&)>
 int alone(const Settings& settings, const Words& command) {
-  return command.empty() ? Run(settings)
-                         : bad_input(Error("-- " + command.front() + ": only lab takes a command"));
+  return command.empty()
+             ? Run(settings)
+             : bad_input(Error("-- " + command.front() + ": only launch and lab take a command"));
 }
 
 constexpr std::array kCommands{
@@ -38,6 +39,10 @@ constexpr std::array kCommands{
     CommandEntry{"report", "Write a page with figures and pictures of runs: report RUN ...",
                  Command::kReport, report, "RUN",
                  "folder of a run; with several, the page compares them"},
+    CommandEntry{"launch",
+                 "Start a program as several processes, here or on the hosts of a file: launch "
+                 "--np N -- COMMAND ...",
+                 Command::kLaunch, launch},
     CommandEntry{"lab", "Run a command on an emulated cluster: lab [SETTINGS] -- COMMAND ...",
                  Command::kLab, lab},
 };

@@ -22,7 +22,7 @@ struct CommandEntry {
   // Whether --config can name a file with its settings.
   bool has_config() const {
     return takes != Command::kShow && takes != Command::kDoctor && takes != Command::kReport &&
-           takes != Command::kStudy;
+           takes != Command::kStudy && takes != Command::kLaunch;
   }
 };
 
@@ -44,6 +44,7 @@ int study(const Settings& settings, const Words& names);
 // Writes a page on these runs, which are folders.
 int report(const Settings& settings, const Words& runs);
 // The command is what follows "--".
+int launch(const Settings& settings, const Words& command);
 int lab(const Settings& settings, const Words& command);
 
 // Files that are installed with the program, generated from the tables of commands and settings: a

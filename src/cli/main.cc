@@ -97,7 +97,8 @@ Words normalised(const Words& words) {
     }
   }
   Words result;
-  for (const std::string& word : words) {
+  for (const std::string& given : words) {
+    const std::string word = given == "-n" || given == "-np" ? "--np" : given;  // as in mpirun
     const bool is_value = word == "true" || word == "false";
     if (is_value && !result.empty() && switches.contains(result.back())) {
       result.back() += "=" + word;

@@ -24,6 +24,7 @@ enum class Command : std::uint16_t {
   kStudy = 128,
   kReport = 256,
   kCompare = 512,
+  kLaunch = 1024,
 };
 
 // One thing that a user can set: the flag --KEY, and KEY in a configuration file.

@@ -183,6 +183,9 @@ std::vector<Setting> cluster_settings() {
        "servers on hosts of their own, under mpirun the last processes; 0: beside the workers of "
        "every host; auto: as the cluster file has them, else as the preset has them"},
       {"servers-per-host", kReal, Form::integer(1, 1024), 1, "servers that share a host"},
+      {"np", kLaunch, Form::integer(1, 100'000), nullptr, "number of processes; -n is the same"},
+      {"hostfile", kLaunch, Form::text(), "",
+       "file of mpirun with the hosts to start on, by ssh; by default all processes run here"},
       {"hosts", kLab, Form::integer(1, lab::kMaxHosts), 4, "number of emulated hosts"},
       {"workers-per-host", kLab, Form::integer(1, 64), 1, "processes on each host"},
       {"rate", kLab, Form::text(), "1gbit",
@@ -228,7 +231,7 @@ std::vector<Setting> output_settings() {
        "comparison.html in the first one's"},
       {"json", kRuns | kShow | kDoctor | kProbe | kProfile | kStudy | kReport, Form::on_or_off(),
        false, "print the result as JSON"},
-      {"log-level", kRuns | kShow | kLab | kDoctor | kProbe | kProfile | kStudy | kReport,
+      {"log-level", kRuns | kShow | kLab | kDoctor | kProbe | kProfile | kStudy | kReport | kLaunch,
        Form::word({"trace", "debug", "info", "warn", "error", "off"}), "info",
        "how much to log to standard error"},
   };

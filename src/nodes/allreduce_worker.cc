@@ -102,14 +102,6 @@ void AllReduceWorker::on_summed(ChunkId chunk, std::size_t index, Iteration iter
   update_if_ready(chunk, index, effects);
 }
 
-void AllReduceWorker::find_norm(Iteration iteration, Effects& effects) const {
-  Work work = work_on(ChunkId(0), WorkKind::kNorm, iteration);
-  work.range = {0, chunks().all().back().range.end};
-  work.slot = strategy().gradient_slot(iteration);
-  work.workers = static_cast<std::uint32_t>(topology().workers());
-  effects.start(std::move(work));
-}
-
 void AllReduceWorker::on_norm(Iteration iteration, Effects& effects) {
   normed_ = iteration;
   for (std::size_t c = 0; c < chunks().size(); ++c) {

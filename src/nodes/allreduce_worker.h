@@ -40,7 +40,6 @@ class AllReduceWorker final : public BasicWorker {
   void on_summed(ChunkId chunk, std::size_t segment, Iteration iteration, Effects& effects);
   void on_done(const CollectiveRunner::Done& done, Effects& effects);
   void on_updated(ChunkId chunk, std::size_t segment, Iteration iteration, Effects& effects);
-  void find_norm(Iteration iteration, Effects& effects) const;
   void on_norm(Iteration iteration, Effects& effects);
   Payload& sum_of(ChunkId chunk, Iteration iteration);
   void update_if_ready(ChunkId chunk, std::size_t segment, Effects& effects);

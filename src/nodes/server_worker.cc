@@ -21,7 +21,8 @@ Countdown notices_per_layer(const ChunkMap& chunks) {
 ServerWorker::ServerWorker(const Job& job, std::shared_ptr<const ChunkMap> chunk_map, NodeId self,
                            Completion& done)
     : BasicWorker(job, std::move(chunk_map), self, done),
-      notices_missing_(notices_per_layer(chunks())) {}
+      notices_missing_(notices_per_layer(chunks())),
+      sums_missing_({static_cast<std::uint32_t>(chunks().size())}) {}
 
 // The server has used the gradient by the time the sum comes.
 BufferRange ServerWorker::landing(const Message& message) const {
@@ -49,6 +50,10 @@ void ServerWorker::on_network(const Event& event, Effects& effects) {
     const Work& work = finished->work;
     if (work.kind == WorkKind::kEncode) {
       push(work.chunk, work.iteration, finished->output, effects);
+    } else if (work.kind == WorkKind::kNorm) {
+      for (std::size_t c = 0; c < chunks().size(); ++c) {
+        update_with_sum(ChunkId(c), work.iteration, effects);
+      }
     } else {
       complete(work.chunk, work.iteration, effects);
     }
@@ -77,7 +82,15 @@ void ServerWorker::on_sum(const Message& message, Effects& effects) {
   if (strategy().learners_update) {
     return complete(message.chunk, message.iteration, effects);
   }
-  update(message.chunk, message.iteration, BatchShare::all(topology().workers()), effects);
+  if (strategy().sums_first != SumsFirst::kModel) {
+    update_with_sum(message.chunk, message.iteration, effects);
+  } else if (sums_missing_.arrive(0)) {
+    find_norm(message.iteration, effects);
+  }
+}
+
+void ServerWorker::update_with_sum(ChunkId chunk, Iteration iteration, Effects& effects) const {
+  update(chunk, iteration, BatchShare::all(topology().workers()), effects);
 }
 
 void ServerWorker::on_next_iteration(Iteration iteration, Effects& effects) {

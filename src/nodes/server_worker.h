@@ -23,10 +23,12 @@ class ServerWorker final : public BasicWorker {
   void push(ChunkId chunk, Iteration iteration, Payload gradient, Effects& effects) const;
   void on_received(const Received& event, Effects& effects);
   void on_sum(const Message& message, Effects& effects);
+  void update_with_sum(ChunkId chunk, Iteration iteration, Effects& effects) const;
   void on_notice(const Message& notice, Effects& effects);
   void pull(ChunkId chunk, Iteration iteration, Effects& effects) const;
 
   Countdown notices_missing_;  // by layer
+  Countdown sums_missing_;     // of one model, where its updates need the norm of all
 };
 
 }  // namespace sluice

@@ -86,11 +86,11 @@ Result<void> validate_norm(const UpdateRule& rule, const Strategy& strategy) {
                  ": it needs all gradients of an iteration before the first update; take "
                  "algorithm bsp with exchange allreduce, or clip-value");
   }
-  if (strategy.exchange != Exchange::kAllReduce) {
+  if (strategy.exchange != Exchange::kAllReduce && !strategy.servers_sum()) {
     return Error("clip-norm does not go with exchange " +
                  std::string(name_of(kExchangeNames, strategy.exchange)) +
-                 ": it needs the whole mean gradient, and each server has only its shard; take "
-                 "exchange allreduce (presets p3-allreduce, wfbp, ar-sgd), or clip-value");
+                 " and updates of servers: it needs the whole mean gradient, and each server has "
+                 "only its shard; take update worker, an all-reduce, or clip-value");
   }
   return {};
 }

@@ -77,7 +77,7 @@ TEST(CliTest, ALabNeedsACommandAndItsTools) {
   expect_refused(sluice("lab"), "lab: expected a command after --");
   expect_refused(sluice("lab --rate fast -- true"), "--rate: is \"fast\", expected a rate");
   expect_refused(sluice("lab --hosts 0 -- true"), "--hosts: is 0, expected an integer from 1");
-  expect_refused(sluice("presets -- true"), "-- true: only lab takes a command");
+  expect_refused(sluice("presets -- true"), "-- true: only launch and lab take a command");
   const Outcome outcome = sluice("lab -- true", TemporaryFolder(), "PATH=.");
   expect_refused(outcome, "lab: this machine lacks ");
   EXPECT_THAT(outcome.err, HasSubstr("apt-get install iproute2"));

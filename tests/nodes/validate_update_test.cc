@@ -84,7 +84,10 @@ TEST(ValidateUpdate, ANormNeedsTheWholeMeanGradient) {
   for (const char* preset : {"wfbp", "ar-sgd", "mg-wfbp", "p3-allreduce"}) {
     EXPECT_EQ(update_refusal(rule, preset), "") << preset;
   }
-  EXPECT_THAT(update_refusal(rule, "p3"), HasSubstr("each server has only its shard"));
+  EXPECT_THAT(update_refusal(rule, "p3"), HasSubstr("take update worker"));
+  Strategy p3 = find_preset("p3")->strategy;
+  p3.update = Update::kWorker;
+  EXPECT_TRUE(validate(rule, p3));
   EXPECT_THAT(update_refusal(rule, "easgd"), HasSubstr("before the first update"));
   rule.clip_value = 1;
   EXPECT_THAT(update_refusal(rule, "wfbp"), HasSubstr("take one of them"));

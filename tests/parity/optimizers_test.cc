@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <optional>
 
 #include "nodes/presets.h"
 #include "nodes/validate_update.h"
@@ -25,8 +26,10 @@ UpdateRule rule_with(Optimizer optimizer) {
   return rule;
 }
 
-Strategy strategy_with(std::string_view preset, const UpdateRule& rule) {
+Strategy strategy_with(std::string_view preset, const UpdateRule& rule,
+                       std::optional<Update> update = std::nullopt) {
   Strategy strategy = find_preset(preset)->strategy;
+  strategy.update = update;
   strategy.slice_params = 64;
   strategy.kvstore_split_params = 200;
   strategy.credit = 512;
@@ -145,8 +148,8 @@ TEST_P(EveryOptimizer, ClipsTheMeanGradient) {
   for (const UpdateRule& rule : {by_value, by_norm}) {
     const std::vector<float> expected = trained_in_one_process(3, rule);
     EXPECT_NE(expected, plain);
-    for (const char* preset : {"wfbp", "p3-allreduce", "ar-sgd"}) {
-      const Strategy strategy = strategy_with(preset, rule);
+    for (const char* preset : {"wfbp", "p3-allreduce", "ar-sgd", "p3", "kvstore", "tensorflow"}) {
+      const Strategy strategy = strategy_with(preset, rule, Update::kWorker);
       const auto trained = trained_on_threads(strategy, Topology(3, 1, 0), rule);
       expect_near(trained, expected);
       EXPECT_EQ(trained, trained_in_virtual_time(strategy, Topology(3, 1, 0), rule)) << preset;
