@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstdlib>
 #include <stdexcept>
@@ -11,6 +12,7 @@
 
 #include "exchange/aborted.h"
 #include "exchange/gradient_exchange.h"
+#include "model/names.h"
 
 namespace sluice {
 namespace {
@@ -57,39 +59,21 @@ std::string disagreement_in(const std::vector<std::string>& calls) {
   return "";
 }
 
-std::string type_name(NumberType type) {
-  switch (type) {
-    case NumberType::kFloat32:
-      return "float32";
-    case NumberType::kFloat64:
-      return "float64";
-    case NumberType::kInt8:
-      return "int8";
-    case NumberType::kUint8:
-      return "uint8";
-    case NumberType::kInt16:
-      return "int16";
-    case NumberType::kInt32:
-      return "int32";
-    case NumberType::kInt64:
-      return "int64";
-  }
-  fail_check("there is no such type");
-}
-
-std::string name_of_reduction(Reduction reduction) {
-  switch (reduction) {
-    case Reduction::kSum:
-      return "sum";
-    case Reduction::kMin:
-      return "minimum";
-    case Reduction::kMax:
-      return "maximum";
-    case Reduction::kProduct:
-      return "product";
-  }
-  fail_check("there is no such reduction");
-}
+constexpr std::array kNumberTypeNames{
+    Names<NumberType>{NumberType::kFloat32, "float32"},
+    Names<NumberType>{NumberType::kFloat64, "float64"},
+    Names<NumberType>{NumberType::kInt8, "int8"},
+    Names<NumberType>{NumberType::kUint8, "uint8"},
+    Names<NumberType>{NumberType::kInt16, "int16"},
+    Names<NumberType>{NumberType::kInt32, "int32"},
+    Names<NumberType>{NumberType::kInt64, "int64"},
+};
+constexpr std::array kReductionNames{
+    Names<Reduction>{Reduction::kSum, "sum"},
+    Names<Reduction>{Reduction::kMin, "minimum"},
+    Names<Reduction>{Reduction::kMax, "maximum"},
+    Names<Reduction>{Reduction::kProduct, "product"},
+};
 
 }  // namespace
 
@@ -139,8 +123,8 @@ void Participant::barrier() {
 }
 
 void Participant::all_reduce(const Numbers& numbers, Reduction reduction) {
-  together(fmt::format("allreduce ({}) of {} {}", name_of_reduction(reduction), numbers.count,
-                       type_name(numbers.type)),
+  together(fmt::format("allreduce ({}) of {} {}", name_of(kReductionNames, reduction),
+                       numbers.count, name_of(kNumberTypeNames, numbers.type)),
            [&](ProcessGroup& group) { group.all_reduce(numbers, reduction); });
 }
 

@@ -189,7 +189,7 @@ void HostLoop::start_aside(Work work) {
     std::mutex mutex = {};
   };
   const bool in_parts =
-      work.kind == WorkKind::kReduce || nodes_.at(work.node).workspace.updates_in_parts();
+      work.kind != WorkKind::kUpdate || nodes_.at(work.node).workspace.updates_in_parts();
   const std::int64_t parts = in_parts ? world_.offloading->parts_of(work.range.size()) : 1;
   const std::shared_ptr<Whole> whole(new Whole{std::move(work), parts});
   for (std::int64_t p = 0; p < parts; ++p) {
