@@ -84,7 +84,7 @@ TEST(CliCompletionTest, BashOffersWhatFits) {
     return run_command("bash complete", folder).out;
   };
   EXPECT_EQ(offered("", "si"), "simulate\n");
-  EXPECT_EQ(offered("help", "la"), "launch\nlab\n");
+  EXPECT_EQ(offered("help", "la"), "launch lab\n");
   EXPECT_EQ(offered("train", "--warmup-e"), "--warmup-epochs\n");
   EXPECT_EQ(offered("simulate", "--conf"), "--config\n");
   EXPECT_EQ(offered("train --slice 3 --order", "p"), "priority\n");
