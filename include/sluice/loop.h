@@ -65,7 +65,7 @@ class LoopModel {
   // One step. `loss` makes the forward pass and returns the mean loss of this worker's batch, a
   // single number. Each layer is updated by the optimizer when the pass first reads it: it waits
   // for the sum of its gradients and no other. The backward pass follows, gradients leave while it
-  // runs, and the step ends with it. Returns the loss.
+  // runs, and the step ends with it. Returns the loss. What the passes do not reach has gradient 0.
   //
   // The optimizer gets the mean gradient over all workers and, whenever it is called, the
   // hyper-parameters that it had when the step ended. The program may change them between steps. It

@@ -5,12 +5,10 @@
 namespace sluice {
 namespace {
 
-using namespace at::autocast;  // for names that not every version of LibTorch has
-
-// The parameter types are deduced so that only the branch of this version is compiled.
-template <class Device, class Flag>
-void switch_autocast(Device device, Flag on) {
-  const auto type = at::kBFloat16;
+// Names and parameter types depend on the version of LibTorch; only its own branch is compiled.
+template <class Device, class Flag, class Type>
+void switch_autocast(Device device, Flag on, Type type) {
+  using namespace at::autocast;
   if constexpr (requires { set_autocast_enabled(device, on); }) {
     set_autocast_dtype(device, type);
     set_autocast_enabled(device, on);
@@ -28,17 +26,17 @@ void switch_autocast(Device device, Flag on) {
 Autocast::Autocast(Precision precision, c10::DeviceType device)
     : on_(precision == Precision::kBf16), device_(device) {
   if (on_) {
-    increment_nesting();
-    switch_autocast(device_, true);
+    at::autocast::increment_nesting();
+    switch_autocast(device_, true, at::kBFloat16);
   }
 }
 
 // LibTorch keeps parameters that it has converted until the last pass of a thread ends.
 Autocast::~Autocast() {
   if (on_) {
-    switch_autocast(device_, false);
-    if (decrement_nesting() == 0) {
-      clear_cache();
+    switch_autocast(device_, false, at::kBFloat16);
+    if (at::autocast::decrement_nesting() == 0) {
+      at::autocast::clear_cache();
     }
   }
 }

@@ -1,14 +1,14 @@
-// Trains as one process of an MPI job, for loop_mpi_test.cc:
+// Trains as one process of an MPI job, for loop_mpi_test.cc. Rank 0 prints what was found.
 //
-//   loop_program equal KEY=VALUE ...  compares the result with that of one process
-//   loop_program own                  the program initialises MPI, runs two loops, and finalises
-//   MPI loop_program throw                rank 1 fails in its loop
-//
-// Rank 0 prints what was found.
+//   loop_program equal OPTIONS ...  a loop for each, such as preset=p3,order=fifo; compares the
+//                                   results with those of one process
+//   loop_program own                the program initialises MPI, and runs two loops
+//   loop_program throw              rank 1 fails in its loop
 
 #include <mpi.h>
 
 #include <cstdio>
+#include <sstream>
 #include <stdexcept>
 #include <string>
 
@@ -16,10 +16,10 @@
 
 namespace {
 
-sluice::LoopOptions options_of(int count, char** words) {
+sluice::LoopOptions options_of(const std::string& text) {
   sluice::LoopOptions options;
-  for (int i = 0; i < count; ++i) {
-    const std::string word = words[i];
+  std::istringstream words(text);
+  for (std::string word; std::getline(words, word, ',');) {
     const std::string key = word.substr(0, word.find('='));
     const std::string value = word.substr(word.find('=') + 1);
     (key == "preset"       ? options.preset
@@ -29,7 +29,9 @@ sluice::LoopOptions options_of(int count, char** words) {
      : key == "collective" ? options.collective.emplace()
                            : options.codec.emplace()) = value;
   }
-  options.slice = options.partition == "slice" ? std::optional<std::int64_t>(7) : std::nullopt;
+  if (options.partition == "slice") {
+    options.slice = 7;
+  }
   return options;
 }
 
@@ -49,7 +51,9 @@ void compare(const sluice::LoopOptions& options) {
 int main(int argc, char** argv) {
   const std::string mode = argv[1];
   if (mode == "equal") {
-    compare(options_of(argc - 2, argv + 2));
+    for (int i = 2; i < argc; ++i) {
+      compare(options_of(argv[i]));
+    }
   } else if (mode == "own") {
     int provided = MPI_THREAD_SINGLE;
     MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);

@@ -90,23 +90,23 @@ TEST(LoopTest, AHookSeesEachLayerBeforeItLeaves) {
 TEST(LoopTest, AStepOfOneModelLeavesAnotherAlone) {
   run_loop([](LoopWorker& worker) {
     Net maker = make_net(1);
-    torch::nn::Linear judge(3, 1);
+    torch::nn::Linear critic(3, 1);
     torch::optim::SGD of_maker(maker->parameters(), torch::optim::SGDOptions(0.1));
-    torch::optim::SGD of_judge(judge->parameters(), torch::optim::SGDOptions(0.1));
+    torch::optim::SGD of_critic(critic->parameters(), torch::optim::SGDOptions(0.1));
     LoopModel& making = attach(worker, maker, of_maker);
-    LoopModel& judging = worker.attach(*judge, of_judge, [&] {
-      judge->forward(at::zeros({1, 3}));
+    LoopModel& critique = worker.attach(*critic, of_critic, [&] {
+      critic->forward(at::zeros({1, 3}));
     });
-    const auto loss = [&] { return judge->forward(maker->forward(at::ones({1, 6}))).mean(); };
-    const at::Tensor weight = judge->weight.detach().clone();
+    const auto loss = [&] { return critic->forward(maker->forward(at::ones({1, 6}))).mean(); };
+    const at::Tensor weight = critic->weight.detach().clone();
     making.step(loss);
     making.wait();
-    EXPECT_TRUE(judge->weight.equal(weight));
+    EXPECT_TRUE(critic->weight.equal(weight));
     const at::Tensor gradient = maker->forward(at::ones({1, 6})).detach();
     const std::vector<at::Tensor> made = copies_of(maker);
-    judging.step(loss);
-    judging.wait();
-    EXPECT_TRUE(judge->weight.allclose(weight - 0.1 * gradient, 1e-5, 1e-6));
+    critique.step(loss);
+    critique.wait();
+    EXPECT_TRUE(critic->weight.allclose(weight - 0.1 * gradient, 1e-5, 1e-6));
     EXPECT_TRUE(near(copies_of(maker), made));
   });
 }
