@@ -36,6 +36,9 @@ std::vector<Setting> model_settings() {
       {"precision", kRuns | kProfile, Form::word(words_of(kPrecisionNames)), "fp32",
        "what forward and backward passes compute in; bf16: mixed precision (autocast), with "
        "parameters, gradients and updates in float32"},
+      {"loss", kRuns | kProfile, Form::word(words_of(kLossNames)), "cross-entropy",
+       "what a model from a file minimises: cross-entropy of its scores; mse of its outputs, with "
+       "real targets; module: its forward(samples, targets) returns its loss"},
       {"kernels", kTrain | kProfile, Form::word(words_or("auto", kKernelsNames)), "auto",
        "how a CPU computes; auto: measure, and take what is clearly faster"},
       {"kernels", kVirtual, Form::word(words_or("auto", kKernelsNames)), "native",
@@ -56,10 +59,11 @@ std::vector<Setting> data_settings() {
   return {
       {"data", kRuns,
        Form::word({"fashion-mnist", "coloured-clothes", "cifar10", "cifar100", "images", "text",
-                   "synthetic"}),
+                   "arrays", "synthetic"}),
        "fashion-mnist",
        "data set; coloured-clothes: Fashion-MNIST in ten colours, for nets that take CIFAR-100; "
-       "images: files train/CLASS/*.jpg or *.png; text: one sentence per line"},
+       "images: files train/CLASS/*.jpg or *.png; text: one sentence per line; arrays: files of "
+       "NumPy, train-inputs.npy, train-targets.npy and the same for the test"},
       {"data", kProfile, Form::word({"fashion-mnist", "cifar10", "cifar100", "synthetic"}),
        "synthetic", "data set to compute with"},
       {"data-dir", kRuns | kProfile, Form::text(), kFashionMnistFolder, "folder of the data set"},

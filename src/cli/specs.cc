@@ -68,11 +68,17 @@ Result<void> check_data_flags(const Settings& settings) {
       return unused.error();
     }
   }
-  return is_model_file(settings.text("model"))
-             ? settings.refuse({"input-size"},
-                               "is for built-in models; for one from a file use --input-shape")
-             : settings.refuse({"input-shape", "input-words", "classes"},
-                               "is for a model from a file; for a built-in one use --input-size");
+  if (is_model_file(settings.text("model"))) {
+    return settings.refuse({"input-size"},
+                           "is for built-in models; for one from a file use --input-shape");
+  }
+  if (auto plain =
+          settings.refuse({"loss"}, "is for a model from a file; built-in models have their own");
+      !plain) {
+    return plain;
+  }
+  return settings.refuse({"input-shape", "input-words", "classes"},
+                         "is for a model from a file; for a built-in one use --input-size");
 }
 
 // A model and its data, for a command that trains.
@@ -135,7 +141,8 @@ Result<ProfileSpec> replay_spec(const Settings& settings) {
   if (const auto plain = settings.refuse({"save"}, "a replay learns nothing"); !plain) {
     return plain.error();
   }
-  if (const auto plain = settings.refuse({"precision"}, "a replay computes nothing"); !plain) {
+  if (const auto plain = settings.refuse({"precision", "loss"}, "a replay computes nothing");
+      !plain) {
     return plain.error();
   }
   ProfileSpec spec = profile_spec(settings.path("model", kReplay), settings);
@@ -234,6 +241,7 @@ Result<TaskSpec> task_spec(const Settings& settings) {
   task.accumulate = settings.values().value("accumulate", 1);
   task.seed = static_cast<std::uint64_t>(settings.integer("seed"));
   task.device = settings.text("device");
+  task.loss = *value_of(kLossNames, settings.text("loss"));
   task.precision = *value_of(kPrecisionNames, settings.text("precision"));
   task.kernels = value_of(kKernelsNames, settings.text("kernels"));
   DataSpec& data = task.data;
@@ -288,7 +296,7 @@ Result<void> check_plain_simulation(const Settings& settings) {
        "classes",       "augment",         "source",     "target",       "vocabulary",
        "batch",         "recipe",          "epochs",     "lr",           "lr-scale-by-workers",
        "warmup-epochs", "lr-decay-epochs", "momentum",   "weight-decay", "on-nonfinite",
-       "save",          "precision"},
+       "save",          "precision",       "loss"},
       why);
 }
 

@@ -24,7 +24,9 @@ std::string convergence_of(const OrderedJson& evaluations) {
                    one["test_loss"].is_number()
                        ? fmt::format("{:.4f}", one["test_loss"].get<double>())
                        : one["test_loss"].dump(),
-                   fmt::format("{:.2f} %", one["test_accuracy"].get<double>() * 100)});
+                   one.contains("test_accuracy")
+                       ? fmt::format("{:.2f} %", one["test_accuracy"].get<double>() * 100)
+                       : "-"});
   }
   return table.render();
 }
@@ -41,6 +43,9 @@ void print_training(const OrderedJson& summary, const std::string& report) {
   if (summary.contains("test_accuracy")) {
     table.add_row(
         {"test accuracy", fmt::format("{:.2f} %", summary["test_accuracy"].get<double>() * 100)});
+  }
+  if (summary.contains("test_loss") && !summary.contains("test_accuracy")) {
+    table.add_row({"test loss", summary["test_loss"].dump()});
   }
   const bool is_virtual = summary.contains("clock");
   table.add_row({is_virtual ? "virtual time" : "training time",

@@ -12,8 +12,9 @@ namespace sluice {
 // What a model must know about the samples.
 struct SampleForm {
   std::vector<std::int64_t> shape;  // of one sample
-  std::int64_t classes = 0;         // labels are 0 ... classes-1
+  std::int64_t classes = 0;         // labels are 0 ... classes-1; 0: targets are real numbers
   std::int64_t words = 0;           // samples consist of words 0 ... words-1; 0: of real numbers
+  std::vector<std::int64_t> target_shape = {};  // of one sample, if targets are real numbers
 };
 
 // Marks a position without a label. LibTorch uses the same number.
@@ -21,10 +22,12 @@ inline constexpr std::int64_t kNoLabel = -100;
 
 // Samples in the form a network takes, one after the other, each in row-major order.
 struct Batch {
-  std::vector<std::int64_t> shape;   // of the whole batch; the number of samples comes first
-  std::vector<float> features;       // samples of real numbers; else empty
-  std::vector<std::int64_t> words;   // samples of words; else empty
-  std::vector<std::int64_t> labels;  // the same number per sample; some may be kNoLabel
+  std::vector<std::int64_t> shape;         // of the whole batch; the number of samples comes first
+  std::vector<float> features;             // samples of real numbers; else empty
+  std::vector<std::int64_t> words;         // samples of words; else empty
+  std::vector<std::int64_t> labels;        // the same number per sample; some may be kNoLabel
+  std::vector<float> targets;              // instead of labels; else empty
+  std::vector<std::int64_t> target_shape;  // of the targets of the whole batch
 };
 
 // Thrown when a file turns out to be corrupt while its samples are loaded. The message says as much

@@ -28,7 +28,10 @@ std::vector<MicroBatch> micro_batches_of(const Batch& batch, std::int64_t parts)
   for (std::int64_t i = 0; i < count; ++i) {
     const Range part = part_of({0, samples}, count, i);
     const Range of_labels{part.begin * (labels / samples), part.end * (labels / samples)};
-    micro_batches.push_back({part, of_labels, labelled(batch, of_labels) / all});
+    const double share = labels > 0
+                             ? labelled(batch, of_labels) / all
+                             : static_cast<double>(part.size()) / static_cast<double>(samples);
+    micro_batches.push_back({part, of_labels, share});
   }
   return micro_batches;
 }

@@ -65,7 +65,7 @@ class NoHooks final : public StepHooks {
 
 struct Evaluation {
   double loss = 0;
-  double accuracy = 0;  // share of correct predictions, 0 ... 1
+  std::optional<double> accuracy = {};  // share of correct predictions, 0 ... 1; none: no classes
 };
 
 // One worker's replica of the model with its share of the data. All learners of a run start with

@@ -65,17 +65,22 @@ void Journal::on_boundary(Iteration iterations, EvaluatedModel model) {
   finish_progress();
   if (evaluation_) {
     evaluations_.push_back({iterations, trained(), model, *evaluation_});
-    append({{"step", iterations},
-            {"epoch", extent_.epochs_in(iterations)},
-            {"test_loss", json_number(evaluation_->loss)},
-            {"test_accuracy", evaluation_->accuracy},
-            {"evaluated", name_of(kEvaluatedModelNames, model)},
-            {"time_s", to_seconds(trained())}});
+    nlohmann::ordered_json row{{"step", iterations},
+                               {"epoch", extent_.epochs_in(iterations)},
+                               {"test_loss", json_number(evaluation_->loss)}};
+    if (evaluation_->accuracy) {
+      row["test_accuracy"] = *evaluation_->accuracy;
+    }
+    row["evaluated"] = name_of(kEvaluatedModelNames, model);
+    row["time_s"] = to_seconds(trained());
+    append(row);
     log_.info(fmt::format(
-        "after {} steps{}: test accuracy {:.2f} %{}", iterations,
+        "after {} steps{}: {}{}", iterations,
         clock_.is_virtual() ? fmt::format(" and {:.3f} virtual seconds", to_seconds(trained()))
                             : "",
-        evaluation_->accuracy * 100, model == EvaluatedModel::kWorker0 ? " (worker 0)" : ""));
+        evaluation_->accuracy ? fmt::format("test accuracy {:.2f} %", *evaluation_->accuracy * 100)
+                              : fmt::format("test loss {:.6g}", evaluation_->loss),
+        model == EvaluatedModel::kWorker0 ? " (worker 0)" : ""));
   }
 }
 

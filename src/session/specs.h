@@ -42,6 +42,7 @@ enum class DataKind : std::uint8_t {
   kCifar100,
   kImages,
   kText,
+  kArrays,
   kSynthetic,
 };
 
@@ -52,6 +53,7 @@ inline constexpr std::array kDataNames{
     Names<DataKind>{DataKind::kCifar100, "cifar100"},
     Names<DataKind>{DataKind::kImages, "images"},
     Names<DataKind>{DataKind::kText, "text"},
+    Names<DataKind>{DataKind::kArrays, "arrays"},
     Names<DataKind>{DataKind::kSynthetic, "synthetic"},
 };
 
@@ -88,8 +90,9 @@ struct TaskSpec {
   std::uint64_t seed = 1;
   std::string device = "auto";  // as torch_device() takes it
   Precision precision = Precision::kFp32;
-  std::optional<Kernels> kernels;  // none: the faster ones on this machine
-  std::size_t loaders = 4;         // threads that load batches ahead; 0: workers load their own
+  Loss loss = Loss::kCrossEntropy;  // of a model from a file
+  std::optional<Kernels> kernels;   // none: the faster ones on this machine
+  std::size_t loaders = 4;          // threads that load batches ahead; 0: workers load their own
   std::shared_ptr<DataStore> shared_data{};  // of several runs; none: the run reads its own
 };
 

@@ -15,6 +15,7 @@ Result<TorchTask> make_task(const TaskSpec& spec, std::size_t workers, const Log
   task.batch = spec.batch;
   task.accumulate = spec.accumulate;
   task.precision = spec.precision;
+  task.loss = spec.loss;
   task.workers = workers;
   task.seed = spec.seed;
   auto device = torch_device(spec.device);

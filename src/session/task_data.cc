@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "data/array_set.h"
 #include "data/cifar.h"
 #include "data/coloured_clothes.h"
 #include "data/corpus.h"
@@ -167,6 +168,7 @@ Result<TaskData> read_for_model(const TaskSpec& spec, const Log& log) {
     case DataKind::kColouredClothes:
     case DataKind::kCifar10:
     case DataKind::kCifar100:
+    case DataKind::kArrays:
       break;
   }
   fail_check("this data set has samples of its own");
@@ -199,6 +201,8 @@ Result<TaskData> read_task_data(const TaskSpec& spec, const Log& log) {
       return read_cifar(spec.data, Cifar::k10);
     case DataKind::kCifar100:
       return read_cifar(spec.data, Cifar::k100);
+    case DataKind::kArrays:
+      return data_of(read_arrays(spec.data.folder));
     case DataKind::kImages:
     case DataKind::kText:
     case DataKind::kSynthetic:

@@ -40,8 +40,10 @@ nlohmann::ordered_json evaluations_of(const Journal& journal, const Extent& exte
                     std::llround(extent.samples_per_iteration() * static_cast<double>(iterations))},
                    {"time_s", to_seconds(trained)},
                    {"evaluated", name_of(kEvaluatedModelNames, model)},
-                   {"test_loss", json_number(result.loss)},
-                   {"test_accuracy", result.accuracy}});
+                   {"test_loss", json_number(result.loss)}});
+    if (result.accuracy) {
+      all.back()["test_accuracy"] = *result.accuracy;
+    }
   }
   return all;
 }
@@ -81,8 +83,14 @@ void add_use(const NetworkUse& use, const Journal& journal, nlohmann::ordered_js
   summary["ingress_utilisation"] = share(use.ingress_busy);
 }
 
-std::int64_t accumulate_of(const TrainSpec& spec) {
-  return std::visit([](const auto& work) { return work.accumulate; }, spec.work);
+void add_accumulation(const TrainSpec& spec, const Extent& extent,
+                      nlohmann::ordered_json& summary) {
+  const std::int64_t parts =
+      std::visit([](const auto& work) { return work.accumulate; }, spec.work);
+  if (parts > 1) {
+    summary["accumulate"] = parts;
+    summary["micro_batch"] = extent.batch / parts;
+  }
 }
 
 // What a model was computed with.
@@ -90,6 +98,9 @@ void add_task(const TorchTask& task, const std::string& kernels, nlohmann::order
   summary["device"] = task.device;
   summary["libtorch"] = torch_engine().version;
   summary["precision"] = name_of(kPrecisionNames, task.precision);
+  if (is_model_file(task.model)) {
+    summary["loss_function"] = name_of(kLossNames, task.loss);
+  }
   if (task.device == "cpu") {
     summary["kernels"] = kernels;
   }
@@ -105,7 +116,9 @@ void add_results(const Journal& journal, const Extent& extent, nlohmann::ordered
   }
   if (const auto& evaluation = journal.evaluation()) {
     summary["test_loss"] = json_number(evaluation->loss);
-    summary["test_accuracy"] = evaluation->accuracy;
+    if (evaluation->accuracy) {
+      summary["test_accuracy"] = *evaluation->accuracy;
+    }
   }
   if (!journal.evaluations().empty()) {
     summary["evaluations"] = evaluations_of(journal, extent);
@@ -151,10 +164,7 @@ nlohmann::ordered_json training_summary(const FinishedRun& run) {
       {"train_s", to_seconds(journal.trained())},
       {"samples_per_s", iteration > 0 ? extent.samples_per_iteration() / iteration : 0},
       {"iteration_us", iteration * 1e6}};
-  if (const std::int64_t parts = accumulate_of(spec); parts > 1) {
-    summary["accumulate"] = parts;
-    summary["micro_batch"] = extent.batch / parts;
-  }
+  add_accumulation(spec, extent, summary);
   if (journal.clock().is_virtual()) {
     summary["clock"] = "virtual";
     summary["real_s"] = to_seconds(journal.clock().real.now());

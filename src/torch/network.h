@@ -27,9 +27,11 @@ class Network {
   // statistics of a batch normalisation.
   virtual std::vector<at::Tensor> state() const = 0;
 
+  // False if there is only a loss: forward() is not called.
+  virtual bool has_scores() const { return true; }
   // Maps a batch of samples to the scores of the classes, one row per label.
   virtual at::Tensor forward(const at::Tensor& samples) = 0;
-  // The mean loss of a batch, including that of auxiliary heads.
+  // The mean loss of a batch, including that of auxiliary heads. Labels may be real targets.
   virtual at::Tensor loss(const at::Tensor& samples, const at::Tensor& labels) = 0;
 
   virtual void set_training(bool on) = 0;

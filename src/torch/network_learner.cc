@@ -146,6 +146,11 @@ class NetworkLearner final : public Learner {
     const BatchSequence tests = batches_in_order(task().test, task().batch);
     const std::unique_ptr<BatchStream> batches = task().loader->open(tests);
     network_->set_training(false);
+    if (!network_->has_scores()) {
+      const double loss = mean_loss(tests, *batches);
+      network_->set_training(true);
+      return Evaluation{.loss = loss};
+    }
     double loss = 0;
     std::int64_t right = 0;
     std::int64_t asked = 0;
@@ -174,7 +179,11 @@ class NetworkLearner final : public Learner {
       training.load(i, batch);
       network_->reseed(augmentation_seed_of(i));
       const MicroBatch part = micro_batches_of(batch, task().accumulate).front();
-      scores_of(samples_of(batch, part, placement_));
+      if (network_->has_scores()) {
+        scores_of(samples_of(batch, part, placement_));
+      } else {
+        loss_of(batch, part);
+      }
     });
   }
 
@@ -192,6 +201,19 @@ class NetworkLearner final : public Learner {
   at::Tensor loss_of(Batch& batch, const MicroBatch& part) {
     const Autocast autocast(task().precision, placement_.device.type());
     return network_->loss(samples_of(batch, part, placement_), labels_of(batch, part, placement_));
+  }
+
+  // Over all samples, of a network without scores.
+  double mean_loss(const BatchSequence& sequence, BatchStream& batches) {
+    double sum = 0;
+    std::int64_t samples = 0;
+    for (std::int64_t i = 0; i < sequence.size; ++i) {
+      Batch& batch = batches.get(i);
+      const MicroBatch whole = micro_batches_of(batch, 1).front();
+      sum += loss_of(batch, whole).item().toDouble() * static_cast<double>(whole.samples.size());
+      samples += whole.samples.size();
+    }
+    return sum / static_cast<double>(samples);
   }
 
   at::Tensor scores_of(const at::Tensor& samples) {

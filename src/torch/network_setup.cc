@@ -19,6 +19,11 @@ at::Tensor samples_of(Batch& batch, const MicroBatch& part, const Placement& pla
 }
 
 at::Tensor labels_of(Batch& batch, const MicroBatch& part, const Placement& placement) {
+  if (!batch.targets.empty()) {
+    return at::from_blob(batch.targets.data(), batch.target_shape, at::kFloat)
+        .narrow(0, part.samples.begin, part.samples.size())
+        .to(placement.device);
+  }
   return at::from_blob(batch.labels.data(), {static_cast<std::int64_t>(batch.labels.size())},
                        at::kLong)
       .narrow(0, part.labels.begin, part.labels.size())

@@ -22,6 +22,7 @@ struct Placement {
 };
 
 // The batch as tensors in the network's placement; views of the batch if it is placed so already.
+// Real targets take the place of labels.
 at::Tensor samples_of(Batch& batch, const Placement& placement);
 at::Tensor labels_of(Batch& batch, const Placement& placement);
 // Of a part of the batch; only that part is copied.

@@ -3,6 +3,7 @@
 #include <ATen/Context.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/cross_entropy_loss.h>
+#include <ATen/ops/mse_loss.h>
 #include <c10/util/Exception.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -15,6 +16,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "base/check.h"
 #include "base/file.h"
 
 namespace sluice {
@@ -28,6 +30,7 @@ constexpr const char* kHowToExport = "export it with torch.jit.script(model).sav
 struct Script {
   std::string bytes;
   SampleForm form;
+  Loss loss = Loss::kCrossEntropy;
 };
 
 Module load(const Script& script) {
@@ -77,20 +80,22 @@ class ScriptNetwork final : public Network {
     return state;
   }
 
+  bool has_scores() const override { return script_->loss == Loss::kCrossEntropy; }
+
   at::Tensor forward(const at::Tensor& samples) override {
-    // The optimiser would fuse operators, and the gate does not see which parameters a fused one
-    // reads. It is a setting of the thread.
-    const torch::jit::GraphOptimizerEnabledGuard plain(false);
-    const c10::IValue result = module_.forward({samples});
-    if (!result.isTensor()) {
-      throw std::invalid_argument(
-          fmt::format("its forward() returns a {}; expected a tensor of scores", result.tagKind()));
-    }
-    return rows_of(result.toTensor(), samples.size(0));
+    return rows_of(run({samples}, "scores"), samples.size(0));
   }
 
   at::Tensor loss(const at::Tensor& samples, const at::Tensor& labels) override {
-    return at::cross_entropy_loss(forward(samples), labels);
+    switch (script_->loss) {
+      case Loss::kCrossEntropy:
+        return at::cross_entropy_loss(forward(samples), labels);
+      case Loss::kMse:
+        return squared_error(run({samples}, "outputs"), labels);
+      case Loss::kModule:
+        return single(run({samples, labels}, "its loss"));
+    }
+    fail_check("there is no such loss");
   }
 
   void set_training(bool on) override { module_.train(on); }
@@ -115,6 +120,39 @@ class ScriptNetwork final : public Network {
   }
 
  private:
+  at::Tensor run(std::vector<c10::IValue> arguments, const char* expected) {
+    // The optimiser would fuse operators, and the gate does not see which parameters a fused one
+    // reads. It is a setting of the thread.
+    const torch::jit::GraphOptimizerEnabledGuard plain(false);
+    const c10::IValue result = module_.forward(std::move(arguments));
+    if (!result.isTensor()) {
+      throw std::invalid_argument(fmt::format("its forward() returns a {}; expected a tensor: {}",
+                                              result.tagKind(), expected));
+    }
+    return result.toTensor();
+  }
+
+  // Other shapes would be broadcast, and the net would learn something else.
+  static at::Tensor squared_error(const at::Tensor& outputs, const at::Tensor& targets) {
+    if (outputs.sizes() != targets.sizes()) {
+      throw std::invalid_argument(fmt::format(
+          "its outputs are of shape ({}), and the targets of shape ({}); loss mse needs "
+          "the same",
+          fmt::join(outputs.sizes(), ", "), fmt::join(targets.sizes(), ", ")));
+    }
+    return at::mse_loss(outputs.to(at::kFloat), targets);
+  }
+
+  static at::Tensor single(const at::Tensor& loss) {
+    if (loss.numel() != 1) {
+      throw std::invalid_argument(
+          fmt::format("its forward(samples, targets) returns a tensor of shape ({}); loss module "
+                      "expects a single number, the mean loss of the batch",
+                      fmt::join(loss.sizes(), ", ")));
+    }
+    return loss.to(at::kFloat).squeeze();
+  }
+
   at::Tensor rows_of(const at::Tensor& scores, std::int64_t samples) const {
     const at::Tensor rows = scores.dim() > 2 ? scores.flatten(0, -2) : scores;
     if (rows.dim() != 2 || rows.size(0) % samples != 0 || rows.size(1) < script_->form.classes) {
@@ -167,12 +205,31 @@ std::string gist_of(const std::exception& error) {
   return lines.empty() ? "no reason" : traced ? lines.back() : lines.front();
 }
 
-Result<NetworkFactory> read_script(const std::string& path, const SampleForm& form) {
+// Whether the targets of the data are for this loss.
+Result<void> check_targets(Loss loss, const SampleForm& form) {
+  const bool real = form.classes == 0;
+  if (loss == Loss::kMse && !real) {
+    return Error(
+        "loss mse: the data have class labels, expected real numbers as targets; use --data arrays "
+        "with targets of a floating-point type, or another --loss");
+  }
+  if (loss == Loss::kCrossEntropy && real) {
+    return Error(
+        "loss cross-entropy: the targets of the data are real numbers, expected class labels; use "
+        "--loss mse or module, or save the labels as numpy.int64");
+  }
+  return {};
+}
+
+Result<NetworkFactory> read_script(const std::string& path, const SampleForm& form, Loss loss) {
+  if (const auto fits = check_targets(loss, form); !fits) {
+    return fits.error();
+  }
   auto bytes = read_file(path);
   if (!bytes) {
     return bytes.error();
   }
-  const auto script = std::make_shared<const Script>(Script{*std::move(bytes), form});
+  const auto script = std::make_shared<const Script>(Script{*std::move(bytes), form, loss});
   try {
     if (const auto valid = check_module(load(*script)); !valid) {
       return valid.error().within(path);

@@ -94,8 +94,8 @@ Error refusal(const std::string& model, std::int64_t samples, const SampleForm& 
 
 // The networks of a user's file, after a trial on one sample: a failure should not wait for the
 // evaluation at the end of a long run.
-Result<NetworkFactory> find_script(const std::string& path, const SampleForm& form) {
-  auto make = read_script(path, form);
+Result<NetworkFactory> find_script(const std::string& path, const SampleForm& form, Loss loss) {
+  auto make = read_script(path, form, loss);
   if (!make) {
     return make;
   }
@@ -103,7 +103,9 @@ Result<NetworkFactory> find_script(const std::string& path, const SampleForm& fo
     const at::NoGradGuard no_grad;
     const std::unique_ptr<Network> network = (*make)();
     network->set_training(false);
-    network->forward(full_sample(form));
+    if (network->has_scores()) {
+      network->forward(full_sample(form));
+    }
   } catch (const std::exception& e) {
     return refusal(path, 1, form, e);
   }
@@ -111,9 +113,9 @@ Result<NetworkFactory> find_script(const std::string& path, const SampleForm& fo
 }
 
 // Networks of a built-in model or of a file, for samples of this form.
-Result<NetworkFactory> find_networks(const std::string& model, const SampleForm& form) {
+Result<NetworkFactory> find_networks(const std::string& model, const SampleForm& form, Loss loss) {
   if (is_model_file(model)) {
-    return find_script(model, form);
+    return find_script(model, form, loss);
   }
   auto entry = find_model(model);
   if (!entry) {
@@ -121,6 +123,12 @@ Result<NetworkFactory> find_networks(const std::string& model, const SampleForm&
   }
   if (auto valid = check_form(*entry, form); !valid) {
     return valid.error();
+  }
+  if (form.classes == 0) {
+    return Error(fmt::format(
+        "model {}: the targets of the data are real numbers, expected class labels; save them as "
+        "numpy.int64, or train a model from a file with --loss mse",
+        model));
   }
   return NetworkFactory([make = entry->make, form] { return make(form); });
 }
@@ -131,10 +139,11 @@ Result<NetworkFactory> network_of_task(const TorchTask& task) {
   if (auto valid = check_task(task); !valid) {
     return valid.error();
   }
-  if (const auto evaluators = find_networks(task.model, task.test->form()); !evaluators) {
+  if (const auto evaluators = find_networks(task.model, task.test->form(), task.loss);
+      !evaluators) {
     return evaluators.error();
   }
-  return find_networks(task.model, task.train->form());
+  return find_networks(task.model, task.train->form(), task.loss);
 }
 
 Error refusal(const TorchTask& task, const std::exception& why) {

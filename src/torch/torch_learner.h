@@ -32,6 +32,19 @@ inline constexpr std::array kPrecisionNames{
     Names<Precision>{Precision::kBf16, "bf16"},
 };
 
+// What a model from a file learns to make small.
+enum class Loss : std::uint8_t {
+  kCrossEntropy,  // of its scores, with labels
+  kMse,           // mean squared error of its outputs, with targets of the same shape
+  kModule,        // what its forward(samples, targets) returns
+};
+
+inline constexpr std::array kLossNames{
+    Names<Loss>{Loss::kCrossEntropy, "cross-entropy"},
+    Names<Loss>{Loss::kMse, "mse"},
+    Names<Loss>{Loss::kModule, "module"},
+};
+
 struct TorchTask {
   std::string model;  // one of torch_models(), or a TorchScript file
   std::shared_ptr<const Samples> train;
@@ -44,6 +57,7 @@ struct TorchTask {
   std::shared_ptr<const Sleeper> sleeper{};  // needed unless the device is the host
   bool channels_last = false;                // of images in memory
   Precision precision = Precision::kFp32;
+  Loss loss = Loss::kCrossEntropy;  // of a model from a file
   std::shared_ptr<Loader> loader = std::make_shared<DirectLoader>();
   std::vector<double> shares = {};  // of the joined batch, by worker; empty: equal
   // Losses and gradients count by their share of the joined batch; else each is a mean of its own.

@@ -119,6 +119,14 @@ TEST_F(JournalTest, AnEvaluationIsARowAndALine) {
   EXPECT_THAT(said_, ElementsAre("after 3 steps: test accuracy 87.50 %"));
 }
 
+TEST_F(JournalTest, WithoutClassesAnEvaluationIsALoss) {
+  result_ = Evaluation{.loss = 0.5};
+  journal_->on_boundary(3, EvaluatedModel::kReplica);
+  EXPECT_EQ(rows()[0].at("test_loss"), 0.5);
+  EXPECT_FALSE(rows()[0].contains("test_accuracy"));
+  EXPECT_THAT(said_, ElementsAre("after 3 steps: test loss 0.5"));
+}
+
 TEST_F(JournalTest, AnEvaluationSaysWhoseModelItWas) {
   result_ = Evaluation{.loss = 0.5, .accuracy = 0.875};
   journal_->on_boundary(3, EvaluatedModel::kWorker0);

@@ -164,7 +164,7 @@ TEST(TorchLearnerTest, LearnsSyntheticData) {
     train(*learner, 20);
     const Evaluation after = learner->evaluate().value();
     EXPECT_LT(after.loss, before.loss) << model;
-    EXPECT_GT(after.accuracy, before.accuracy + 0.2) << model;
+    EXPECT_GT(*after.accuracy, *before.accuracy + 0.2) << model;
   }
 }
 

@@ -135,7 +135,7 @@ TEST(WorkerLearnerTest, EvaluatesWithTheParametersAsTheyAre) {
     task.test->load(std::array{i}, 0, one);
     twos += one.labels.front() == 2 ? 1 : 0;
   }
-  EXPECT_DOUBLE_EQ(learner->evaluate()->accuracy,
+  EXPECT_DOUBLE_EQ(*learner->evaluate()->accuracy,
                    static_cast<double>(twos) / static_cast<double>(task.test->size()));
 }
 
