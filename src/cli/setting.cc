@@ -139,9 +139,10 @@ std::vector<Setting> strategy_settings() {
   all.push_back({"merge", kRuns, Form::word(words_of(kMergeNames)),
                  name_of(kMergeNames, strategy.merge),
                  "partition merged: the best groups of layers, or those of MG-WFBP's greedy rule"});
-  all.push_back({"update", kRuns, Form::word(words_or("auto", kUpdateNames)), "auto",
-                 "who updates the parameters: server, or worker with the sum that servers return; "
-                 "auto: the servers, if there are any"});
+  all.push_back(
+      {"update", kRuns, Form::word(words_or("auto", kUpdateNames)), "auto",
+       "who updates the parameters: server, or worker with the sum that servers return; "
+       "auto: the workers with a dense codec, which packs sums; else the servers, if any"});
   all.push_back({"deal", kRuns, Form::word({"staggered", "round-robin"}), "staggered",
                  "staggered: each worker starts a layer with a different chunk"});
   all.push_back({"collective", kRuns, Form::word(words_or("auto", kCollectiveNames)), "auto",

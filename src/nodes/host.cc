@@ -119,9 +119,10 @@ void Host::handle(const Event& event, Effects& effects) {
     return;
   }
   if (const auto* finished = std::get_if<Finished>(&event)) {
-    if (finished->work.kind == WorkKind::kEncode) {
-      Counters& counters = counters_of(finished->work.iteration);
-      counters.before_packing += finished->work.range.size() * kFloatBytes;
+    const Work& work = finished->work;
+    if (work.kind == WorkKind::kEncode || (work.kind == WorkKind::kSum && work.coded)) {
+      Counters& counters = counters_of(work.iteration);
+      counters.before_packing += work.range.size() * kFloatBytes;
       counters.after_packing += finished->output.size();
     }
     // The next work may begin before the node hears of this one: it is not about what the node
