@@ -89,7 +89,7 @@ void for_each_value(Visit visit) {
       [](auto& s) -> auto& { return s.local_aggregation; });
   visit(
       "error-feedback", Form::on_or_off(),
-      "truncate16, quantise8: add the error of the codec to the next gradient",
+      "dense codecs: add what the codec loses to the next gradient",
       [](auto& s) -> auto& { return s.error_feedback; });
   for_each_dgc_value(visit);
   visit(

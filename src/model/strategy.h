@@ -46,7 +46,7 @@ struct Strategy {
   bool learners_update = false;
   SumsFirst sums_first = SumsFirst::kSegment;  // follows from the update rule
 
-  bool error_feedback = false;  // truncate16, quantise8: what the code loses goes into the next
+  bool error_feedback = false;  // dense codecs: what the code loses goes into the next
   DeepGradientOptions dgc;
 
   // What a hop of an all-reduce carries at most; longer chunks are summed in segments. 0: in one.

@@ -249,6 +249,15 @@ TEST(CodecRuns, ErrorFeedbackKeepsTheLossFromGrowing) {
   }
 }
 
+TEST(CodecRuns, FewBitsLoseNothingForGood) {
+  for (const auto& [codec, step] :
+       {std::pair{Codec::kQuantise4, 1.0 / 7}, {Codec::kQuantise2, 1.0}}) {
+    Strategy strategy = with_codec("p3", codec);
+    strategy.error_feedback = true;
+    EXPECT_LT(drift(strategy, 400), 4 * step) << "what is kept back is a few steps";
+  }
+}
+
 TEST(CodecRuns, DgcAppliesInTheEndAllThatWasProduced) {
   for (const char* preset : {"bsp", "ar-sgd", "asp", "ssp"}) {
     SCOPED_TRACE(preset);
