@@ -40,6 +40,12 @@ TEST_P(MpiPresetTest, Trains) {
   }
 }
 
+// With few iterations no value has more digits than a float.
+TEST_F(MpiTest, NoSwapIsLostAtTheEnd) {
+  const Outcome outcome = toys("ad-psgd 8 0 still");
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+}
+
 class MpiSumsTest : public MpiTest,
                     public ::testing::WithParamInterface<std::tuple<int, std::string>> {};
 INSTANTIATE_TEST_SUITE_P(Processes, MpiSumsTest,
