@@ -77,6 +77,7 @@ TEST(LabPlanTest, HasTheHostsOfACluster) {
       "hosts = 3\nbandwidth_gbps = 1\nlatency_us = 50\n[[host]]\nindex = 1\nbandwidth_gbps = "
       "0.5\n[[host]]\nindex = 2\nlatency_us = 550\n"));
   ASSERT_TRUE(spec);
+  EXPECT_EQ(spec->workers_per_host, 1U);
   EXPECT_THAT(spec->rates, ElementsAre(1'000'000'000, 500'000'000, 1'000'000'000));
   EXPECT_THAT(spec->delays, ElementsAre(Duration{0}, Duration{0}, from_us(500)));
   EXPECT_THAT(steps_at(*spec, 2),
@@ -84,6 +85,12 @@ TEST(LabPlanTest, HasTheHostsOfACluster) {
                        "100000"));
   EXPECT_THAT(steps_at(*spec, {}), Contains(HasSubstr("dev port2 parent 1:1 handle 10: netem")));
   EXPECT_THAT(steps_at(*spec, 1), Not(Contains(HasSubstr("netem"))));
+}
+
+TEST(LabPlanTest, HasTheWorkersOfACluster) {
+  const auto spec = spec_of(cluster_of("hosts = 3\nworkers_per_host = 2\nbandwidth_gbps = 1\n"));
+  ASSERT_TRUE(spec);
+  EXPECT_EQ(spec->workers_per_host, 2U);
 }
 
 TEST(LabPlanTest, SaysWhatItCannotEmulate) {
