@@ -127,7 +127,7 @@ Result<ProfileSpec> replay_spec(const Settings& settings) {
   if (const auto plain = settings.refuse(
           {"data", "data-dir", "samples", "test-samples", "input-size", "input-shape",
            "input-words", "classes", "augment", "source", "target", "vocabulary", "loaders",
-           "batch", "epochs"},
+           "batch", "epochs", "evaluate-every"},
           "a replay has no data; its batch is the profile's, its length --iterations");
       !plain) {
     return plain.error();
@@ -276,14 +276,14 @@ Result<void> check_plain_simulation(const Settings& settings) {
       !plain) {
     return plain;
   }
-  return settings.refuse(
-      {"model",         "device",          "kernels",    "data",         "data-dir",
-       "samples",       "test-samples",    "input-size", "input-shape",  "input-words",
-       "classes",       "augment",         "source",     "target",       "vocabulary",
-       "batch",         "recipe",          "epochs",     "lr",           "lr-scale-by-workers",
-       "warmup-epochs", "lr-decay-epochs", "momentum",   "weight-decay", "on-nonfinite",
-       "save"},
-      why);
+  return settings.refuse({"model",         "device",          "kernels",      "data",
+                          "data-dir",      "samples",         "test-samples", "input-size",
+                          "input-shape",   "input-words",     "classes",      "augment",
+                          "source",        "target",          "vocabulary",   "batch",
+                          "recipe",        "epochs",          "lr",           "lr-scale-by-workers",
+                          "warmup-epochs", "lr-decay-epochs", "momentum",     "weight-decay",
+                          "on-nonfinite",  "evaluate-every",  "save"},
+                         why);
 }
 
 Result<BatchShares> batch_shares(const Settings& settings, const Cluster* cluster) {
@@ -321,7 +321,8 @@ Result<TrainSpec> virtual_train_spec(const Settings& settings, const Cluster& cl
                    .work = *std::move(task),
                    .shares = *std::move(shares),
                    .length = {.epochs = settings.integer("epochs"),
-                              .iterations = settings.integer("iterations")},
+                              .iterations = settings.integer("iterations"),
+                              .evaluate_every = settings.integer("evaluate-every")},
                    .optimizer = *std::move(optimizer),
                    .on_nonfinite = *value_of(kNonFiniteNames, settings.text("on-nonfinite")),
                    .record = *std::move(record),
@@ -367,7 +368,8 @@ Result<TrainSpec> train_spec(const Settings& settings) {
                    .work = *std::move(work),
                    .shares = *std::move(shares),
                    .length = {.epochs = settings.integer("epochs"),
-                              .iterations = settings.integer("iterations")},
+                              .iterations = settings.integer("iterations"),
+                              .evaluate_every = settings.integer("evaluate-every")},
                    .optimizer = *std::move(optimizer),
                    .on_nonfinite = *value_of(kNonFiniteNames, settings.text("on-nonfinite")),
                    .record = *std::move(record),

@@ -41,6 +41,7 @@ NodeId node_of(const Event& event) {
     NodeId operator()(const Started& e) const { return e.node; }
     NodeId operator()(const GradientReady& e) const { return e.worker; }
     NodeId operator()(const BackwardDone& e) const { return e.worker; }
+    NodeId operator()(const Ended& e) const { return e.worker; }
     NodeId operator()(const Received& e) const { return e.message.to; }
     NodeId operator()(const Sent& e) const { return e.message.from; }
     NodeId operator()(const Returned& e) const { return e.message.from; }

@@ -71,11 +71,11 @@ void Journal::on_boundary(Iteration iterations, EvaluatedModel model) {
             {"test_accuracy", evaluation_->accuracy},
             {"evaluated", name_of(kEvaluatedModelNames, model)},
             {"time_s", to_seconds(trained())}});
-    log_.info(fmt::format(
-        "after {} steps{}: test accuracy {:.2f} %{}", iterations,
-        clock_.is_virtual() ? fmt::format(" and {:.3f} virtual seconds", to_seconds(trained()))
-                            : "",
-        evaluation_->accuracy * 100, model == EvaluatedModel::kWorker0 ? " (worker 0)" : ""));
+    log_.info(fmt::format("after {} steps{}: test accuracy {:.2f} %", iterations,
+                          clock_.is_virtual()
+                              ? fmt::format(" and {:.3f} virtual seconds", to_seconds(trained()))
+                              : "",
+                          evaluation_->accuracy * 100));
   }
 }
 

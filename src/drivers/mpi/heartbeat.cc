@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <tuple>
@@ -172,6 +173,22 @@ std::optional<std::string> diagnose(std::span<const Heartbeat> heartbeats,
     }
   }
   return stuck ? std::optional(Diagnosis(heartbeats, layers).of(*stuck)) : std::nullopt;
+}
+
+std::optional<std::string> describe_early_end(std::span<const std::optional<Iteration>> done,
+                                              std::span<const Heartbeat> heartbeats) {
+  for (std::size_t r = 0; r < done.size(); ++r) {
+    const auto further = std::ranges::find_if(heartbeats, [&](const Heartbeat& other) {
+      return done[r] && heartbeats[r].worker && other.worker && other.worker->iteration > *done[r];
+    });
+    if (further != heartbeats.end()) {
+      return fmt::format(
+          "rank {} has ended its training after {} steps, but rank {} goes on: all processes must "
+          "take the same number of steps",
+          r, *done[r], further - heartbeats.begin());
+    }
+  }
+  return std::nullopt;
 }
 
 }  // namespace sluice

@@ -49,4 +49,9 @@ Result<Heartbeat> decode_heartbeat(const std::string& text);
 std::optional<std::string> diagnose(std::span<const Heartbeat> heartbeats,
                                     const std::vector<Layer>& layers, double patience_seconds);
 
+// Why a job in lock step cannot end: a process has ended its training, as a loop of its own may,
+// while another goes on and would wait for it forever. `done` says by rank before which iteration.
+std::optional<std::string> describe_early_end(std::span<const std::optional<Iteration>> done,
+                                              std::span<const Heartbeat> heartbeats);
+
 }  // namespace sluice

@@ -90,7 +90,11 @@ Session::Session(MpiWorld& world, const Phase& phase, const Warn& warn)
                     .clock = phase.clock,
                     .mailbox = *mailbox_,
                     .warn = warn}),
-      loop_(phase, host_of(world), {*mailbox_, supervision_, gates_, offloading_for(phase)}) {}
+      loop_(phase, host_of(world), {*mailbox_, supervision_, gates_, offloading_for(phase)}) {
+  for (const auto& [worker, gate] : gates_) {
+    mailbox_->post(Started{worker, phase.first});
+  }
+}
 
 std::optional<int> Session::run() {
   {

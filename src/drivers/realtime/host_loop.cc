@@ -61,8 +61,11 @@ void HostLoop::run() {
       aside_->rethrow();
     }
     const bool moved = world_.transport.progress(*this);
-    if (!worked && !moved && !world_.mailbox.wait(events_, world_.transport.patience()) &&
-        !finish_aside()) {
+    if (worked || moved) {
+      continue;
+    }
+    world_.mailbox.settle();
+    if (!world_.mailbox.wait(events_, world_.transport.patience()) && !finish_aside()) {
       return;
     }
   }
@@ -191,6 +194,7 @@ void HostLoop::start_aside(Work work) {
   const bool in_parts =
       work.kind != WorkKind::kUpdate || nodes_.at(work.node).workspace.updates_in_parts();
   const std::int64_t parts = in_parts ? world_.offloading->parts_of(work.range.size()) : 1;
+  world_.mailbox.expect();
   const std::shared_ptr<Whole> whole(new Whole{std::move(work), parts});
   for (std::int64_t p = 0; p < parts; ++p) {
     aside_->start([this, whole, parts, p] {
@@ -203,7 +207,7 @@ void HostLoop::start_aside(Work work) {
         const std::lock_guard lock(whole->mutex);
         if (--whole->left == 0) {
           observe_work(whole->work, *whole->begin);
-          world_.mailbox.post(finished(std::move(whole->work), {}));
+          world_.mailbox.post_expected(finished(std::move(whole->work), {}));
         }
       } catch (...) {
         world_.mailbox.close();  // wakes the loop

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <condition_variable>
+#include <cstdint>
 #include <deque>
 #include <memory>
 #include <mutex>
@@ -11,6 +12,7 @@
 
 #include "base/units.h"
 #include "drivers/realtime/alarm.h"
+#include "drivers/realtime/open_events.h"
 #include "protocol/event.h"
 
 namespace sluice {
@@ -18,10 +20,19 @@ namespace sluice {
 // Events for one host, from any thread to its loop.
 class Mailbox {
  public:
-  // The loop sleeps with this alarm, if there is one.
-  explicit Mailbox(std::shared_ptr<Alarm> alarm = nullptr) : alarm_(std::move(alarm)) {}
+  // The loop sleeps with this alarm, if there is one. Several boxes may count their events
+  // together.
+  explicit Mailbox(std::shared_ptr<Alarm> alarm = nullptr,
+                   std::shared_ptr<OpenEvents> open = std::make_shared<OpenEvents>())
+      : alarm_(std::move(alarm)), open_(std::move(open)) {}
 
   void post(Event event) {
+    expect();
+    post_expected(std::move(event));
+  }
+  // An event that counts as posted from expect() on.
+  void expect() { open_->add(); }
+  void post_expected(Event event) {
     change([&] { events_.push_back(std::move(event)); });
   }
 
@@ -35,6 +46,11 @@ class Mailbox {
     const std::lock_guard lock(mutex_);
     move_to(into);
   }
+
+  // The loop has dealt with all events that it has taken out, and with what followed from them.
+  void settle() { open_->remove(std::exchange(taken_, 0)); }
+  // Whether that holds for all events, of all boxes that count together.
+  bool is_settled() const { return open_->none(); }
 
   // Waits for events, no longer than `patience` if it is set, and appends them to `into`; false
   // when the box is closed and empty. A patience of zero only yields to other threads.
@@ -85,6 +101,7 @@ class Mailbox {
   }
 
   void move_to(std::deque<Event>& into) {
+    taken_ += static_cast<std::int64_t>(events_.size());
     if (into.empty()) {
       into.swap(events_);
       return;
@@ -101,6 +118,8 @@ class Mailbox {
   bool closed_ = false;
   bool asleep_ = false;  // with the alarm, and nobody has woken it
   std::shared_ptr<Alarm> alarm_;
+  std::shared_ptr<OpenEvents> open_;
+  std::int64_t taken_ = 0;  // and not settled
 };
 
 }  // namespace sluice

@@ -17,8 +17,9 @@
 
 namespace sluice {
 
-// A phase of training, in which chunks and protocols stay the same. The next phase may continue
-// with the same state and other protocols.
+// A phase of training, in which chunks and protocols stay the same. It ends when all workers have
+// ended and nothing is in flight. The next phase continues with the same state, and with the same
+// protocols or, if these have nothing to remember, with others.
 struct Phase {
   const Topology& topology;
   const ChunkMap& chunks;
