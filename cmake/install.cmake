@@ -23,7 +23,7 @@ install(FILES ${SLUICE_DOCUMENTS_DIR}/sluice.zsh COMPONENT program
 install(FILES ${SLUICE_DOCUMENTS_DIR}/sluice.fish COMPONENT program
   DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
 
-set(SLUICE_LIBRARIES sluice_core sluice_mpi sluice_session)
+set(SLUICE_LIBRARIES sluice_core sluice_mpi sluice_session sluice_exchange)
 if(SLUICE_HAS_TORCH)
   list(APPEND SLUICE_LIBRARIES sluice_torch sluice_loop)
   set_target_properties(sluice_loop PROPERTIES EXPORT_NAME loop)

@@ -52,7 +52,7 @@ if(SLUICE_HAS_TORCH)
   sluice_sources(SLUICE_LOOP_SOURCES api)
   add_library(sluice_loop ${SLUICE_LOOP_SOURCES})
   target_include_directories(sluice_loop PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>)
-  target_link_libraries(sluice_loop PUBLIC ${TORCH_LIBRARIES} PRIVATE sluice_session sluice_torch)
+  target_link_libraries(sluice_loop PUBLIC ${TORCH_LIBRARIES} PRIVATE sluice_exchange sluice_torch)
   sluice_use_torch(sluice_loop)
   # Its header includes LibTorch's: see above.
   target_compile_definitions(sluice_loop INTERFACE NDEBUG)

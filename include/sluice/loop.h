@@ -1,123 +1,142 @@
 #pragma once
 
 #include <ATen/core/Tensor.h>
+#include <torch/optim/optimizer.h>
 
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <stdexcept>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
-// Sluice for a program with its own model, data and training loop. The program defines what one
-// worker does; Sluice runs several workers and keeps their parameters in step:
+// Sluice for a program with its own model, data, optimizer and training loop. Every process that
+// mpirun, srun or `sluice launch` starts is one worker; started alone, the program trains by
+// itself. The program's own thread takes the steps:
 //
-//   sluice::LoopOptions options;
-//   options.iterations = 500;
-//   sluice::run_loops(options, [&](sluice::LoopWorker& worker) {
+//   sluice::run_loop([&](sluice::LoopWorker& worker) {
 //     Net net;
-//     worker.attach(*net, [&] { net->forward(torch::zeros({1, 784})); });
-//     for (std::int64_t i = 0; i < options.iterations; ++i) {
-//       const auto [samples, labels] = batch(i, worker.rank(), worker.workers());
-//       worker.step([&] { return torch::cross_entropy_loss(net->forward(samples), labels); });
+//     torch::optim::Adam adam(net->parameters(), 1e-3);
+//     sluice::LoopModel& model =
+//         worker.attach(*net, adam, [&] { net->forward(torch::zeros({1, 784})); });
+//     while (!done) {
+//       const auto [samples, labels] = next_batch(worker.rank(), worker.workers());
+//       model.step([&] { return torch::cross_entropy_loss(net->forward(samples), labels); });
 //     }
+//     model.wait();
 //   });
 namespace sluice {
 
+// How gradients travel. What is not set is the preset's.
 struct LoopOptions {
-  std::string preset = "p3";  // `sluice presets` lists them; mg-wfbp is not for loops
-  // Threads of this process. If mpirun or similar started the program, every process is one worker
-  // instead, and this is ignored.
-  std::size_t workers = 2;
-  // Servers on hosts of their own, for presets with servers; 0: one beside every worker. If mpirun
-  // or similar started the program, the last processes are these servers: there run_loops() runs no
-  // loop and returns when the workers are done.
-  std::size_t servers = 0;
-  std::int64_t iterations = 1;  // steps that every worker takes
+  // One that sums gradients for the program's own optimizer; an error lists them.
+  std::string preset = "p3";
+  // The axes, in the words of `sluice train`.
+  std::optional<std::string> exchange;    // such as "allreduce"
+  std::optional<std::string> partition;   // such as "layer"
+  std::optional<std::string> order;       // such as "fifo"
+  std::optional<std::string> codec;       // such as "truncate16"
+  std::optional<std::string> collective;  // such as "ring"
+  std::optional<std::int64_t> slice;      // parameters, for partition slice
 
-  // Parameters are updated by stochastic gradient descent.
-  float learning_rate = 0.05F;
-  float momentum = 0.9F;
-  float weight_decay = 0;
-
-  std::uint64_t seed = 1;  // of random choices in the strategy
-
-  // A loss or gradient that is infinite or NaN ends the run before anybody learns from it; the
-  // error names the rank, the iteration and the layer. If false, standard error gets a warning, one
-  // per rank, and the run continues.
+  // A gradient that is infinite or NaN ends the run before anybody learns from it; the error names
+  // the rank, the step and the layer.
   bool stop_on_nonfinite = true;
-  // SIGINT and SIGTERM stop all workers of all processes: see Stopped. A second signal ends the
-  // process at once. If false, Sluice leaves signals to the program.
-  bool stop_on_signal = true;
 };
 
-// A signal asked to stop. Workers finish the steps that they have begun, exchange them, and stop,
-// those that wait for each other at the same iteration. The next call of step() throws this; a loop
-// need not catch it. A loop that does may call wait(), read the final parameters and return.
-class Stopped : public std::runtime_error {
+// What this process has done so far.
+struct LoopMetrics {
+  std::int64_t steps = 0;
+  std::int64_t waits = 0;  // for sums that were not here when they were needed
+  double waited_seconds = 0;
+};
+
+// A model in training, as the loop of one worker sees it. All calls come from one thread.
+class LoopModel {
  public:
-  Stopped() : std::runtime_error("a signal stopped the run") {}
+  using Loss = std::function<at::Tensor()>;
+  // The gradients of a layer, in the order of its parameters; undefined where there is none.
+  using OnGradients =
+      std::function<void(const std::string& layer, const std::vector<at::Tensor>& gradients)>;
+
+  virtual ~LoopModel() = default;
+
+  // One step. `loss` makes the forward pass and returns the mean loss of this worker's batch, a
+  // single number. Each layer is updated by the optimizer when the pass first reads it: it waits
+  // for the sum of its gradients and no other. The backward pass follows, gradients leave while it
+  // runs, and the step ends with it. Returns the loss.
+  //
+  // The optimizer gets the mean gradient over all workers and, whenever it is called, the
+  // hyper-parameters that it had when the step ended. The program may change them between steps. It
+  // does not call step() of the optimizer, and zero_grad() has no effect.
+  virtual double step(const Loss& loss) = 0;
+  // A pass whose gradients are added to those of the next step, without an exchange. As in a loop
+  // of PyTorch, the program divides the loss of each micro-batch by their number.
+  virtual double accumulate(const Loss& loss) = 0;
+
+  // Called for each layer between its backward pass and its departure, in a step. It may change the
+  // gradients in place.
+  virtual void on_gradients(OnGradients call) = 0;
+
+  // Returns when all sums are here and all parameters are up to date. The program may read or write
+  // them until the next step, to evaluate or to save the model. Without wait(), layers may be
+  // behind between steps.
+  virtual void wait() = 0;
+
+  virtual LoopMetrics metrics() const = 0;
 };
 
-// A worker, as its loop sees it. All calls come from the thread that runs the loop.
+// This process among those of the job. Calls that say "collective" are made by all processes in the
+// same order, between two steps.
 class LoopWorker {
  public:
   using NamedParameters = std::vector<std::pair<std::string, at::Tensor>>;
 
   virtual ~LoopWorker() = default;
 
-  virtual std::size_t rank() const = 0;     // 0 ... workers()-1
-  virtual std::size_t workers() const = 0;  // of all processes
+  virtual std::size_t rank() const = 0;  // 0 ... workers()-1
+  virtual std::size_t workers() const = 0;
+  virtual std::size_t local_rank() const = 0;  // among those of this machine, to choose a GPU
 
-  // Registers what is trained: once, before the first step. The workers must agree in names and
-  // sizes. All begin with the values of worker 0. From then on only Sluice changes the parameters:
-  // it owns their memory and their gradients. Parameters whose names agree up to the last dot form
-  // a layer. Parameters without requires_grad are left alone, and so are buffers such as running
-  // statistics, which each worker has for itself.
+  // Collective. Registers what is trained; the model lives until the loop ends. The workers must
+  // agree in names and sizes, and all begin with the values of rank 0. Parameters whose names agree
+  // up to the last dot form a layer. Those without requires_grad are left alone, and so are buffers
+  // such as running statistics, which each worker has for itself. Parameters are floats, in host
+  // memory or on a GPU. `optimizer` has these parameters and no others that require a gradient; it
+  // must live as long as steps are taken. LBFGS, which makes passes of its own, does not work.
   //
   // `forward` makes one forward pass, on any sample, without gradients. Sluice records in which
   // order it reads the layers, since what is read first is exchanged first.
-  virtual void attach(const NamedParameters& parameters, const std::function<void()>& forward) = 0;
+  //
+  // With several models, each step of one waits until nothing of another is in flight.
+  virtual LoopModel& attach(const NamedParameters& parameters, torch::optim::Optimizer& optimizer,
+                            const std::function<void()>& forward,
+                            const LoopOptions& options = {}) = 0;
   // The same for all parameters of a torch::nn module.
   template <class Module>
-  void attach(const Module& module, const std::function<void()>& forward) {
+  LoopModel& attach(const Module& module, torch::optim::Optimizer& optimizer,
+                    const std::function<void()>& forward, const LoopOptions& options = {}) {
     NamedParameters parameters;
     for (const auto& item : module.named_parameters()) {
       parameters.emplace_back(item.key(), item.value());
     }
-    attach(parameters, forward);
+    return attach(parameters, optimizer, forward, options);
   }
 
-  // One iteration. `loss` makes the forward pass and returns the mean loss of this worker's batch,
-  // a single number. It waits at each layer whose parameters have not arrived. The backward pass
-  // follows, gradients leave while it runs, and the step ends with it. Returns the loss. Only
-  // step() runs backward passes of the parameters: a call of backward() by the program, in `loss`
-  // or elsewhere, throws std::logic_error while the run lasts. Throws Stopped if there are no more
-  // steps because of a signal.
-  virtual double step(const std::function<at::Tensor()>& loss) = 0;
-
-  // Returns when all parameters have arrived. They do not change until the next step, and the
-  // program may read them, to evaluate or to save them. Without wait() they may be in flight
-  // between steps.
-  virtual void wait() = 0;
+  // Collective.
+  virtual void barrier() = 0;
+  virtual void broadcast(at::Tensor& tensor, std::size_t root) = 0;
+  virtual double mean(double value) = 0;  // over the workers, to evaluate on parts of the data
 };
 
-// Runs the loop once for every worker of this process, each on a thread of its own, and returns
-// when all are done. Throws the first failure, of a loop or of the exchange. With several
-// processes, the one that fails prints the reason on standard error and ends all of them. May be
-// called again after it has returned, but not by two threads at once.
+// Joins the other processes, runs `loop` on this thread, and leaves. If it throws in one of several
+// processes, that one prints the reason on standard error and all end with exit code 1; a program
+// that runs alone gets the exception. May be called again after it has returned.
 //
-// Returns 0, or the signal that asked to stop. The caller decides what follows; usually the program
-// ends, with 128 + signal. Sluice handles signals from when all loops have attached until it
-// returns. A program that handles SIGINT or SIGTERM itself gets its handlers back then. Signals
-// that the process was started to ignore stay ignored.
-//
-// A program that was started by mpirun or similar may initialise MPI itself, before the first call,
-// with MPI_THREAD_FUNNELED or higher. It then calls run_loops() on the thread that did so, and
-// MPI_Finalize after the last call. Loops run on other threads: to use MPI in them, the program
-// needs MPI_THREAD_MULTIPLE and a communicator of its own. If the program does not initialise MPI,
-// the first call does, and MPI is finalised when the process exits successfully.
-int run_loops(const LoopOptions& options, const std::function<void(LoopWorker&)>& loop);
+// A program may initialise MPI itself, before the first call, with MPI_THREAD_MULTIPLE; it then
+// calls MPI_Finalize after the last one. Otherwise the first call initialises MPI, and it is
+// finalised when the process exits successfully. Sluice leaves signals to the program.
+void run_loop(const std::function<void(LoopWorker&)>& loop);
 
 }  // namespace sluice

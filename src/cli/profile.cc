@@ -49,7 +49,7 @@ Result<Profile> measure(const Settings& settings, const TaskSpec& spec, const To
 }
 
 Result<Profile> estimate(const Settings& settings, const TorchTask& task) {
-  if (const auto plain = settings.refuse({"device", "kernels"},
+  if (const auto plain = settings.refuse({"device", "kernels", "precision"},
                                          "an estimate measures nothing; leave it out, or "
                                          "leave out --device-flops");
       !plain) {

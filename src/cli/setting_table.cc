@@ -33,6 +33,9 @@ std::vector<Setting> model_settings() {
        "replay and simulate: multiply the parameter counts of the profile by this"},
       {"device", kRuns | kProfile, Form::text(), "auto",
        "where to compute: cpu, cuda (all GPUs in turn) or cuda:N; auto: cuda if there is a GPU"},
+      {"precision", kRuns | kProfile, Form::word(words_of(kPrecisionNames)), "fp32",
+       "what forward and backward passes compute in; bf16: mixed precision (autocast), with "
+       "parameters, gradients and updates in float32"},
       {"kernels", kTrain | kProfile, Form::word(words_or("auto", kKernelsNames)), "auto",
        "how a CPU computes; auto: measure, and take what is clearly faster"},
       {"kernels", kVirtual, Form::word(words_or("auto", kKernelsNames)), "native",
@@ -89,7 +92,10 @@ std::vector<Setting> data_settings() {
       {"loaders", kReal, Form::integer(0, 1024), 4,
        "threads per process that load batches ahead; 0: each worker loads its own"},
       {"batch", kRuns | kProfile, Form::integer(1, 1'000'000), 32,
-       "samples per worker and iteration"},
+       "samples per worker and iteration, or per micro-batch with --accumulate"},
+      {"accumulate", kRuns, Form::integer(1, 100'000), 1,
+       "micro-batches of --batch samples in an iteration: their gradients are summed and exchanged "
+       "once, so a worker's batch is this times --batch"},
       {"batch-shares", kRuns, Form::text(), "equal",
        "how the workers share the samples of an iteration: equal; auto: by their speed, as the "
        "cluster's file has it, or as measured at the start; or a number for each worker, such as "

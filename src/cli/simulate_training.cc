@@ -13,13 +13,14 @@ namespace sluice::cli {
 
 std::string note_on_batch(const Settings& settings, const Profile& profile) {
   const std::int64_t batch = settings.integer("batch");
-  return batch == profile.batch
+  const std::int64_t profiled = profile.batch / settings.integer("accumulate");
+  return batch == profiled
              ? ""
              : fmt::format(
                    "the times of profile {} are those of a batch of {}, and here a batch has {}; "
                    "--time-scale {:g} would make up for it",
-                   profile.name, profile.batch, batch,
-                   static_cast<double>(batch) / static_cast<double>(profile.batch));
+                   profile.name, profiled, batch,
+                   static_cast<double>(batch) / static_cast<double>(profiled));
 }
 
 int simulate_training(const Settings& settings, const SimulatedSetup& setup) {

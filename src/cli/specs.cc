@@ -135,6 +135,9 @@ Result<ProfileSpec> replay_spec(const Settings& settings) {
   if (const auto plain = settings.refuse({"save"}, "a replay learns nothing"); !plain) {
     return plain.error();
   }
+  if (const auto plain = settings.refuse({"precision"}, "a replay computes nothing"); !plain) {
+    return plain.error();
+  }
   ProfileSpec spec = profile_spec(settings.path("model", kReplay), settings);
   if (!settings.text("cluster").empty()) {
     auto cluster = read_cluster(settings.path("cluster"));
@@ -228,8 +231,10 @@ Result<TaskSpec> task_spec(const Settings& settings) {
   TaskSpec task;
   task.model = settings.text("model");
   task.batch = settings.integer("batch");
+  task.accumulate = settings.values().value("accumulate", 1);
   task.seed = static_cast<std::uint64_t>(settings.integer("seed"));
   task.device = settings.text("device");
+  task.precision = *value_of(kPrecisionNames, settings.text("precision"));
   task.kernels = value_of(kKernelsNames, settings.text("kernels"));
   DataSpec& data = task.data;
   const auto kind = value_of(kDataNames, settings.text("data"));
@@ -255,7 +260,8 @@ Result<TaskSpec> task_spec(const Settings& settings) {
 ProfileSpec profile_spec(const std::string& path, const Settings& settings) {
   return {.path = path,
           .time_scale = settings.number("time-scale"),
-          .param_scale = settings.number("param-scale")};
+          .param_scale = settings.number("param-scale"),
+          .accumulate = settings.integer("accumulate")};
 }
 
 Result<void> check_plain_simulation(const Settings& settings) {
@@ -282,7 +288,7 @@ Result<void> check_plain_simulation(const Settings& settings) {
                           "source",        "target",          "vocabulary",   "batch",
                           "recipe",        "epochs",          "lr",           "lr-scale-by-workers",
                           "warmup-epochs", "lr-decay-epochs", "momentum",     "weight-decay",
-                          "on-nonfinite",  "evaluate-every",  "save"},
+                          "on-nonfinite",  "evaluate-every",  "save",         "precision"},
                          why);
 }
 

@@ -11,36 +11,74 @@
 #include "drivers/realtime/phase.h"
 #include "nodes/assembly.h"
 #include "nodes/presets.h"
+#include "nodes/validate.h"
 
 namespace sluice {
 namespace {
 
 // With sums instead of updates.
-Strategy summing(const Preset& preset) {
-  Strategy strategy = preset.strategy;
+Strategy summing(Strategy strategy) {
   strategy.update = Update::kWorker;
   strategy.learners_update = true;
   return strategy;
 }
 
-bool can_exchange(const Preset& preset) {
-  const Strategy strategy = summing(preset);
-  return strategy.learners_can_update() && !strategy.coded() &&
-         strategy.partition != Partition::kMerged;
+bool can_exchange(const Strategy& strategy) {
+  return summing(strategy).learners_can_update() && strategy.partition != Partition::kMerged;
 }
 
-Strategy exchange_strategy(const GradientExchange::Options& options) {
+bool can_exchange(const Preset& preset) {
+  return can_exchange(preset.strategy) && !preset.strategy.coded();
+}
+
+Strategy checked(const Strategy& strategy, const Topology& topology) {
+  if (!can_exchange(strategy)) {
+    throw std::invalid_argument(fmt::format(
+        "algorithm {}, exchange {}, partition {} and codec {} do not sum gradients for the "
+        "program's own optimizer: it takes algorithm bsp, an exchange with servers or allreduce, "
+        "a codec that is dense, no local aggregation, and another partition than merged",
+        name_of(kAlgorithmNames, strategy.algorithm), name_of(kExchangeNames, strategy.exchange),
+        name_of(kPartitionNames, strategy.partition), name_of(kCodecNames, strategy.codec)));
+  }
+  Strategy sums = summing(strategy);
+  if (const auto valid = validate(sums); !valid) {
+    throw std::invalid_argument(valid.error().message());
+  }
+  if (const auto valid = check_driver_sums(sums, topology); !valid) {
+    throw std::invalid_argument(valid.error().message());
+  }
+  return sums;
+}
+
+Strategy exchange_strategy(const GradientExchange::Options& options, const Topology& topology) {
+  if (options.strategy) {
+    return checked(*options.strategy, topology);
+  }
   const Preset* preset = find_preset(options.preset);
   if (preset == nullptr || !can_exchange(*preset)) {
     throw std::invalid_argument(
         fmt::format("no preset {} sums gradients for the program's own optimizer; choose one of {}",
                     options.preset, fmt::join(exchange_presets(), ", ")));
   }
-  Strategy strategy = summing(*preset);
+  Strategy strategy = summing(preset->strategy);
   if (options.half_precision) {
     strategy.codec = Codec::kTruncate16;
   }
   return strategy;
+}
+
+// The axes that the processes must agree on, beside the preset.
+std::string axes_of(const GradientExchange::Options& options) {
+  if (!options.strategy) {
+    return options.half_precision ? " in 16 bits" : "";
+  }
+  const Strategy& strategy = *options.strategy;
+  return fmt::format(
+      " ({}, {}, {}, {}, {}{})", name_of(kExchangeNames, strategy.exchange),
+      name_of(kPartitionNames, strategy.partition), name_of(kOrderNames, strategy.order),
+      name_of(kCodecNames, strategy.codec),
+      strategy.collective ? name_of(kCollectiveNames, *strategy.collective) : "auto",
+      options.chosen.slice ? fmt::format(", slices of {}", strategy.slice_params) : "");
 }
 
 std::string outline(const GradientExchange::Options& options, const std::vector<Layer>& layers) {
@@ -48,9 +86,8 @@ std::string outline(const GradientExchange::Options& options, const std::vector<
   for (const Layer& layer : layers) {
     texts.push_back(fmt::format("{} {}", layer.name, layer.range.size()));
   }
-  return fmt::format("an exchange by {}{} of {} layers ({})", options.preset,
-                     options.half_precision ? " in 16 bits" : "", layers.size(),
-                     fmt::join(texts, ", "));
+  return fmt::format("an exchange by {}{} of {} layers ({})", options.preset, axes_of(options),
+                     layers.size(), fmt::join(texts, ", "));
 }
 
 }  // namespace
@@ -68,12 +105,12 @@ std::vector<std::string> exchange_presets() {
 GradientExchange::GradientExchange(Participant& participant, const Options& options,
                                    const std::vector<std::string>& names,
                                    const std::vector<std::int64_t>& sizes)
-    : participant_(participant) {
+    : participant_(participant), chosen_(options.chosen) {
   learners_.push_back(std::make_unique<OpenLearner>(lay_out(names, sizes)));
   reported_.assign(names.size(), false);
   job_.layers = layers();
   job_.topology = Topology(participant.size(), 1, 0, participant.per_machine_);
-  job_.strategy = exchange_strategy(options);
+  job_.strategy = exchange_strategy(options, job_.topology);
   participant.together(outline(options, layers()), [](ProcessGroup&) {});
 }
 
@@ -151,7 +188,7 @@ void GradientExchange::train(ProcessGroup& group) {
   try {
     group.meet();  // others may come much later
     if (!std::exchange(tuned_, true)) {
-      group.tune(job_, {});
+      group.tune(job_, chosen_);
     }
     job_.first = steps_;
     const Assembly assembly = assemble(job_);

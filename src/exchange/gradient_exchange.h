@@ -12,6 +12,7 @@
 #include "exchange/open_learner.h"
 #include "exchange/participant.h"
 #include "model/job.h"
+#include "planner/tuning.h"
 #include "protocol/counters.h"
 
 namespace sluice {
@@ -29,7 +30,9 @@ class GradientExchange {
  public:
   struct Options {
     std::string preset = "p3";
-    bool half_precision = false;  // gradients travel as 16 bits each
+    bool half_precision = false;         // gradients travel as 16 bits each
+    std::optional<Strategy> strategy{};  // instead of the preset's
+    ChosenSizes chosen{};                // of that strategy
   };
 
   // Collective. The layers are in the order of the forward pass, and the same in all processes.
@@ -68,6 +71,7 @@ class GradientExchange {
   Participant& participant_;
   std::vector<std::unique_ptr<Learner>> learners_;  // one
   Job job_;
+  ChosenSizes chosen_;
   bool tuned_ = false;
   OpenSteps* steps_of_phase_ = nullptr;  // null: no phase is running
   std::int64_t steps_ = 0;               // taken

@@ -77,8 +77,9 @@ constexpr std::array kReductionNames{
 
 }  // namespace
 
-Participant::Participant()
-    : thread_(std::make_unique<ServiceThread>([] { return join_processes(say, fail); }, end_all)) {
+Participant::Participant(MpiLife life)
+    : thread_(std::make_unique<ServiceThread>([life] { return join_processes(say, fail, life); },
+                                              end_all)) {
   thread_->call([this](ProcessGroup& group) {
     const auto roster = check_in(group, {}, {});
     if (!roster) {

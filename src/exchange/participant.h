@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "drivers/mpi/launch.h"
 #include "drivers/mpi/numbers.h"
 #include "exchange/service_thread.h"
 
@@ -21,8 +22,9 @@ class GradientExchange;
 // step.
 class Participant {
  public:
-  // Joins the others. The program may have initialised MPI itself, for several threads.
-  Participant();
+  // Joins the others. The program may have initialised MPI itself, for several threads; else `life`
+  // sets how long MPI runs.
+  explicit Participant(MpiLife life = MpiLife::kWorld);
   ~Participant();
   Participant(const Participant&) = delete;
   Participant& operator=(const Participant&) = delete;

@@ -124,6 +124,14 @@ Profile scaled(Profile profile, double time_scale, double param_scale) {
   return profile;
 }
 
+Profile accumulated(Profile profile, std::int64_t micro_batches) {
+  if (!profile.layers.empty()) {
+    profile.layers.back().forward += profile.compute() * (micro_batches - 1);
+  }
+  profile.batch *= micro_batches;
+  return profile;
+}
+
 Result<Profile> parse_profile(const std::string& text, const std::string& source) {
   const auto document = parse_json(text, source);
   if (!document) {

@@ -44,6 +44,11 @@ inline constexpr double kLongestPassUs = 86'400e6;
 // parameters keeps at least one.
 Profile scaled(Profile profile, double time_scale, double param_scale);
 
+// An iteration of so many micro-batches, whose gradients are exchanged once: the forward pass of
+// the first waits for parameters, and the backward pass of the last makes gradients final. What is
+// computed between the two belongs to the last layer's forward pass.
+Profile accumulated(Profile profile, std::int64_t micro_batches);
+
 // Reads the JSON profile format; errors name the file and the key.
 Result<Profile> read_profile(const std::string& path);
 Result<Profile> parse_profile(const std::string& text, const std::string& source);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,9 @@ Kernels choose_kernels(std::optional<Kernels> asked, const TorchTask& task, cons
   }
   const auto choice = configure_engine(
       task, [&] { return to_seconds(clock.now()); }, asked);
+  if (!choice && task.precision != Precision::kFp32) {
+    throw std::runtime_error(choice.error().message());
+  }
   if (!choice) {
     log.warn(choice.error().message());
     return {};

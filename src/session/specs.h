@@ -83,9 +83,11 @@ class DataStore;
 struct TaskSpec {
   std::string model = "lenet";  // one of torch_models(), or a TorchScript file
   DataSpec data;
-  std::int64_t batch = 32;  // samples of one worker in one iteration
+  std::int64_t batch = 32;      // samples of one worker in one micro-batch
+  std::int64_t accumulate = 1;  // micro-batches per iteration
   std::uint64_t seed = 1;
-  std::string device = "auto";     // as torch_device() takes it
+  std::string device = "auto";  // as torch_device() takes it
+  Precision precision = Precision::kFp32;
   std::optional<Kernels> kernels;  // none: the faster ones on this machine
   std::size_t loaders = 4;         // threads that load batches ahead; 0: workers load their own
   std::shared_ptr<DataStore> shared_data{};  // of several runs; none: the run reads its own
@@ -96,6 +98,7 @@ struct ProfileSpec {
   std::string path;
   double time_scale = 1;
   double param_scale = 1;
+  std::int64_t accumulate = 1;       // micro-batches per iteration; the profile is of one
   std::optional<Cluster> cluster{};  // of a replay: the speeds of its hosts and their jitter
 };
 

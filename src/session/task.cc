@@ -13,6 +13,8 @@ Result<TorchTask> make_task(const TaskSpec& spec, std::size_t workers, const Log
   TorchTask task;
   task.model = spec.model;
   task.batch = spec.batch;
+  task.accumulate = spec.accumulate;
+  task.precision = spec.precision;
   task.workers = workers;
   task.seed = spec.seed;
   auto device = torch_device(spec.device);

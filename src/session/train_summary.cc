@@ -81,10 +81,15 @@ void add_use(const NetworkUse& use, const Journal& journal, nlohmann::ordered_js
   summary["ingress_utilisation"] = share(use.ingress_busy);
 }
 
+std::int64_t accumulate_of(const TrainSpec& spec) {
+  return std::visit([](const auto& work) { return work.accumulate; }, spec.work);
+}
+
 // What a model was computed with.
 void add_task(const TorchTask& task, const std::string& kernels, nlohmann::ordered_json& summary) {
   summary["device"] = task.device;
   summary["libtorch"] = torch_engine().version;
+  summary["precision"] = name_of(kPrecisionNames, task.precision);
   if (task.device == "cpu") {
     summary["kernels"] = kernels;
   }
@@ -146,6 +151,10 @@ nlohmann::ordered_json training_summary(const FinishedRun& run) {
       {"train_s", to_seconds(journal.trained())},
       {"samples_per_s", iteration > 0 ? extent.samples_per_iteration() / iteration : 0},
       {"iteration_us", iteration * 1e6}};
+  if (const std::int64_t parts = accumulate_of(spec); parts > 1) {
+    summary["accumulate"] = parts;
+    summary["micro_batch"] = extent.batch / parts;
+  }
   if (journal.clock().is_virtual()) {
     summary["clock"] = "virtual";
     summary["real_s"] = to_seconds(journal.clock().real.now());

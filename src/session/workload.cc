@@ -18,7 +18,7 @@ constexpr Iteration kReplayIterations = 20;
 Result<Extent> extent_of(const TorchTask& task, const LengthSpec& length) {
   const Sharding sharding = task.sharding();
   Extent extent{.workers = task.workers,
-                .batch = task.batch,
+                .batch = task.batch * task.accumulate,
                 .iterations = length.iterations,
                 .per_epoch = sharding.steps_per_epoch(),
                 .samples_per_epoch = sharding.samples_per_epoch(),
@@ -28,7 +28,7 @@ Result<Extent> extent_of(const TorchTask& task, const LengthSpec& length) {
     return Error(fmt::format(
         "batch: {} workers with {} samples each need {}, and the data set has {}; use a smaller "
         "batch or fewer workers",
-        task.workers, task.batch, task.batch * static_cast<std::int64_t>(task.workers),
+        task.workers, extent.batch, extent.batch * static_cast<std::int64_t>(task.workers),
         task.train->size()));
   }
   if (extent.iterations == 0) {
@@ -121,13 +121,15 @@ Result<Profile> scaled_profile(const ProfileSpec& spec) {
   if (!profile) {
     return profile;
   }
-  if (const double us = to_us(profile->forward() + profile->backward()) * spec.time_scale;
+  if (const double us =
+          to_us(profile->compute()) * spec.time_scale * static_cast<double>(spec.accumulate);
       us > kLongestPassUs) {
     return Error(fmt::format(
-        "time-scale: brings the sum of all layers of {} to {:.3g} us, expected at most {:.3g} us",
-        spec.path, us, kLongestPassUs));
+        "{}: brings the sum of all layers of {} to {:.3g} us, expected at most {:.3g} us",
+        spec.accumulate > 1 ? "accumulate" : "time-scale", spec.path, us, kLongestPassUs));
   }
-  return scaled(*std::move(profile), spec.time_scale, spec.param_scale);
+  return accumulated(scaled(*std::move(profile), spec.time_scale, spec.param_scale),
+                     spec.accumulate);
 }
 
 }  // namespace sluice

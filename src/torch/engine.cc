@@ -2,11 +2,16 @@
 #include <ATen/Parallel.h>
 #include <c10/util/Logging.h>
 #include <dlfcn.h>
+#include <fmt/format.h>
 #include <torch/version.h>
 
 #include <algorithm>
+#include <exception>
 #include <limits>
+#include <optional>
+#include <string>
 
+#include "torch/script_network.h"
 #include "torch/torch_learner.h"
 
 namespace sluice {
@@ -90,6 +95,14 @@ void use_onednn(bool on) {
   }
 }
 
+// LibTorch has no bfloat16 form of some operators, and its oneDNN none of any on some processors.
+Error no_bf16(const TorchTask& task, const std::string& kernels, const std::exception& why) {
+  return Error(
+      fmt::format("precision bf16: model {} cannot be computed on {}{}: {}; use --precision fp32{}",
+                  task.model, task.device, kernels.empty() ? "" : " with kernels " + kernels,
+                  gist_of(why), kernels.empty() ? "" : ", or other --kernels"));
+}
+
 Result<EngineChoice::Trial> try_kernels(const TorchTask& task, Kernels kernels,
                                         const std::function<double()>& seconds) {
   TorchTask repeated = with_kernels(task, kernels);
@@ -99,7 +112,34 @@ Result<EngineChoice::Trial> try_kernels(const TorchTask& task, Kernels kernels,
     return make_learner.error();
   }
   use_onednn(uses_onednn(kernels));
-  return EngineChoice::Trial{kernels, measure_step(*(*make_learner)(0), seconds)};
+  try {
+    return EngineChoice::Trial{kernels, measure_step(*(*make_learner)(0), seconds)};
+  } catch (const std::exception& e) {
+    if (task.precision == Precision::kFp32) {
+      throw;
+    }
+    return no_bf16(task, std::string(name_of(kKernelsNames, kernels)), e);
+  }
+}
+
+// Whether a step can be computed in the task's precision with the kernels in use.
+Result<void> check_precision(const TorchTask& task, const std::string& kernels) {
+  if (task.precision == Precision::kFp32) {
+    return {};
+  }
+  TorchTask once = task;
+  once.loader = std::make_shared<DirectLoader>();
+  const auto make_learner = make_torch_learners(once);
+  if (!make_learner) {
+    return make_learner.error();
+  }
+  try {
+    NoHooks hooks;
+    (*make_learner)(0)->step(0, hooks);
+    return {};
+  } catch (const std::exception& e) {
+    return no_bf16(task, kernels, e);
+  }
 }
 
 Kernels with_channels_last(Kernels kernels) {
@@ -116,23 +156,25 @@ Result<EngineChoice> fastest_kernels(const TorchTask& task,
     candidates.push_back(Kernels::kOneDnn);
   }
   EngineChoice choice;
+  std::optional<Error> failure;
   double fastest = std::numeric_limits<double>::infinity();
   for (std::size_t i = 0; i < candidates.size(); ++i) {
     const auto trial = try_kernels(task, candidates[i], seconds);
     if (!trial) {
-      return trial.error();
-    }
-    choice.trials.push_back(*trial);
-    if (trial->seconds < kClearly * fastest) {
-      fastest = trial->seconds;
-      choice.kernels = trial->kernels;
+      failure = trial.error();
+    } else {
+      choice.trials.push_back(*trial);
+      if (trial->seconds < kClearly * fastest) {
+        fastest = trial->seconds;
+        choice.kernels = trial->kernels;
+      }
     }
     // The other layout is tried only with the faster kernels: the slower ones can take long.
     if (images && i + 1 == candidates.size() && !is_channels_last(candidates[i])) {
       candidates.push_back(with_channels_last(choice.kernels));
     }
   }
-  return choice;
+  return choice.trials.empty() && failure ? Result<EngineChoice>(*failure) : choice;
 }
 
 }  // namespace
@@ -160,11 +202,19 @@ Result<EngineChoice> configure_engine(const TorchTask& task, const std::function
   if (task.device != "cpu") {
     use_tf32();
     mute_warnings();
-    return EngineChoice{};
+    const auto computes = seconds ? check_precision(task, "") : Result<void>();
+    return computes ? Result<EngineChoice>(EngineChoice{}) : computes.error();
   }
   EngineChoice choice;
   if (known) {
     choice.kernels = *known;
+    use_onednn(uses_onednn(*known));
+    const std::string name(name_of(kKernelsNames, *known));
+    if (const auto computes =
+            seconds ? check_precision(with_kernels(task, *known), name) : Result<void>();
+        !computes) {
+      return computes.error();
+    }
   } else if (auto chosen = fastest_kernels(task, seconds); !chosen) {
     return chosen;
   } else {

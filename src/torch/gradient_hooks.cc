@@ -15,21 +15,21 @@ using torch::autograd::variable_list;
 // after all uses of the parameter.
 class GradientHooks::Hook final : public torch::autograd::FunctionPostHook {
  public:
-  Hook(const OnFinal* const& on_final, std::size_t parameter)
-      : on_final_(on_final), parameter_(parameter) {}
+  Hook(const GradientHooks& hooks, std::size_t parameter) : hooks_(hooks), parameter_(parameter) {}
 
   variable_list operator()(const variable_list& outputs, const variable_list& /*inputs*/) override {
-    if (on_final_ == nullptr) {
+    if (hooks_.on_final_ != nullptr) {
+      (*hooks_.on_final_)(parameter_);
+    } else if (hooks_.elsewhere_ == Elsewhere::kRefused) {
       throw std::logic_error(
           "backward() was called on parameters that Sluice trains, outside of its own backward "
-          "pass: return the loss from the closure of step(), which calls backward() itself");
+          "pass");
     }
-    (*on_final_)(parameter_);
     return outputs;
   }
 
  private:
-  const OnFinal* const& on_final_;  // of the running pass
+  const GradientHooks& hooks_;
   std::size_t parameter_;
 };
 
@@ -51,10 +51,11 @@ struct GradientHooks::Registration {
   std::uintptr_t key;
 };
 
-GradientHooks::GradientHooks(const std::vector<at::Tensor>& parameters) {
+GradientHooks::GradientHooks(const std::vector<at::Tensor>& parameters, Elsewhere elsewhere)
+    : elsewhere_(elsewhere) {
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     auto node = torch::autograd::impl::grad_accumulator(parameters[i]);
-    const std::uintptr_t key = node->add_post_hook(std::make_unique<Hook>(on_final_, i));
+    const std::uintptr_t key = node->add_post_hook(std::make_unique<Hook>(*this, i));
     registrations_.push_back({std::move(node), key});
   }
 }

@@ -3,6 +3,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <vector>
@@ -15,14 +16,18 @@ class GradientHooks {
   // Called with the index of the parameter in the list given to the hooks.
   using OnFinal = std::function<void(std::size_t parameter)>;
 
-  explicit GradientHooks(const std::vector<at::Tensor>& parameters);
+  // What becomes of other backward passes that reach a parameter.
+  enum class Elsewhere : std::uint8_t { kRefused, kIgnored };
+
+  explicit GradientHooks(const std::vector<at::Tensor>& parameters,
+                         Elsewhere elsewhere = Elsewhere::kRefused);
   ~GradientHooks();
   GradientHooks(const GradientHooks&) = delete;  // the hooks point to it
   GradientHooks& operator=(const GradientHooks&) = delete;
 
   // Runs the backward pass of `loss` and calls `on_final` on this thread once for every parameter
-  // that the pass reaches. An exception of `on_final` ends the pass and propagates. Any other
-  // backward pass that reaches a parameter fails with std::logic_error.
+  // that the pass reaches. An exception of `on_final` ends the pass and propagates. Unless they
+  // are ignored, any other backward pass that reaches a parameter fails with std::logic_error.
   void backward(const at::Tensor& loss, const OnFinal& on_final);
 
  private:
@@ -30,6 +35,7 @@ class GradientHooks {
   class Pass;
   struct Registration;
 
+  const Elsewhere elsewhere_;
   const OnFinal* on_final_ = nullptr;  // of the running pass
   std::vector<Registration> registrations_;
 };

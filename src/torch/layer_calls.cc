@@ -23,10 +23,14 @@ void LayerCalls::announce(LayerId layer) {
 
 void LayerCalls::before_read(std::size_t parameter) { announce(layout_.layer_of[parameter]); }
 
-void LayerCalls::forward_done() {
+void LayerCalls::all_read() {
   for (std::size_t layer = 0; layer < announced_.size(); ++layer) {
     announce(LayerId(layer));
   }
+}
+
+void LayerCalls::forward_done() {
+  all_read();
   hooks_.forward_done();
 }
 

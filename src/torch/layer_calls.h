@@ -17,7 +17,9 @@ class LayerCalls {
 
   // May be called repeatedly; only the first read of a layer reaches the hooks.
   void before_read(std::size_t parameter);
-  // Reports the layers that the pass did not read, then the end of the pass.
+  // Reports the layers that the pass did not read.
+  void all_read();
+  // The same, unless all_read() did, then the end of the pass.
   void forward_done();
   // Once per parameter.
   void gradient_final(std::size_t parameter);

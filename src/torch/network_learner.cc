@@ -10,6 +10,7 @@
 
 #include "base/check.h"
 #include "base/random.h"
+#include "torch/autocast.h"
 #include "torch/device.h"
 #include "torch/device_copies.h"
 #include "torch/flat_parameters.h"
@@ -112,21 +113,28 @@ class NetworkLearner final : public Learner {
     Batch& batch = batches_->get(iteration);
     network_->reseed(augmentation_seed_of(iteration));
     LayerCalls calls(blueprint_->layout, copies_ ? copies_->begin_step(iteration, hooks) : hooks);
-    const at::Tensor loss = gate_.run(
-        [&] { return network_->loss(samples_of(batch, placement_), labels_of(batch, placement_)); },
-        [&](std::size_t parameter) { calls.before_read(parameter); });
-    calls.forward_done();
-    // Every layer has been released, so all gradients of the last step have been consumed.
-    flat_.zero_gradients();
+    const std::vector<MicroBatch> parts = micro_batches_of(batch, task().accumulate);
     const double weight = weight_of(iteration);
-    const at::Tensor counted = weight == 1 ? loss : loss.mul(weight);
-    gradient_hooks_->backward(counted,
-                              [&](std::size_t parameter) { calls.gradient_final(parameter); });
-    calls.backward_done();
+    at::Tensor total;
+    for (std::size_t p = 0; p < parts.size(); ++p) {
+      const at::Tensor loss =
+          p == 0 ? first_loss(batch, parts[p], calls) : loss_of(batch, parts[p]);
+      const double counts = weight * parts[p].share;
+      const at::Tensor counted = counts == 1 ? loss : loss.mul(counts);
+      total = p == 0 ? counted.detach() : total.add(counted.detach());
+      if (p + 1 < parts.size()) {
+        gradient_hooks_->backward(counted, [](std::size_t /*parameter*/) {});
+        continue;
+      }
+      calls.forward_done();
+      gradient_hooks_->backward(counted,
+                                [&](std::size_t parameter) { calls.gradient_final(parameter); });
+      calls.backward_done();
+    }
     if (copies_) {
       copies_->end_step();
     }
-    return counted.item().toDouble();
+    return total.item().toDouble();
   }
 
   std::optional<Evaluation> evaluate() override {
@@ -144,7 +152,7 @@ class NetworkLearner final : public Learner {
     for (std::int64_t i = 0; i < tests.size; ++i) {
       Batch& batch = batches->get(i);
       const at::Tensor labels = labels_of(batch, placement_);
-      const at::Tensor scores = network_->forward(samples_of(batch, placement_));
+      const at::Tensor scores = scores_of(samples_of(batch, placement_)).to(at::kFloat);
       loss += at::cross_entropy_loss(scores, labels, {}, at::Reduction::Sum).item().toDouble();
       right += scores.argmax(1).eq(labels).sum().item().toLong();
       asked += labels.ne(kNoLabel).sum().item().toLong();
@@ -165,7 +173,8 @@ class NetworkLearner final : public Learner {
     sluice::estimate_statistics(*network_, [&](Iteration i) {
       training.load(i, batch);
       network_->reseed(augmentation_seed_of(i));
-      network_->forward(samples_of(batch, placement_));
+      const MicroBatch part = micro_batches_of(batch, task().accumulate).front();
+      scores_of(samples_of(batch, part, placement_));
     });
   }
 
@@ -179,6 +188,26 @@ class NetworkLearner final : public Learner {
 
  private:
   const TorchTask& task() const { return blueprint_->task; }
+
+  at::Tensor loss_of(Batch& batch, const MicroBatch& part) {
+    const Autocast autocast(task().precision, placement_.device.type());
+    return network_->loss(samples_of(batch, part, placement_), labels_of(batch, part, placement_));
+  }
+
+  at::Tensor scores_of(const at::Tensor& samples) {
+    const Autocast autocast(task().precision, placement_.device.type());
+    return network_->forward(samples);
+  }
+
+  // The forward pass that waits for its parameters; makes room for the gradients.
+  at::Tensor first_loss(Batch& batch, const MicroBatch& part, LayerCalls& calls) {
+    at::Tensor loss = gate_.run([&] { return loss_of(batch, part); },
+                                [&](std::size_t parameter) { calls.before_read(parameter); });
+    calls.all_read();
+    // Every layer has been released, so all gradients of the last step have been consumed.
+    flat_.zero_gradients();
+    return loss;
+  }
 
   std::unique_ptr<Network> make_network_on(c10::Device device) const {
     std::unique_ptr<Network> network = blueprint_->make_network();

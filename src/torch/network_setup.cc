@@ -7,20 +7,30 @@
 
 namespace sluice {
 
-at::Tensor samples_of(Batch& batch, const Placement& placement) {
+at::Tensor samples_of(Batch& batch, const MicroBatch& part, const Placement& placement) {
   const at::Tensor samples =
       (batch.words.empty() ? at::from_blob(batch.features.data(), batch.shape, at::kFloat)
                            : at::from_blob(batch.words.data(), batch.shape, at::kLong))
+          .narrow(0, part.samples.begin, part.samples.size())
           .to(placement.device);
   return placement.channels_last && samples.dim() == 4
              ? samples.contiguous(at::MemoryFormat::ChannelsLast)
              : samples;
 }
 
-at::Tensor labels_of(Batch& batch, const Placement& placement) {
+at::Tensor labels_of(Batch& batch, const MicroBatch& part, const Placement& placement) {
   return at::from_blob(batch.labels.data(), {static_cast<std::int64_t>(batch.labels.size())},
                        at::kLong)
+      .narrow(0, part.labels.begin, part.labels.size())
       .to(placement.device);
+}
+
+at::Tensor samples_of(Batch& batch, const Placement& placement) {
+  return samples_of(batch, micro_batches_of(batch, 1).front(), placement);
+}
+
+at::Tensor labels_of(Batch& batch, const Placement& placement) {
+  return labels_of(batch, micro_batches_of(batch, 1).front(), placement);
 }
 
 void move_to(const Network& network, c10::Device device) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "data/dataset.h"
+#include "data/micro_batches.h"
 #include "torch/layout.h"
 #include "torch/network.h"
 
@@ -23,6 +24,9 @@ struct Placement {
 // The batch as tensors in the network's placement; views of the batch if it is placed so already.
 at::Tensor samples_of(Batch& batch, const Placement& placement);
 at::Tensor labels_of(Batch& batch, const Placement& placement);
+// Of a part of the batch; only that part is copied.
+at::Tensor samples_of(Batch& batch, const MicroBatch& part, const Placement& placement);
+at::Tensor labels_of(Batch& batch, const MicroBatch& part, const Placement& placement);
 
 void move_to(const Network& network, c10::Device device);
 

@@ -62,17 +62,19 @@ Result<void> check_task(const TorchTask& task) {
                       task.model));
     }
   }
-  if (task.batch < 1 || task.workers < 1) {
+  if (task.batch < 1 || task.accumulate < 1 || task.workers < 1) {
     return Error(
-        fmt::format("expected a batch and a number of workers of at least 1, found {} and {}",
-                    task.batch, task.workers));
+        fmt::format("expected a batch, a number of micro-batches and a number of workers of at "
+                    "least 1, found {}, {} and {}",
+                    task.batch, task.accumulate, task.workers));
   }
   const std::int64_t samples = task.train->size();
-  if (task.batch > samples / static_cast<std::int64_t>(task.workers)) {
+  const std::int64_t batch = task.batch * task.accumulate;
+  if (batch > samples / static_cast<std::int64_t>(task.workers)) {
     return Error(
         fmt::format("a batch of {} for each of {} workers needs more than the {} training "
                     "samples; lower the batch or the number of workers",
-                    task.batch, task.workers, samples));
+                    batch, task.workers, samples));
   }
   return {};
 }

@@ -24,23 +24,33 @@ inline bool is_model_file(const std::string& model) {
   return model.find_first_of("./") != std::string::npos;
 }
 
+// What forward passes compute in; parameters and gradients are always float32.
+enum class Precision : std::uint8_t { kFp32, kBf16 };
+
+inline constexpr std::array kPrecisionNames{
+    Names<Precision>{Precision::kFp32, "fp32"},
+    Names<Precision>{Precision::kBf16, "bf16"},
+};
+
 struct TorchTask {
   std::string model;  // one of torch_models(), or a TorchScript file
   std::shared_ptr<const Samples> train;
   std::shared_ptr<const Samples> test;
-  std::int64_t batch = 64;  // of each worker
+  std::int64_t batch = 64;      // of each worker, at a time
+  std::int64_t accumulate = 1;  // an iteration has so many micro-batches of this size
   std::size_t workers = 1;
   std::uint64_t seed = 1;      // of the initial parameters and the order of the samples
   std::string device = "cpu";  // a result of torch_device()
   std::shared_ptr<const Sleeper> sleeper{};  // needed unless the device is the host
   bool channels_last = false;                // of images in memory
+  Precision precision = Precision::kFp32;
   std::shared_ptr<Loader> loader = std::make_shared<DirectLoader>();
   std::vector<double> shares = {};  // of the joined batch, by worker; empty: equal
   // Losses and gradients count by their share of the joined batch; else each is a mean of its own.
   bool joins_batches = true;
 
   Sharding sharding() const {
-    return {seed, train->size(), batch, workers, train->bucket_ends(), shares};
+    return {seed, train->size(), batch * accumulate, workers, train->bucket_ends(), shares};
   }
 };
 
@@ -101,7 +111,7 @@ struct EngineChoice {
 // Prepares the process for one operator thread per worker. Then, unless the caller gives `known`,
 // runs steps of the task with several kernels and chooses those that are clearly fastest. Call it
 // before the first worker starts, and give workers the task that with_kernels() returns. `seconds`
-// is a clock.
+// is a clock. With one, a step is tried in any other precision than float32; an error if it fails.
 Result<EngineChoice> configure_engine(const TorchTask& task, const std::function<double()>& seconds,
                                       std::optional<Kernels> known = std::nullopt);
 TorchTask with_kernels(TorchTask task, Kernels kernels);

@@ -1,79 +1,75 @@
-// Runs loops more than once as one process of an MPI job, for loop_mpi_test.cc:
+// Trains as one process of an MPI job, for loop_mpi_test.cc:
 //
-//   loop_program RUNS [own]     own: the program itself initialises and finalises MPI
-//   loop_program stop           rank 1 gets SIGTERM in a run that has no end otherwise
-//   loop_program serve          the last process is a server; it prints that it is done
+//   loop_program equal KEY=VALUE ...  compares the result with that of one process
+//   loop_program own                  the program initialises MPI, runs two loops, and finalises
+//   MPI loop_program throw                rank 1 fails in its loop
 //
-// Rank 0 prints the workers, and the loss of the last step of each run. With `stop`, every rank
-// prints the signal.
+// Rank 0 prints what was found.
 
-#include <ATen/ops/ones.h>
-#include <ATen/ops/zeros.h>
 #include <mpi.h>
-#include <sluice/loop.h>
-#include <torch/nn/modules/linear.h>
 
-#include <csignal>
-#include <cstdint>
 #include <cstdio>
+#include <stdexcept>
 #include <string>
+
+#include "api/some_loops.h"
 
 namespace {
 
-constexpr std::int64_t kIterations = 5;
-
-int run_once(std::int64_t iterations, bool is_interrupted, std::size_t servers = 0) {
+sluice::LoopOptions options_of(int count, char** words) {
   sluice::LoopOptions options;
-  options.servers = servers;
-  options.iterations = iterations;
-  options.momentum = 0;
-  bool has_worker = false;
-  const int signal = sluice::run_loops(options, [&](sluice::LoopWorker& worker) {
-    has_worker = true;
-    torch::nn::Linear net(3, 1);
-    net->weight.data().fill_(1.0F);
-    net->bias.data().fill_(0.0F);
-    worker.attach(*net, [&] { net->forward(at::zeros({1, 3})); });
-    double loss = 0;
-    for (std::int64_t i = 0; i < iterations; ++i) {
-      if (is_interrupted && worker.rank() == 1 && i == kIterations) {
-        std::raise(SIGTERM);
-      }
-      loss = worker.step([&] { return net->forward(at::ones({1, 3})).square().mean(); });
-    }
+  for (int i = 0; i < count; ++i) {
+    const std::string word = words[i];
+    const std::string key = word.substr(0, word.find('='));
+    const std::string value = word.substr(word.find('=') + 1);
+    (key == "preset"       ? options.preset
+     : key == "exchange"   ? options.exchange.emplace()
+     : key == "partition"  ? options.partition.emplace()
+     : key == "order"      ? options.order.emplace()
+     : key == "collective" ? options.collective.emplace()
+                           : options.codec.emplace()) = value;
+  }
+  options.slice = options.partition == "slice" ? std::optional<std::int64_t>(7) : std::nullopt;
+  return options;
+}
+
+void compare(const sluice::LoopOptions& options) {
+  sluice::run_loop([&](sluice::LoopWorker& worker) {
+    const auto found = sluice::trained(worker, sluice::make_adam, options, 2);
+    const bool equal = sluice::near(found, sluice::expected(worker.workers(), sluice::make_adam));
+    const double share = worker.mean(equal ? 1 : 0);
     if (worker.rank() == 0) {
-      std::printf("%zu workers, loss %.3f\n", worker.workers(), loss);
+      std::printf("%zu workers, %.2f of them right\n", worker.workers(), share);
     }
   });
-  if (!has_worker) {
-    std::puts("served");
-  }
-  return signal;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (std::string(argv[1]) == "stop") {
-    constexpr std::int64_t kEndless = 1'000'000'000;
-    const int signal = run_once(kEndless, true);
-    std::printf("stopped by %d\n", signal);
-    return 0;
-  }
-  if (std::string(argv[1]) == "serve") {
-    run_once(kIterations, false, 1);
-    return 0;
-  }
-  const bool own = argc > 2;
-  int provided = MPI_THREAD_SINGLE;
-  if (own) {
-    MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &provided);
-  }
-  for (int run = 0; run < std::stoi(argv[1]); ++run) {
-    run_once(kIterations, false);
-  }
-  if (own) {
+  const std::string mode = argv[1];
+  if (mode == "equal") {
+    compare(options_of(argc - 2, argv + 2));
+  } else if (mode == "own") {
+    int provided = MPI_THREAD_SINGLE;
+    MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
+    compare({});
+    compare({});
     MPI_Finalize();
+  } else {
+    sluice::run_loop([](sluice::LoopWorker& worker) {
+      sluice::Net net = sluice::make_net(1);
+      const auto adam = sluice::make_adam(net->parameters());
+      sluice::LoopModel& model = sluice::attach(worker, net, *adam);
+      for (std::int64_t step = 0;; ++step) {
+        model.step([&] {
+          if (worker.rank() == 1 && step == 5) {
+            throw std::runtime_error("the data has ended");
+          }
+          return sluice::loss_of(net, worker.rank(), step);
+        });
+      }
+    });
   }
   return 0;
 }

@@ -1,216 +1,169 @@
+// Loops of a program that runs alone.
+
+#include <ATen/ops/ones.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <torch/optim/adagrad.h>
+#include <torch/optim/adamw.h>
+#include <torch/optim/rmsprop.h>
+#include <torch/optim/sgd.h>
 
-#include <atomic>
-#include <mutex>
+#include <limits>
 #include <stdexcept>
+#include <string>
+#include <utility>
 
 #include "api/some_loops.h"
 
 namespace sluice {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-class LoopThreadsTest : public testing::TestWithParam<std::string> {};
+std::unique_ptr<torch::optim::Optimizer> make_sgd(const std::vector<at::Tensor>& tensors) {
+  return std::make_unique<torch::optim::SGD>(
+      tensors, torch::optim::SGDOptions(0.2).momentum(0.9).weight_decay(0.01));
+}
 
-TEST_P(LoopThreadsTest, TrainsAsOneLargeBatchWould) {
-  const LoopOptions options = options_for(GetParam());
-  std::mutex mutex;
-  std::vector<std::vector<at::Tensor>> ends(options.workers);
-  run_loops(options, [&](LoopWorker& worker) {
-    // Only the values of worker 0 count.
-    Net net = make_net(100 + worker.rank());
-    attach(worker, net);
-    for (std::int64_t i = 0; i < options.iterations; ++i) {
-      if (i % 5 == 0) {
-        worker.wait();
-        EXPECT_TRUE(net->parameters()[0].isfinite().all().item().toBool());
-      }
-      const double loss = worker.step([&] { return loss_of(net, worker.rank(), i); });
-      EXPECT_GT(loss, 0);
-    }
-    worker.wait();
-    const std::lock_guard lock(mutex);
-    EXPECT_EQ(worker.workers(), 3U);
-    ends.at(worker.rank()) = copies_of(net);
-  });
-  const std::vector<at::Tensor> truth = expected(options);
-  for (const auto& parameters : ends) {
-    ASSERT_EQ(parameters.size(), truth.size());
-    for (std::size_t p = 0; p < truth.size(); ++p) {
-      EXPECT_TRUE(parameters[p].allclose(truth[p], 1e-4, 1e-5)) << p;
-      EXPECT_TRUE(parameters[p].equal(ends[0][p])) << p;
-    }
+std::string failure_of(const std::function<void(LoopWorker&)>& loop) {
+  try {
+    run_loop(loop);
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+  return "none";
+}
+
+TEST(LoopTest, AnyOptimizerUpdatesAsWithoutSluice) {
+  using Tensors = std::vector<at::Tensor>;
+  for (const MakeOptimizer& make : std::vector<MakeOptimizer>{
+           make_sgd, make_adam,
+           [](const Tensors& t) {
+             return std::make_unique<torch::optim::AdamW>(t, torch::optim::AdamWOptions(0.05));
+           },
+           [](const Tensors& t) {
+             return std::make_unique<torch::optim::RMSprop>(t, torch::optim::RMSpropOptions(0.01));
+           },
+           [](const Tensors& t) {
+             return std::make_unique<torch::optim::Adagrad>(t, torch::optim::AdagradOptions(0.1));
+           }}) {
+    std::vector<at::Tensor> found;
+    run_loop([&](LoopWorker& worker) { found = trained(worker, make); });
+    EXPECT_TRUE(near(found, expected(1, make)));
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Presets, LoopThreadsTest, testing::Values("p3", "kvstore", "wfbp"));
-
-TEST(LoopFailureThreadsTest, ALoopThatFailsEndsAll) {
-  const LoopOptions options = options_for("p3");
-  EXPECT_EQ(failure_of(options,
-                       [&](LoopWorker& worker) {
-                         Net net;
-                         attach(worker, net);
-                         for (std::int64_t i = 0; i < options.iterations; ++i) {
-                           if (worker.rank() == 1 && i == 3) {
-                             throw std::runtime_error("out of data");
-                           }
-                           worker.step([&] { return loss_of(net, worker.rank(), i); });
-                         }
-                       }),
-            "out of data");
-  EXPECT_EQ(failure_of(options, [](LoopWorker&) { throw std::runtime_error("no net"); }), "no net");
-  std::atomic<int> waited = 0;
-  EXPECT_EQ(failure_of(options,
-                       [&](LoopWorker& worker) {
-                         Net net;
-                         attach(worker, net);
-                         for (std::int64_t i = 0; i < options.iterations; ++i) {
-                           worker.step([&] { return loss_of(net, worker.rank(), i); });
-                         }
-                         worker.wait();
-                         ++waited;
-                         throw std::runtime_error("cannot save");
-                       }),
-            "cannot save");
-  EXPECT_EQ(waited, 3);
+TEST(LoopTest, GradientsOfSeveralPassesAddUp) {
+  std::vector<at::Tensor> found;
+  run_loop([&](LoopWorker& worker) { found = trained(worker, make_sgd, {}, 3); });
+  EXPECT_TRUE(near(found, expected(1, make_sgd)));
 }
 
-// Runs one step with this closure.
-std::string failure_of_step(const std::function<at::Tensor(Net& net, LoopWorker& worker)>& loss) {
-  LoopOptions options = options_for("p3");
-  options.workers = 2;
-  return failure_of(options, [&](LoopWorker& worker) {
-    Net net;
-    attach(worker, net);
-    for (std::int64_t i = 0; i < options.iterations; ++i) {
-      worker.step([&] { return loss(net, worker); });
-    }
-  });
-}
-
-TEST(LoopFailureThreadsTest, AClosureReturnsALossAndLeavesBackwardToTheStep) {
-  EXPECT_THAT(failure_of_step([](Net& net, LoopWorker& worker) {
-                at::Tensor loss = loss_of(net, worker.rank(), 0);
-                loss.backward();
-                return loss;
-              }),
-              HasSubstr("return the loss from the closure of step(), which calls backward()"));
-  EXPECT_THAT(failure_of_step([](Net& net, LoopWorker&) {
-                return net->forward(at::zeros({4, 6}));
-              }),
-              HasSubstr("a tensor of shape [4, 3], expected a single number: return the mean"));
-  EXPECT_THAT(failure_of_step([](Net&, LoopWorker&) { return at::Tensor(); }),
-              HasSubstr("returned no tensor"));
-  EXPECT_THAT(failure_of_step([](Net& net, LoopWorker& worker) {
-                return loss_of(net, worker.rank(), 0).detach();
-              }),
-              HasSubstr("a loss without a gradient"));
-  EXPECT_THAT(failure_of_step([](Net& net, LoopWorker& worker) {
-                worker.step([&] { return loss_of(net, worker.rank(), 0); });
-                return loss_of(net, worker.rank(), 1);
-              }),
-              HasSubstr("step() was called in the closure of step()"));
-}
-
-TEST(LoopFailureThreadsTest, BackwardBetweenStepsIsRefused) {
-  const LoopOptions options = options_for("p3");
-  std::atomic<int> refused = 0;
-  run_loops(options, [&](LoopWorker& worker) {
-    Net net;
-    attach(worker, net);
-    for (std::int64_t i = 0; i < options.iterations; ++i) {
-      try {
-        loss_of(net, worker.rank(), i).backward();
-      } catch (const std::logic_error& error) {
-        EXPECT_THAT(error.what(), HasSubstr("outside of its own backward pass"));
-        ++refused;
+TEST(LoopTest, AHookSeesEachLayerBeforeItLeaves) {
+  run_loop([](LoopWorker& worker) {
+    Net net = make_net(7);
+    torch::optim::SGD sgd(net->parameters(), torch::optim::SGDOptions(1));
+    LoopModel& model = attach(worker, net, sgd);
+    std::vector<std::string> seen;
+    model.on_gradients([&](const std::string& layer, const std::vector<at::Tensor>& gradients) {
+      seen.push_back(layer);
+      EXPECT_EQ(gradients.size(), 2U);
+      for (at::Tensor gradient : gradients) {
+        gradient.fill_(0.5);
       }
-      worker.step([&] { return loss_of(net, worker.rank(), i); });
-    }
-  });
-  EXPECT_EQ(refused, 3 * kIterations);
-}
-
-// The same nets go on; a plain backward pass works again afterwards.
-TEST(LoopAgainThreadsTest, RunsOneAfterAnother) {
-  LoopOptions options = options_for("p3");
-  options.momentum = 0;
-  std::vector<Net> nets;
-  for (std::uint64_t seed = 0; seed < options.workers; ++seed) {
-    nets.push_back(make_net(100 + seed));
-  }
-  for (const std::int64_t first : {std::int64_t{0}, kIterations / 2}) {
-    LoopOptions half = options;
-    half.iterations = kIterations / 2;
-    run_loops(half, [&](LoopWorker& worker) {
-      Net& net = nets[worker.rank()];
-      attach(worker, net);
-      for (std::int64_t i = first; i < first + half.iterations; ++i) {
-        worker.step([&] { return loss_of(net, worker.rank(), i); });
-      }
-      worker.wait();
     });
-  }
-  const std::vector<at::Tensor> truth = expected(options);
-  for (Net& net : nets) {
-    const std::vector<at::Tensor> parameters = copies_of(net);
-    for (std::size_t p = 0; p < truth.size(); ++p) {
-      EXPECT_TRUE(parameters[p].allclose(truth[p], 1e-4, 1e-5)) << p;
+    const std::vector<at::Tensor> before = copies_of(net);
+    model.step([&] { return loss_of(net, 0, 0); });
+    model.wait();
+    EXPECT_THAT(seen, ElementsAre("exit", "entry"));
+    std::vector<at::Tensor> after = copies_of(net);
+    for (at::Tensor& parameter : after) {
+      parameter += 0.5;
     }
-    EXPECT_NO_THROW(loss_of(net, 0, 0).backward());
-  }
+    EXPECT_TRUE(near(before, after));
+    EXPECT_EQ(model.metrics().steps, 1);
+  });
 }
 
-TEST(LoopFailureThreadsTest, StepsAreAsManyAsIterations) {
-  const LoopOptions options = options_for("p3");
-  const auto take = [&](std::int64_t steps) {
-    return failure_of(options, [&](LoopWorker& worker) {
-      Net net;
-      attach(worker, net);
-      for (std::int64_t i = 0; i < steps; ++i) {
-        worker.step([&] { return loss_of(net, worker.rank(), i); });
-      }
+// As of a GAN: the loss of one model passes through the other.
+TEST(LoopTest, AStepOfOneModelLeavesAnotherAlone) {
+  run_loop([](LoopWorker& worker) {
+    Net maker = make_net(1);
+    torch::nn::Linear judge(3, 1);
+    torch::optim::SGD of_maker(maker->parameters(), torch::optim::SGDOptions(0.1));
+    torch::optim::SGD of_judge(judge->parameters(), torch::optim::SGDOptions(0.1));
+    LoopModel& making = attach(worker, maker, of_maker);
+    LoopModel& judging = worker.attach(*judge, of_judge, [&] {
+      judge->forward(at::zeros({1, 3}));
+    });
+    const auto loss = [&] { return judge->forward(maker->forward(at::ones({1, 6}))).mean(); };
+    const at::Tensor weight = judge->weight.detach().clone();
+    making.step(loss);
+    making.wait();
+    EXPECT_TRUE(judge->weight.equal(weight));
+    const at::Tensor gradient = maker->forward(at::ones({1, 6})).detach();
+    const std::vector<at::Tensor> made = copies_of(maker);
+    judging.step(loss);
+    judging.wait();
+    EXPECT_TRUE(judge->weight.allclose(weight - 0.1 * gradient, 1e-5, 1e-6));
+    EXPECT_TRUE(near(copies_of(maker), made));
+  });
+}
+
+TEST(LoopTest, TheProgramMayReadParametersInItsLoop) {
+  run_loop([](LoopWorker& worker) {
+    EXPECT_EQ(worker.rank(), 0U);
+    EXPECT_EQ(worker.workers(), 1U);
+    EXPECT_EQ(worker.local_rank(), 0U);
+    EXPECT_EQ(worker.mean(2.5), 2.5);
+    worker.barrier();
+    at::Tensor three = at::full({2}, 3.0F);
+    worker.broadcast(three, 0);
+    EXPECT_TRUE(three.equal(at::full({2}, 3.0F)));
+  });
+}
+
+TEST(LoopTest, ErrorsSayWhatToDo) {
+  const auto failure = [](const LoopOptions& options, const std::function<at::Tensor(Net&)>& loss) {
+    return failure_of([&](LoopWorker& worker) {
+      Net net = make_net(1);
+      torch::optim::SGD sgd(net->parameters(), torch::optim::SGDOptions(0.1));
+      attach(worker, net, sgd, options).step([&] { return loss(net); });
     });
   };
-  EXPECT_THAT(take(kIterations - 1), HasSubstr("ended after 11 of 12 steps"));
-  EXPECT_THAT(take(kIterations + 1), HasSubstr("more steps than its 12 iterations"));
-  EXPECT_THAT(failure_of(options, [](LoopWorker&) {}), HasSubstr("ended after 0 of 12 steps"));
-  EXPECT_THAT(failure_of(options, [](LoopWorker& worker) { worker.wait(); }),
-              HasSubstr("attach() must come before"));
-}
-
-TEST(LoopFailureThreadsTest, RefusesWhatMakesNoSense) {
-  const auto nothing = [](LoopWorker&) {};
-  EXPECT_THAT(failure_of(options_for("p4"), nothing),
-              HasSubstr("there is no preset p4 for loops; choose one of "));
-  EXPECT_THAT(failure_of(options_for("mg-wfbp"), nothing), HasSubstr("no preset mg-wfbp"));
-  LoopOptions none = options_for("p3");
-  none.workers = 0;
-  EXPECT_THAT(failure_of(none, nothing), HasSubstr("at least one worker"));
-  LoopOptions served = options_for("wfbp");
-  served.servers = 1;
-  EXPECT_THAT(failure_of(served, nothing), HasSubstr("preset wfbp has no servers"));
-  EXPECT_THAT(failure_of(options_for("p3"),
-                         [](LoopWorker& worker) {
-                           torch::nn::Linear net(2, worker.rank() == 2 ? 4 : 3);
-                           worker.attach(*net, [&] { net->forward(at::zeros({1, 2})); });
-                         }),
-              HasSubstr("the layers of worker 2 differ from those of worker 0: model 12; expected "
-                        "model 9"));
-  EXPECT_THAT(failure_of(options_for("p3"),
-                         [](LoopWorker& worker) {
-                           torch::nn::Linear net(2, 3);
-                           net->to(at::kDouble);
-                           worker.attach(*net, [] {});
-                         }),
-              HasSubstr("parameter weight must be of type float"));
+  const auto mean = [](Net& net) { return loss_of(net, 0, 0); };
+  EXPECT_EQ(failure({}, mean), "none");
+  EXPECT_THAT(failure({}, [](Net&) { return at::Tensor(); }), HasSubstr("return the loss"));
+  EXPECT_THAT(failure({},
+                      [](Net& net) {
+                        return net->forward(at::ones({2, 6}));
+                      }),
+              HasSubstr("a tensor of shape [2, 3], expected a single number"));
+  EXPECT_THAT(failure({}, [](Net&) { return at::ones({}); }), HasSubstr("without a gradient"));
   EXPECT_THAT(
-      failure_of(options_for("p3"),
-                 [](LoopWorker& worker) { worker.attach(LoopWorker::NamedParameters{}, [] {}); }),
-      HasSubstr("no parameter requires a gradient"));
+      failure({},
+              [](Net& net) {
+                return net->forward(at::full({1, 6}, std::numeric_limits<float>::infinity())).sum();
+              }),
+      HasSubstr("the gradient of layer exit is not finite in step 0 of rank 0"));
+  LoopOptions options;
+  options.preset = "asp";
+  EXPECT_THAT(failure(options, mean), HasSubstr("algorithm asp"));
+  options.preset = "no";
+  EXPECT_THAT(failure(options, mean), HasSubstr("no preset no sums gradients"));
+  options = {};
+  options.order = "random";
+  EXPECT_THAT(failure(options, mean), HasSubstr("order: is \"random\", expected one of fifo"));
+  options = {};
+  options.codec = "dgc";
+  EXPECT_THAT(failure(options, mean), HasSubstr("codec dgc do not sum gradients"));
+  EXPECT_THAT(failure_of([](LoopWorker& worker) {
+                Net net = make_net(1);
+                torch::optim::SGD sgd(net->parameters(), torch::optim::SGDOptions(0.1));
+                worker.attach(*net->entry, sgd, [&] { net->forward(at::zeros({1, 6})); });
+              }),
+              HasSubstr("the optimizer has a parameter of shape [3, 5] that is not attached"));
 }
 
 }  // namespace

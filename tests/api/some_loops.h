@@ -1,25 +1,25 @@
 #pragma once
 
+#include <ATen/CPUGeneratorImpl.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/cross_entropy_loss.h>
 #include <ATen/ops/full.h>
+#include <ATen/ops/rand.h>
 #include <ATen/ops/stack.h>
 #include <ATen/ops/zeros.h>
 #include <sluice/loop.h>
 #include <torch/nn/modules/linear.h>
+#include <torch/optim/adam.h>
 
+#include <cstdint>
 #include <functional>
-#include <mutex>
-#include <stdexcept>
-#include <string>
+#include <memory>
 #include <vector>
-
-#include "base/random.h"
 
 // A small net and its loops, for tests of the loops of C++ programs.
 namespace sluice {
 
-constexpr std::int64_t kIterations = 12;
+constexpr std::int64_t kSteps = 12;
 
 struct NetImpl : torch::nn::Module {
   at::Tensor forward(const at::Tensor& x) { return exit(entry(x).tanh()); }
@@ -30,13 +30,7 @@ struct NetImpl : torch::nn::Module {
 TORCH_MODULE(Net);
 
 inline at::Tensor numbers(const std::vector<std::int64_t>& shape, std::uint64_t seed) {
-  at::Tensor tensor = at::zeros(shape);
-  Random random(seed);
-  for (float* value = tensor.data_ptr<float>(); value != tensor.data_ptr<float>() + tensor.numel();
-       ++value) {
-    *value = static_cast<float>(random.uniform() - 0.5);
-  }
-  return tensor;
+  return at::rand(shape, at::make_generator<at::CPUGeneratorImpl>(seed)) - 0.5;
 }
 
 // Parameters that are a function of the seed.
@@ -49,24 +43,36 @@ inline Net make_net(std::uint64_t seed) {
   return net;
 }
 
-inline at::Tensor loss_of(Net& net, std::size_t rank, std::int64_t iteration) {
-  const auto seed = static_cast<std::uint64_t>(iteration) * 10 + rank;
+inline at::Tensor loss_of(Net& net, std::size_t rank, std::int64_t step) {
+  const auto seed = static_cast<std::uint64_t>(step) * 10 + rank;
   return at::cross_entropy_loss(net->forward(numbers({4, 6}, seed)),
-                                at::full({4}, iteration % 3, at::kLong));
+                                at::full({4}, step % 3, at::kLong));
 }
 
-inline void attach(LoopWorker& worker, Net& net) {
-  worker.attach(*net, [&] { net->forward(at::zeros({1, 6})); });
+inline LoopModel& attach(LoopWorker& worker, Net& net, torch::optim::Optimizer& optimizer,
+                         const LoopOptions& options = {}) {
+  return worker.attach(
+      *net, optimizer,
+      [&] {
+        net->forward(at::zeros({1, 6}));
+      },
+      options);
 }
 
-inline LoopOptions options_for(const std::string& preset) {
-  LoopOptions options;
-  options.preset = preset;
-  options.workers = 3;
-  options.iterations = kIterations;
-  options.learning_rate = 0.2F;
-  options.weight_decay = 0.01F;
-  return options;
+using MakeOptimizer =
+    std::function<std::unique_ptr<torch::optim::Optimizer>(const std::vector<at::Tensor>&)>;
+
+inline std::unique_ptr<torch::optim::Optimizer> make_adam(const std::vector<at::Tensor>& tensors) {
+  return std::make_unique<torch::optim::Adam>(tensors, torch::optim::AdamOptions(0.05));
+}
+
+// A schedule: the learning rate falls in the middle.
+inline void change_rate(torch::optim::Optimizer& optimizer, std::int64_t step) {
+  for (auto& group : optimizer.param_groups()) {
+    if (step == kSteps / 2) {
+      group.options().set_lr(group.options().get_lr() / 4);
+    }
+  }
 }
 
 inline std::vector<at::Tensor> copies_of(const Net& net) {
@@ -77,40 +83,48 @@ inline std::vector<at::Tensor> copies_of(const Net& net) {
   return copies;
 }
 
-// What all workers together should arrive at, computed by one.
-inline std::vector<at::Tensor> expected(const LoopOptions& options) {
+// What all workers together should arrive at, computed by one without Sluice.
+inline std::vector<at::Tensor> expected(std::size_t workers, const MakeOptimizer& make) {
   Net net = make_net(100);
-  std::vector<at::Tensor> velocity;
-  for (const at::Tensor& parameter : net->parameters()) {
-    velocity.push_back(at::zeros(parameter.sizes()));
-  }
-  for (std::int64_t i = 0; i < options.iterations; ++i) {
+  const auto optimizer = make(net->parameters());
+  for (std::int64_t step = 0; step < kSteps; ++step) {
     std::vector<at::Tensor> losses;
-    for (std::size_t rank = 0; rank < options.workers; ++rank) {
-      losses.push_back(loss_of(net, rank, i));
+    for (std::size_t rank = 0; rank < workers; ++rank) {
+      losses.push_back(loss_of(net, rank, step));
     }
-    net->zero_grad();
+    optimizer->zero_grad();
     at::stack(losses).mean().backward();
-    const at::NoGradGuard no_grad;
-    std::vector<at::Tensor> parameters = net->parameters();
-    for (std::size_t p = 0; p < parameters.size(); ++p) {
-      velocity[p]
-          .mul_(options.momentum)
-          .add_(parameters[p].grad() + parameters[p] * options.weight_decay);
-      parameters[p].sub_(velocity[p] * options.learning_rate);
-    }
+    optimizer->step();
+    change_rate(*optimizer, step);
   }
   return copies_of(net);
 }
 
-inline std::string failure_of(const LoopOptions& options,
-                              const std::function<void(LoopWorker&)>& loop) {
-  try {
-    run_loops(options, loop);
-  } catch (const std::exception& error) {
-    return error.what();
+// The same with Sluice, by each worker; `parts` micro-batches are the same batch several times.
+inline std::vector<at::Tensor> trained(LoopWorker& worker, const MakeOptimizer& make,
+                                       const LoopOptions& options = {}, int parts = 1) {
+  Net net = make_net(100 + worker.rank());  // all begin as rank 0
+  const auto optimizer = make(net->parameters());
+  LoopModel& model = attach(worker, net, *optimizer, options);
+  for (std::int64_t step = 0; step < kSteps; ++step) {
+    const auto loss = [&] { return loss_of(net, worker.rank(), step) / parts; };
+    for (int part = 1; part < parts; ++part) {
+      model.accumulate(loss);
+    }
+    model.step(loss);
+    change_rate(*optimizer, step);
   }
-  return "none";
+  model.wait();
+  return copies_of(net);
+}
+
+inline bool near(const std::vector<at::Tensor>& one, const std::vector<at::Tensor>& other) {
+  for (std::size_t p = 0; p < one.size(); ++p) {
+    if (!one[p].allclose(other[p], 1e-5, 1e-6)) {
+      return false;
+    }
+  }
+  return one.size() == other.size();
 }
 
 }  // namespace sluice

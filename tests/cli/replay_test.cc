@@ -24,23 +24,25 @@ TEST(CliReplayThreadsTest, AReplayTrainsAProfile) {
   const TemporaryFolder folder;
   folder.write("net.json", kNet);
   const Outcome outcome = sluice(
-      "train --model replay:net.json --param-scale 0.1 --time-scale 0.5 --iterations 6 --workers 2 "
-      "--json --run run",
+      "train --model replay:net.json --param-scale 0.1 --time-scale 0.25 --iterations 6 "
+      "--workers 2 --accumulate 2 --json --run run",
       folder);
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   const json summary = json::parse(outcome.out);
   EXPECT_EQ(summary.at("model"), "replay-net");
   EXPECT_EQ(summary.at("parameters"), 103);
-  EXPECT_EQ(summary.at("batch"), 8);
+  EXPECT_EQ(summary.at("batch"), 16);
+  EXPECT_EQ(summary.at("accumulate"), 2);
+  EXPECT_EQ(summary.at("micro_batch"), 8);
   EXPECT_EQ(summary.at("iterations"), 6);
   EXPECT_GT(summary.at("mechanism").at("bytes"), 0);
   EXPECT_NEAR(summary.at("samples_per_s").get<double>(),
-              16e6 / summary.at("iteration_us").get<double>(), 1e-3);
+              32e6 / summary.at("iteration_us").get<double>(), 1e-3);
   for (const char* key : {"loss", "test_loss", "test_accuracy", "data", "learning_rate"}) {
     EXPECT_FALSE(summary.contains(key)) << key;
   }
   EXPECT_THAT(folder.read("run/metrics.jsonl"), testing::Not(HasSubstr("loss")));
-  EXPECT_THAT(folder.read("run/metrics.jsonl"), HasSubstr("\"samples\":96"));
+  EXPECT_THAT(folder.read("run/metrics.jsonl"), HasSubstr("\"samples\":192"));
 }
 
 TEST(CliReplayThreadsTest, AReplayHasTheSpeedsOfACluster) {

@@ -117,6 +117,16 @@ TEST_F(CliSimulateTest, TakesScales) {
             2 * plain.at("mechanism").at("bytes").get<int>());
 }
 
+TEST_F(CliSimulateTest, MicroBatchesShareAnExchange) {
+  const json one = json::parse(simulate(kInput + std::string("--json")).out);
+  const json four = json::parse(simulate(kInput + std::string("--json --accumulate 4")).out);
+  EXPECT_EQ(four.at("compute_us").get<double>(), 4 * one.at("compute_us").get<double>());
+  EXPECT_EQ(four.at("bytes_per_iteration"), one.at("bytes_per_iteration"));
+  EXPECT_DOUBLE_EQ(
+      four.at("samples_per_s").get<double>() * four.at("iteration_us").get<double>(),
+      4 * one.at("samples_per_s").get<double>() * one.at("iteration_us").get<double>());
+}
+
 TEST_F(CliSimulateTest, TimesBeyondCountingAreRefused) {
   folder_.write("big.json", R"({"name":"big","batch":1,"layers":[
       {"name":"a","params":1000000000,"forward_us":1e9,"backward_us":1e9}]})");

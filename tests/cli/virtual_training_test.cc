@@ -48,7 +48,7 @@ class CliVirtualTrainingTest : public testing::Test {
 };
 
 TEST_F(CliVirtualTrainingTest, SynchronousPresetsGiveTheBitsOfTrain) {
-  for (const char* preset : {"p3", "kvstore", "wfbp --collective ring"}) {
+  for (const char* preset : {"p3", "kvstore --accumulate 2", "wfbp --collective ring"}) {
     SCOPED_TRACE(preset);
     const std::string with = fmt::format("--iterations 7 --seed 5 --preset {}", preset);
     const json real = summary_of("train --workers 4 " + with);

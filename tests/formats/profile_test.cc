@@ -217,6 +217,19 @@ TEST(ProfileTest, ScalesTimesAndParameters) {
   EXPECT_EQ(half.compute(), from_us(76));
 }
 
+TEST(ProfileTest, MicroBatchesAreComputedBeforeTheLastBackwardPass) {
+  Profile profile;
+  profile.batch = 8;
+  profile.layers = {{"a", 100, from_us(10), from_us(20)}, {"b", 3, from_us(1), from_us(7)}};
+  const Profile four = accumulated(profile, 4);
+  EXPECT_EQ(four.batch, 32);
+  EXPECT_EQ(four.compute(), 4 * profile.compute());
+  EXPECT_EQ(four.layers[0], profile.layers[0]);
+  EXPECT_EQ(four.layers[1].forward, from_us(1 + 3 * 38));
+  EXPECT_EQ(four.backward(), profile.backward());
+  EXPECT_EQ(accumulated(profile, 1).layers, profile.layers);
+}
+
 TEST(ProfileTest, TheShippedProfilesHaveThePublishedSizes) {
   const auto params = [](const std::string& name) {
     const auto profile =

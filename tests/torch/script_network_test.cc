@@ -13,6 +13,7 @@
 #include <torch/csrc/jit/serialization/import.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "data/synthetic.h"
 #include "support/temporary_folder.h"
@@ -115,6 +116,22 @@ TEST(ScriptNetworkTest, TrainsAsTheModuleItselfWould) {
   EXPECT_THAT(hooks.calls, ElementsAre("read 0", "read 1", "forward done", "ready 1", "ready 0"));
   const auto second = (*make)(1);
   EXPECT_NE(second->step(0, hooks), learner->step(0, hooks)) << "every worker has its own batches";
+}
+
+TEST(ScriptNetworkTest, ComputesInBf16) {
+  const TemporaryFolder folder;
+  TorchTask task = task_of_script(save(make_module(), folder, "net.pt"));
+  RecordedHooks exact_hooks;
+  const auto exact = (*make_torch_learners(task))(0);
+  exact->step(0, exact_hooks);
+  task.precision = Precision::kBf16;
+  RecordedHooks hooks;
+  const auto rounded = (*make_torch_learners(task))(0);
+  rounded->step(0, hooks);
+  EXPECT_EQ(hooks.calls, exact_hooks.calls);
+  const auto close = [](float a, float b) { return std::abs(a - b) <= 0.05F + 0.1F * std::abs(b); };
+  EXPECT_TRUE(std::ranges::equal(rounded->gradients(), exact->gradients(), close));
+  EXPECT_FALSE(std::ranges::equal(rounded->gradients(), exact->gradients()));
 }
 
 TEST(ScriptNetworkTest, GradientsAreThoseOfAutograd) {

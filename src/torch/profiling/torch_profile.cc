@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/median.h"
+#include "torch/autocast.h"
 #include "torch/device.h"
 #include "torch/device_clock.h"
 #include "torch/forward_gate.h"
@@ -53,7 +54,8 @@ Duration from_seconds(double seconds) { return from_us(seconds * 1e6); }
 
 using Steps = std::vector<std::vector<LayerTime>>;  // by step, by layer
 
-Steps time_steps(Workplace& place, DeviceClock& clock, const std::function<double()>& seconds) {
+Steps time_steps(Workplace& place, Precision precision, DeviceClock& clock,
+                 const std::function<double()>& seconds) {
   constexpr std::size_t kWarmUp = 3;
   constexpr std::size_t kMin = 7;
   constexpr std::size_t kMax = 100;
@@ -62,12 +64,15 @@ Steps time_steps(Workplace& place, DeviceClock& clock, const std::function<doubl
   const ForwardGate gate(tensors);
   GradientHooks gradient_hooks(tensors);
   StepTimes times(clock, place.layout.layers.size());
+  const auto forward = [&] {
+    const Autocast autocast(precision, place.samples.device().type());
+    return place.network->loss(place.samples, place.labels);
+  };
   const auto step = [&] {
     LayerCalls calls(place.layout, times);
     times.begin();
     const at::Tensor loss =
-        gate.run([&] { return place.network->loss(place.samples, place.labels); },
-                 [&](std::size_t parameter) { calls.before_read(parameter); });
+        gate.run(forward, [&](std::size_t parameter) { calls.before_read(parameter); });
     calls.forward_done();
     gradient_hooks.backward(loss, [&](std::size_t parameter) { calls.gradient_final(parameter); });
     calls.backward_done();
@@ -129,7 +134,7 @@ Result<Profile> measure_profile(const TorchTask& task, const std::function<doubl
     Workplace place(make, task, task.batch, placement);
     const auto clock = make_device_clock(placement.device, seconds);
     Profile profile = profile_of(task, place.layout.layers);
-    summarise(time_steps(place, *clock, seconds), profile);
+    summarise(time_steps(place, task.precision, *clock, seconds), profile);
     return profile;
   });
 }
