@@ -179,7 +179,8 @@ PYBIND11_MODULE(_C, m) {
       .def("due", &Reducer::due)
       .def("update_all", &Reducer::update_all, NoGil())
       .def("wait_all", &Reducer::wait_all, NoGil())
-      .def("sum_of", &Reducer::sum_of)
-      .def("is_used", &Reducer::is_used)
+      .def("lend_sums", &Reducer::lend_sums)
+      .def("take_back", &Reducer::take_back)
+      .def("store_sums", &Reducer::store_sums)
       .def("counts", &counts_of);
 }

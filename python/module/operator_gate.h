@@ -11,14 +11,16 @@ namespace sluice::python {
 
 class Reducer;
 
-// Shows all reducers the inputs of every operator before it runs, on all threads. LibTorch takes
-// plain functions as observers, so there is one gate in a process.
+// Shows all reducers that watch the inputs of every operator before it runs, on all threads.
+// LibTorch takes plain functions as observers, so there is one gate in a process.
 class OperatorGate {
  public:
   static OperatorGate& of_process();
 
   void add(Reducer& reducer);
   void remove(Reducer& reducer);
+  // Some reducer has begun to watch, or has ceased. Nobody pays for the gate while none does.
+  void watch();
   // Whether a gradient may leave before all are there: a backward pass may reach the parameters of
   // several reducers, but only one exchange can be in a step at a time.
   bool is_eager() const { return !deferred_ && reducers_.size() == 1; }

@@ -88,10 +88,12 @@ class Reducer {
   // The sums are here, and are not due as updates.
   void wait_all();
 
-  // A view of the buffer: the sum of the parameter's gradients. In host memory.
-  at::Tensor sum_of(std::size_t parameter) const;
-  // Whether any process had a gradient.
-  bool is_used(std::size_t parameter) const;
+  // Puts the sums of these parameters in the place of their gradients, until take_back(). One that
+  // no process had a gradient for has none.
+  void lend_sums(const std::vector<std::size_t>& parameters);
+  void take_back();
+  // Makes the sums the gradients of all parameters.
+  void store_sums();
   const GateCounts& counts() const { return counts_; }
   GradientExchange& exchange() const { return *exchange_; }
 
@@ -107,6 +109,10 @@ class Reducer {
   void on_gradient(std::size_t parameter);
   void send(std::size_t parameter, bool zero);
   void send_rest(bool zero);
+  void fill(std::size_t parameter, const at::Tensor& gradient);
+  bool is_used(std::size_t parameter) const;
+  at::Tensor sum_of(std::size_t parameter) const;
+  void watch(bool on);
   bool may_send(std::size_t parameter) const;
   void update(std::size_t layer);
   void rethrow();
@@ -121,6 +127,8 @@ class Reducer {
   std::shared_ptr<GradientExchange> exchange_;  // null: not placed yet
   std::vector<Place> places_;
   std::int64_t active_ = 0;
+  std::vector<at::Tensor> sums_;  // by parameter; views of the exchange's buffer, if it has others
+  std::vector<std::pair<std::size_t, at::Tensor>> lent_;  // the gradients that sums stand for
   std::vector<std::size_t> reads_;
 
   std::vector<std::int64_t> passes_;    // by parameter, since the last step

@@ -40,6 +40,7 @@ class GradientExchange {
   GradientExchange(const GradientExchange&) = delete;
   GradientExchange& operator=(const GradientExchange&) = delete;
 
+  bool is_alone() const { return participant_.size() == 1; }
   const std::vector<Layer>& layers() const { return learner().layers(); }
   // Gradients, then sums, of all layers side by side.
   std::span<float> gradients() { return learner().gradients(); }

@@ -12,6 +12,8 @@ from .compression import is_half
 from .process import participant, register
 
 _numbers = itertools.count()
+# Of so many parameters together, modules travel as one layer.
+_TINY = 8192
 # Those with updates that are due, and their owners: a program may drop an optimizer after its last step.
 _held: "Dict[int, Tuple[Reduction, Any]]" = {}
 
@@ -49,12 +51,11 @@ class Reduction:
         self.steps = 0
         self.parameters = _checked(parameters)
         _release()
-        self._known = {id(p) for p in self.parameters}
+        self._indices = {id(p): index for index, p in enumerate(self.parameters)}
         self._names = [names.get(id(p), f"parameter{i}.") for i, p in enumerate(self.parameters)]
         self._preset = preset
         self._half = is_half(compression)
         self._members: Optional[List[List[int]]] = None  # by layer: parameters
-        self._sums: List[torch.Tensor] = []
         # The module's objects are unknown to Python's collector of cycles.
         self._update = None if update is None else weakref.WeakMethod(update)  # type: ignore[arg-type]
         on_layers = None if update is None else _weak(self._update_layers)
@@ -63,9 +64,9 @@ class Reduction:
         )
         register(self)
 
-    def knows(self, parameter: torch.Tensor) -> bool:
-        """Whether it is one of its parameters."""
-        return id(parameter) in self._known
+    def index_of(self, parameter: torch.Tensor) -> Optional[int]:
+        """Its place in `parameters`, if it is one of them."""
+        return self._indices.get(id(parameter))
 
     def finish(self) -> None:
         """Backward is over: what has not left leaves now."""
@@ -78,23 +79,23 @@ class Reduction:
         if self._members is not None:
             return
         reads = broadcast_object(self._reducer.reads())
-        owners = [name.rpartition(".")[0] or "model" for name in self._names]
-        order = list(dict.fromkeys([owners[p] for p in reads] + owners))
-        members: List[List[int]] = [[] for _ in order]
-        for p, owner in enumerate(owners):
-            members[order.index(owner)].append(p)
+        names, members = self._layers(reads)
         sizes, places, active = self._laid_out(members)
-        exchange = _C.GradientExchange(participant(), self._preset, self._half, order, sizes)
+        exchange = _C.GradientExchange(participant(), self._preset, self._half, names, sizes)
         self._reducer.place(exchange, places, active)
         self._members = members
-        self._sums = [self._reducer.sum_of(p) for p in range(len(self.parameters))]
 
-    def sum_of(self, index: int) -> Optional[torch.Tensor]:
-        """The sum of the gradients of a parameter, as a gradient of it; valid until the next step."""
-        if not self._reducer.is_used(index):
-            return None
-        parameter = self.parameters[index]
-        return self._sums[index].to(parameter.device, parameter.dtype)
+    def lend_sums(self, indices: Sequence[int]) -> None:
+        """p.grad of these parameters is the sum of all processes, until take_back()."""
+        self._reducer.lend_sums(indices)
+
+    def take_back(self) -> None:
+        """Ends lend_sums()."""
+        self._reducer.take_back()
+
+    def store_sums(self) -> None:
+        """Makes the sums of the last step the gradients of the parameters."""
+        self._reducer.store_sums()
 
     def arm(self) -> None:
         """From now on the parameters are updated when they are read."""
@@ -144,6 +145,27 @@ class Reduction:
         update = self._update()
         if update is not None:
             update([p for layer in layers for p in self._members[layer]])
+
+    def _layers(self, reads: List[int]) -> Tuple[List[str], List[List[int]]]:
+        """Names of layers and their parameters. The parameters of a module are a layer; a tiny one
+        goes with the layer before it, since every layer costs messages."""
+        owners = [name.rpartition(".")[0] or "model" for name in self._names]
+        of_owner: Dict[str, List[int]] = {owners[p]: [] for p in reads}
+        for p, owner in enumerate(owners):
+            of_owner.setdefault(owner, []).append(p)
+        names: List[str] = []
+        members: List[List[int]] = []
+        added = _TINY
+        for owner, indices in of_owner.items():
+            count = sum(self.parameters[p].numel() for p in indices)
+            added += count
+            if added <= _TINY:
+                members[-1] += indices
+            else:
+                names.append(owner)
+                members.append(indices)
+                added = count if count < _TINY else 0
+        return names, members
 
     def _laid_out(
         self, members: List[List[int]]
