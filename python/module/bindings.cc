@@ -15,7 +15,6 @@
 #include "exchange/aborted.h"
 #include "exchange/gradient_exchange.h"
 #include "exchange/participant.h"
-#include "operator_gate.h"
 #include "reducer.h"
 
 namespace py = pybind11;
@@ -122,9 +121,11 @@ std::map<std::string, double> counts_of(const Reducer& reducer) {
   std::map<std::string, double> counts{{"stops", static_cast<double>(gate.stops)},
                                        {"waits", static_cast<double>(gate.waits)},
                                        {"updates", static_cast<double>(gate.updates)},
+                                       {"sent_in_backward", static_cast<double>(gate.early)},
+                                       {"sent_in_step", static_cast<double>(gate.late)},
                                        {"waited_s", gate.waited_seconds}};
   if (reducer.placed()) {
-    const sluice::Counters& sent = reducer.exchange().counters();
+    const sluice::Counters sent = reducer.exchange().counters();
     counts["steps"] = static_cast<double>(reducer.exchange().steps());
     counts["layers"] = static_cast<double>(reducer.exchange().layers().size());
     counts["messages"] = static_cast<double>(sent.messages);
@@ -139,7 +140,6 @@ std::map<std::string, double> counts_of(const Reducer& reducer) {
 
 PYBIND11_MODULE(_C, m) {
   m.def("presets", &sluice::exchange_presets);
-  m.def("defer_gradients", [] { sluice::python::OperatorGate::of_process().defer(); });
 
   py::class_<Participant, std::shared_ptr<Participant>>(m, "Participant")
       .def(py::init<>(), NoGil())
@@ -152,6 +152,8 @@ PYBIND11_MODULE(_C, m) {
       .def("broadcast", &broadcast, NoGil())
       .def("broadcast_bytes", &broadcast_bytes)
       .def("gather_bytes", &gather_bytes)
+      .def("join", &Participant::join, NoGil())
+      .def("end_join", &Participant::end_join, NoGil())
       .def("leave", &Participant::leave, NoGil())
       .def("abort", &Participant::abort, NoGil());
 
@@ -162,8 +164,7 @@ PYBIND11_MODULE(_C, m) {
              return std::make_shared<GradientExchange>(
                  participant, GradientExchange::Options{preset, half_precision}, names, sizes);
            }),
-           NoGil(), py::keep_alive<1, 2>())
-      .def("pause", &GradientExchange::pause, NoGil());
+           NoGil(), py::keep_alive<1, 2>());
 
   py::class_<Reducer>(m, "Reducer")
       .def(py::init(&make_reducer))
@@ -173,7 +174,6 @@ PYBIND11_MODULE(_C, m) {
       .def("expect_passes", &Reducer::expect_passes)
       .def("discard", &Reducer::discard, NoGil())
       .def("finish", &Reducer::finish, NoGil())
-      .def("finish_early", &Reducer::finish_early, NoGil())
       .def("step_aside", &Reducer::step_aside, NoGil())
       .def("arm", &Reducer::arm)
       .def("due", &Reducer::due)
@@ -182,5 +182,5 @@ PYBIND11_MODULE(_C, m) {
       .def("lend_sums", &Reducer::lend_sums)
       .def("take_back", &Reducer::take_back)
       .def("store_sums", &Reducer::store_sums)
-      .def("counts", &counts_of);
+      .def("counts", &counts_of, NoGil());
 }

@@ -21,17 +21,12 @@ class OperatorGate {
   void remove(Reducer& reducer);
   // Some reducer has begun to watch, or has ceased. Nobody pays for the gate while none does.
   void watch();
-  // Whether a gradient may leave before all are there: a backward pass may reach the parameters of
-  // several reducers, but only one exchange can be in a step at a time.
-  bool is_eager() const { return !deferred_ && reducers_.size() == 1; }
-  void defer() { deferred_ = true; }
 
  private:
   static std::unique_ptr<at::ObserverContext> see(const at::RecordFunction& call);
 
   std::vector<Reducer*> reducers_;  // changed and read under the GIL, or in one thread
   std::optional<at::CallbackHandle> handle_;
-  bool deferred_ = false;
 };
 
 }  // namespace sluice::python

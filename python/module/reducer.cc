@@ -84,7 +84,7 @@ void Reducer::watch(bool on) {
 
 void Reducer::discard() {
   rethrow();
-  if (finished_early_ || std::ranges::find(sent_, true) != sent_.end()) {
+  if (std::ranges::find(sent_, true) != sent_.end()) {
     cautious_ = true;
     finish();
     wait_all();
@@ -93,27 +93,12 @@ void Reducer::discard() {
   discarded_ = true;
 }
 
-void Reducer::finish_early() {
-  bool complete = false;
-  for (std::size_t p = 0; p < parameters_.size(); ++p) {
-    complete = complete || may_send(p);
-  }
-  if (complete && !finished_early_) {
-    finish();
-    finished_early_ = true;
-  }
-}
-
 bool Reducer::may_send(std::size_t parameter) const {
-  return placed() && passes_[parameter] == expected_[parameter] && (!cautious_ || discarded_) &&
-         OperatorGate::of_process().is_eager();
+  return placed() && passes_[parameter] == expected_[parameter] && (!cautious_ || discarded_);
 }
 
 void Reducer::finish() {
   rethrow();
-  if (std::exchange(finished_early_, false)) {
-    return;
-  }
   for (std::size_t p = 0; p < parameters_.size(); ++p) {
     expected_[p] = std::max<std::int64_t>(passes_[p], 1);
   }
@@ -133,6 +118,7 @@ void Reducer::send_rest(bool zero) {
     if (!sent_[p]) {
       update(places_[p].layer);
       send(p, zero);
+      counts_.late += unsent_[places_[p].layer] == 0 ? 1 : 0;
     }
   }
   exchange_->end_step();
@@ -270,7 +256,7 @@ void Reducer::on_gradient(std::size_t parameter) {
     return;
   }
   rethrow();
-  if (sent_[parameter] || finished_early_) {
+  if (sent_[parameter]) {
     throw std::runtime_error(
         "a gradient changed after it had left: there were more backward passes before step() than "
         "before the last one. Set backward_passes_per_step, run passes that only accumulate under "
@@ -280,6 +266,7 @@ void Reducer::on_gradient(std::size_t parameter) {
   if (may_send(parameter)) {
     update(places_[parameter].layer);
     send(parameter, false);
+    counts_.early += unsent_[places_[parameter].layer] == 0 ? 1 : 0;
   }
 }
 

@@ -22,6 +22,8 @@ struct GateCounts {
   std::int64_t stops = 0;  // operators that read a parameter whose update was due
   std::int64_t waits = 0;  // of these, those whose sum was not here yet
   std::int64_t updates = 0;
+  std::int64_t early = 0;  // layers that left during a backward pass
+  std::int64_t late = 0;   // and after it
   double waited_seconds = 0;
 };
 
@@ -35,9 +37,6 @@ struct Place {
 // Ties the parameters of one optimizer to an exchange. Hooks after the parameters' gradients send
 // them while the backward pass goes on. A gate before all operators has a layer updated when it is
 // read next, by a function of the owner. Neither needs the GIL.
-//
-// With several reducers gradients leave in finish() only: a backward pass may reach the parameters
-// of all of them, but only one exchange can be in a step at a time.
 //
 // Which layers there are is known after the first backward pass: until place() nothing is sent.
 // Calls come from one thread at a time.
@@ -75,9 +74,6 @@ class Reducer {
 
   // Backward is over: sends what has not left, and ends the step.
   void finish();
-  // The same before a collective call, if all backward passes that were expected have run: a step
-  // must not be open then. finish() follows nevertheless, or discard().
-  void finish_early();
   // The step of a process that has no data: zeros. True if some process had data.
   bool step_aside();
   // From now on the sums of the last step are due as updates.
@@ -143,7 +139,6 @@ class Reducer {
   bool in_backward_ = false;  // its end has been asked for
   bool cautious_ = false;
   bool discarded_ = false;  // since the last step
-  bool finished_early_ = false;
   bool updating_ = false;
   std::exception_ptr failure_;  // LibTorch lets none through an observer
   GateCounts counts_;

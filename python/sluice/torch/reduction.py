@@ -13,7 +13,7 @@ from .process import participant, register
 
 _numbers = itertools.count()
 # Of so many parameters together, modules travel as one layer.
-_TINY = 8192
+TINY = 8192
 # Those with updates that are due, and their owners: a program may drop an optimizer after its last step.
 _held: "Dict[int, Tuple[Reduction, Any]]" = {}
 
@@ -23,11 +23,6 @@ def _release() -> None:
     for number, (reduction, _) in list(_held.items()):
         if reduction._reducer.due() == 0:
             del _held[number]
-
-
-def defer() -> None:
-    """From now on gradients leave after the backward pass only."""
-    _C.defer_gradients()
 
 
 class Reduction:
@@ -109,10 +104,8 @@ class Reduction:
             self._reducer.update_all()
 
     def settle(self) -> None:
-        """Before a collective call: nothing of a step may be in flight."""
-        if self._members is not None:
-            self._reducer.finish_early()
-            self._reducer.update_all()
+        """Makes the updates that are due."""
+        self.update_all()
         _release()
 
     def wait_all(self) -> None:
@@ -155,16 +148,16 @@ class Reduction:
             of_owner.setdefault(owner, []).append(p)
         names: List[str] = []
         members: List[List[int]] = []
-        added = _TINY
+        added = TINY
         for owner, indices in of_owner.items():
             count = sum(self.parameters[p].numel() for p in indices)
             added += count
-            if added <= _TINY:
+            if added <= TINY:
                 members[-1] += indices
             else:
                 names.append(owner)
                 members.append(indices)
-                added = count if count < _TINY else 0
+                added = count if count < TINY else 0
         return names, members
 
     def _laid_out(
