@@ -6,6 +6,7 @@
 
 #include <map>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -15,7 +16,10 @@
 #include "exchange/aborted.h"
 #include "exchange/gradient_exchange.h"
 #include "exchange/participant.h"
+#include "formats/cluster.h"
+#include "formats/profile.h"
 #include "reducer.h"
+#include "session/preset_simulation.h"
 
 namespace py = pybind11;
 using sluice::GradientExchange;
@@ -116,6 +120,39 @@ void place(Reducer& reducer, std::shared_ptr<GradientExchange> exchange,
   reducer.place(std::move(exchange), std::move(all), active);
 }
 
+std::vector<std::tuple<std::size_t, bool, double>> marks_of(const Reducer& reducer) {
+  std::vector<std::tuple<std::size_t, bool, double>> marks;
+  for (const Reducer::Mark& mark : reducer.marks()) {
+    marks.emplace_back(mark.parameter, mark.is_gradient, mark.seconds);
+  }
+  return marks;
+}
+
+template <class T>
+T valid(sluice::Result<T> result) {
+  if (!result) {
+    throw std::invalid_argument(result.error().message());
+  }
+  return *std::move(result);
+}
+
+void write_profile(const std::string& profile, const std::string& path) {
+  const auto written =
+      sluice::write_profile(path, valid(sluice::parse_profile(profile, "the profile")));
+  if (!written) {
+    throw std::runtime_error(written.error().message());
+  }
+}
+
+// The profile is JSON, the cluster TOML, and the result JSON.
+std::string simulate(const std::string& profile, const std::string& cluster,
+                     const std::string& preset, std::int64_t iterations, const std::string& trace) {
+  return valid(sluice::simulate_preset(preset, valid(sluice::parse_profile(profile, "the profile")),
+                                       valid(sluice::parse_cluster(cluster, "the cluster")),
+                                       iterations, trace))
+      .dump();
+}
+
 std::map<std::string, double> counts_of(const Reducer& reducer) {
   const auto& gate = reducer.counts();
   std::map<std::string, double> counts{{"stops", static_cast<double>(gate.stops)},
@@ -140,6 +177,8 @@ std::map<std::string, double> counts_of(const Reducer& reducer) {
 
 PYBIND11_MODULE(_C, m) {
   m.def("presets", &sluice::exchange_presets);
+  m.def("write_profile", &write_profile);
+  m.def("simulate", &simulate, NoGil());
 
   py::class_<Participant, std::shared_ptr<Participant>>(m, "Participant")
       .def(py::init<>(), NoGil())
@@ -168,7 +207,7 @@ PYBIND11_MODULE(_C, m) {
 
   py::class_<Reducer>(m, "Reducer")
       .def(py::init(&make_reducer))
-      .def("reads", &Reducer::reads)
+      .def("marks", &marks_of)
       .def("place", &place)
       .def("set_sending", &Reducer::set_sending)
       .def("expect_passes", &Reducer::expect_passes)

@@ -82,6 +82,11 @@ void Reducer::watch(bool on) {
   }
 }
 
+void Reducer::mark(std::size_t parameter, bool is_gradient) {
+  const auto since_start = std::chrono::steady_clock::now().time_since_epoch();
+  marks_.push_back({parameter, is_gradient, std::chrono::duration<double>(since_start).count()});
+}
+
 void Reducer::discard() {
   rethrow();
   if (std::ranges::find(sent_, true) != sent_.end()) {
@@ -198,7 +203,7 @@ void Reducer::before_read(const c10::StorageImpl* storage) noexcept {
   try {
     for (const std::size_t p : found->second) {
       if (!placed()) {
-        reads_.push_back(p);
+        mark(p, false);
       } else if (due_[places_[p].layer]) {
         ++counts_.stops;
         update(places_[p].layer);
@@ -263,6 +268,9 @@ void Reducer::on_gradient(std::size_t parameter) {
         "no_sync(), and clear gradients with zero_grad() of the optimizer that owns them");
   }
   ++passes_[parameter];
+  if (!placed()) {
+    mark(parameter, true);
+  }
   if (may_send(parameter)) {
     update(places_[parameter].layer);
     send(parameter, false);

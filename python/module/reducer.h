@@ -55,8 +55,13 @@ class Reducer {
   Reducer(const Reducer&) = delete;
   Reducer& operator=(const Reducer&) = delete;
 
-  // The parameters in the order in which operators read them since the construction.
-  std::vector<std::size_t> reads() const { return reads_; }
+  // What has happened until place(): operators read parameters, and gradients were final.
+  struct Mark {
+    std::size_t parameter = 0;
+    bool is_gradient = false;
+    double seconds = 0;  // of the monotonic clock
+  };
+  const std::vector<Mark>& marks() const { return marks_; }
   // By parameter. `active` is the place of a float that counts the processes which take part in a
   // step: see step_aside().
   void place(std::shared_ptr<GradientExchange> exchange, std::vector<Place> places,
@@ -109,6 +114,7 @@ class Reducer {
   bool is_used(std::size_t parameter) const;
   at::Tensor sum_of(std::size_t parameter) const;
   void watch(bool on);
+  void mark(std::size_t parameter, bool is_gradient);
   bool may_send(std::size_t parameter) const;
   void update(std::size_t layer);
   void rethrow();
@@ -125,7 +131,7 @@ class Reducer {
   std::int64_t active_ = 0;
   std::vector<at::Tensor> sums_;  // by parameter; views of the exchange's buffer, if it has others
   std::vector<std::pair<std::size_t, at::Tensor>> lent_;  // the gradients that sums stand for
-  std::vector<std::size_t> reads_;
+  std::vector<Mark> marks_;
 
   std::vector<std::int64_t> passes_;    // by parameter, since the last step
   std::vector<std::int64_t> expected_;  // by parameter

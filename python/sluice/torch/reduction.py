@@ -18,6 +18,33 @@ TINY = 8192
 _held: "Dict[int, Tuple[Reduction, Any]]" = {}
 
 
+def form_layers(
+    names: Sequence[str], counts: Sequence[int], reads: Sequence[int]
+) -> Tuple[List[str], List[List[int]]]:
+    """Names of layers and the indices of their parameters, in the order of `reads`.
+
+    The parameters of a module are a layer; a tiny one goes with the layer before it, since every
+    layer costs messages.
+    """
+    owners = [name.rpartition(".")[0] or "model" for name in names]
+    of_owner: Dict[str, List[int]] = {owners[p]: [] for p in reads}
+    for p, owner in enumerate(owners):
+        of_owner.setdefault(owner, []).append(p)
+    layers: List[str] = []
+    members: List[List[int]] = []
+    added = TINY
+    for owner, indices in of_owner.items():
+        count = sum(counts[p] for p in indices)
+        added += count
+        if added <= TINY:
+            members[-1] += indices
+        else:
+            layers.append(owner)
+            members.append(indices)
+            added = count if count < TINY else 0
+    return layers, members
+
+
 def _release() -> None:
     """Not in an update, since it may destroy an optimizer."""
     for number, (reduction, _) in list(_held.items()):
@@ -73,8 +100,9 @@ class Reduction:
         """Forms layers, in the order in which process 0 has read them. Collective; once."""
         if self._members is not None:
             return
-        reads = broadcast_object(self._reducer.reads())
-        names, members = self._layers(reads)
+        reads = broadcast_object([p for p, is_gradient, _ in self._reducer.marks() if not is_gradient])
+        counts = [p.numel() for p in self.parameters]
+        names, members = form_layers(self._names, counts, reads)
         sizes, places, active = self._laid_out(members)
         exchange = _C.GradientExchange(participant(), self._preset, self._half, names, sizes)
         self._reducer.place(exchange, places, active)
@@ -138,27 +166,6 @@ class Reduction:
         update = self._update()
         if update is not None:
             update([p for layer in layers for p in self._members[layer]])
-
-    def _layers(self, reads: List[int]) -> Tuple[List[str], List[List[int]]]:
-        """Names of layers and their parameters. The parameters of a module are a layer; a tiny one
-        goes with the layer before it, since every layer costs messages."""
-        owners = [name.rpartition(".")[0] or "model" for name in self._names]
-        of_owner: Dict[str, List[int]] = {owners[p]: [] for p in reads}
-        for p, owner in enumerate(owners):
-            of_owner.setdefault(owner, []).append(p)
-        names: List[str] = []
-        members: List[List[int]] = []
-        added = TINY
-        for owner, indices in of_owner.items():
-            count = sum(self.parameters[p].numel() for p in indices)
-            added += count
-            if added <= TINY:
-                members[-1] += indices
-            else:
-                names.append(owner)
-                members.append(indices)
-                added = count if count < TINY else 0
-        return names, members
 
     def _laid_out(
         self, members: List[List[int]]
