@@ -5,8 +5,10 @@ import torch.nn.functional as F
 from torch import nn
 
 import sluice.torch as sluice
-from sluice.torch.reduction import Reduction
+from newer import check_compiled, check_scaler
+from prediction import check_prediction
 from reference import check, check_equal, finish, joined_batch, loss_of, make_net, own_part
+from sluice.torch.reduction import Reduction
 
 
 def check_training(accumulates: bool) -> None:
@@ -106,6 +108,10 @@ def main() -> None:
     check_used_by_one()
     check_buffers()
     check_sync_batch_norm()
+    check_compiled()
+    check_scaler()
+    if sluice.rank() == 0:
+        check_prediction()
     finish()
 
 
