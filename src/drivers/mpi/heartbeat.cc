@@ -159,7 +159,8 @@ Result<Heartbeat> decode_heartbeat(const std::string& text) {
 }
 
 std::optional<std::string> diagnose(std::span<const Heartbeat> heartbeats,
-                                    const std::vector<Layer>& layers, double patience_seconds) {
+                                    const std::vector<Layer>& layers, double patience_seconds,
+                                    bool open) {
   const auto place = [&](std::size_t rank) {
     const auto& at = heartbeats[rank].worker;
     return std::tuple(at->iteration, at->layer, rank);
@@ -172,7 +173,15 @@ std::optional<std::string> diagnose(std::span<const Heartbeat> heartbeats,
       stuck = r;
     }
   }
-  return stuck ? std::optional(Diagnosis(heartbeats, layers).of(*stuck)) : std::nullopt;
+  if (!stuck) {
+    return std::nullopt;
+  }
+  const bool others_compute = std::ranges::any_of(heartbeats, [&](const Heartbeat& other) {
+    return other.worker && !other.worker->waiting &&
+           other.worker->iteration < heartbeats[*stuck].worker->iteration;
+  });
+  return open && others_compute ? std::nullopt
+                                : std::optional(Diagnosis(heartbeats, layers).of(*stuck));
 }
 
 std::optional<std::string> describe_early_end(std::span<const std::optional<Iteration>> done,

@@ -358,7 +358,7 @@ void MpiSupervision::look_for_stalls(Time now) {
   if (now < next_warning_) {
     return;
   }
-  if (const auto stall = diagnose(heartbeats_, world_.layers, to_seconds(kStall))) {
+  if (const auto stall = diagnose(heartbeats_, world_.layers, to_seconds(kStall), world_.open)) {
     world_.warn(*stall);
     next_warning_ = now + kBetweenWarnings;
   }

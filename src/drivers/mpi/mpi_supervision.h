@@ -41,6 +41,7 @@ class MpiSupervision final : public Transport {
     const ChunkMap& chunks;
     const std::vector<Layer>& layers;
     std::size_t workers;  // of all processes
+    bool open;            // as in a phase
     bool together;        // they are in lock step
     const Clock& clock;
     Mailbox& mailbox;

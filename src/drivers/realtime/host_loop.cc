@@ -46,29 +46,35 @@ HostLoop::HostLoop(const Phase& phase, HostId host, const World& world)
 }
 
 void HostLoop::run() {
-  for (;;) {
-    world_.mailbox.drain(events_);
-    while (!events_.empty()) {
-      const Event event = std::move(events_.front());
-      events_.pop_front();
-      handle(event);
-    }
-    const bool worked = !works_.empty();
-    if (worked) {
-      do_work();
-    }
-    if (aside_) {
-      aside_->rethrow();
-    }
-    const bool moved = world_.transport.progress(*this);
-    if (worked || moved) {
-      continue;
-    }
-    world_.mailbox.settle();
-    if (!world_.mailbox.wait(events_, world_.transport.patience()) && !finish_aside()) {
-      return;
-    }
+  while (turn() || rest()) {
   }
+}
+
+bool HostLoop::turn() {
+  world_.mailbox.drain(events_);
+  while (!events_.empty()) {
+    const Event event = std::move(events_.front());
+    events_.pop_front();
+    handle(event);
+  }
+  const bool worked = !works_.empty();
+  if (worked) {
+    do_work();
+  }
+  if (aside_) {
+    aside_->rethrow();
+  }
+  const bool moved = world_.transport.progress(*this);
+  return worked || moved;
+}
+
+bool HostLoop::rest(std::optional<Duration> limit) {
+  world_.mailbox.settle();
+  std::optional<Duration> patience = world_.transport.patience();
+  if (limit) {
+    patience = std::min(*limit, patience.value_or(*limit));
+  }
+  return world_.mailbox.wait(events_, patience) || finish_aside();
 }
 
 bool HostLoop::finish_aside() {

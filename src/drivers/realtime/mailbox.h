@@ -41,6 +41,11 @@ class Mailbox {
     change([&] { closed_ = true; });
   }
 
+  // Ends the wait of the loop, or the next one.
+  void wake() {
+    change([&] { woken_ = true; });
+  }
+
   // Appends the events that are there to `into`, without waiting.
   void drain(std::deque<Event>& into) {
     const std::lock_guard lock(mutex_);
@@ -56,7 +61,7 @@ class Mailbox {
   // when the box is closed and empty. A patience of zero only yields to other threads.
   bool wait(std::deque<Event>& into, std::optional<Duration> patience = std::nullopt) {
     std::unique_lock lock(mutex_);
-    const auto ready = [this] { return closed_ || !events_.empty(); };
+    const auto ready = [this] { return closed_ || woken_ || !events_.empty(); };
     if (patience == Duration(0)) {
       lock.unlock();
       std::this_thread::yield();
@@ -69,6 +74,7 @@ class Mailbox {
     } else {
       filled_.wait(lock, ready);
     }
+    woken_ = false;
     move_to(into);
     return !closed_ || !into.empty();
   }
@@ -116,6 +122,7 @@ class Mailbox {
   std::condition_variable filled_;
   std::deque<Event> events_;
   bool closed_ = false;
+  bool woken_ = false;
   bool asleep_ = false;  // with the alarm, and nobody has woken it
   std::shared_ptr<Alarm> alarm_;
   std::shared_ptr<OpenEvents> open_;
