@@ -1,6 +1,7 @@
-# What `cmake --install` installs, in two components that are also the two Debian packages:
+# What `cmake --install` installs, in components that are also the Debian packages:
 #   program      the program, its module for LibTorch, profiles, manual and completions
 #   development  the libraries with their public headers, and what find_package(sluice) needs
+#   python       the Python package, if SLUICE_PYTHON is on
 include(CMakePackageConfigHelpers)
 
 # LibTorch may be anywhere.
@@ -49,3 +50,12 @@ configure_package_config_file(cmake/sluiceConfig.cmake.in sluiceConfig.cmake
 write_basic_package_version_file(sluiceConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/sluiceConfig.cmake ${CMAKE_CURRENT_BINARY_DIR}/sluiceConfigVersion.cmake
   DESTINATION ${SLUICE_PACKAGE_DIR} COMPONENT development)
+
+if(SLUICE_PYTHON)
+  # Where Debian's Python looks for packages.
+  set(SLUICE_PYTHON_FOLDER lib/python3/dist-packages CACHE STRING "Where the Python package is installed")
+  set_target_properties(sluice_python PROPERTIES INSTALL_RPATH_USE_LINK_PATH ON)
+  install(TARGETS sluice_python LIBRARY DESTINATION ${SLUICE_PYTHON_FOLDER}/sluice COMPONENT python)
+  install(DIRECTORY python/sluice/ DESTINATION ${SLUICE_PYTHON_FOLDER}/sluice COMPONENT python
+    FILES_MATCHING PATTERN "*.py" PATTERN "py.typed" PATTERN "__pycache__" EXCLUDE)
+endif()

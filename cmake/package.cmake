@@ -35,4 +35,16 @@ set(CPACK_COMPONENT_DEVELOPMENT_DESCRIPTION
   "The libraries and headers of Sluice, for C++ programs with a training loop of their own.")
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_NAME libsluice-dev)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SECTION libdevel)
+if(SLUICE_PYTHON)
+  list(APPEND CPACK_COMPONENTS_ALL python)
+  set(CPACK_COMPONENT_PYTHON_DESCRIPTION "Sluice for PyTorch scripts, with Horovod's names: sluice.torch.")
+  set(CPACK_DEBIAN_PYTHON_PACKAGE_NAME python3-sluice)
+  set(CPACK_DEBIAN_PYTHON_PACKAGE_SECTION python)
+  set(CPACK_DEBIAN_PYTHON_PACKAGE_SHLIBDEPS ON)
+  # The module is for one version of Python.
+  math(EXPR SLUICE_NEXT_MINOR "${Python_VERSION_MINOR} + 1")
+  set(CPACK_DEBIAN_PYTHON_PACKAGE_DEPENDS
+    "python3 (>= 3.${Python_VERSION_MINOR}), python3 (<< 3.${SLUICE_NEXT_MINOR}), python3-torch")
+  set(CPACK_DEBIAN_PYTHON_PACKAGE_RECOMMENDS "openmpi-bin, sluice")
+endif()
 include(CPack)

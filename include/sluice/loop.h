@@ -109,7 +109,7 @@ class LoopWorker {
   // `forward` makes one forward pass, on any sample, without gradients. Sluice records in which
   // order it reads the layers, since what is read first is exchanged first.
   //
-  // With several models, each step of one waits until nothing of another is in flight.
+  // There may be several models, which do not wait for each other.
   virtual LoopModel& attach(const NamedParameters& parameters, torch::optim::Optimizer& optimizer,
                             const std::function<void()>& forward,
                             const LoopOptions& options = {}) = 0;

@@ -6,6 +6,7 @@
 
 #include <map>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -15,8 +16,10 @@
 #include "exchange/aborted.h"
 #include "exchange/gradient_exchange.h"
 #include "exchange/participant.h"
-#include "operator_gate.h"
+#include "formats/cluster.h"
+#include "formats/profile.h"
 #include "reducer.h"
+#include "session/preset_simulation.h"
 
 namespace py = pybind11;
 using sluice::GradientExchange;
@@ -117,14 +120,49 @@ void place(Reducer& reducer, std::shared_ptr<GradientExchange> exchange,
   reducer.place(std::move(exchange), std::move(all), active);
 }
 
+std::vector<std::tuple<std::size_t, bool, double>> marks_of(const Reducer& reducer) {
+  std::vector<std::tuple<std::size_t, bool, double>> marks;
+  for (const Reducer::Mark& mark : reducer.marks()) {
+    marks.emplace_back(mark.parameter, mark.is_gradient, mark.seconds);
+  }
+  return marks;
+}
+
+template <class T>
+T valid(sluice::Result<T> result) {
+  if (!result) {
+    throw std::invalid_argument(result.error().message());
+  }
+  return *std::move(result);
+}
+
+void write_profile(const std::string& profile, const std::string& path) {
+  const auto written =
+      sluice::write_profile(path, valid(sluice::parse_profile(profile, "the profile")));
+  if (!written) {
+    throw std::runtime_error(written.error().message());
+  }
+}
+
+// The profile is JSON, the cluster TOML, and the result JSON.
+std::string simulate(const std::string& profile, const std::string& cluster,
+                     const std::string& preset, std::int64_t iterations, const std::string& trace) {
+  return valid(sluice::simulate_preset(preset, valid(sluice::parse_profile(profile, "the profile")),
+                                       valid(sluice::parse_cluster(cluster, "the cluster")),
+                                       iterations, trace))
+      .dump();
+}
+
 std::map<std::string, double> counts_of(const Reducer& reducer) {
   const auto& gate = reducer.counts();
   std::map<std::string, double> counts{{"stops", static_cast<double>(gate.stops)},
                                        {"waits", static_cast<double>(gate.waits)},
                                        {"updates", static_cast<double>(gate.updates)},
+                                       {"sent_in_backward", static_cast<double>(gate.early)},
+                                       {"sent_in_step", static_cast<double>(gate.late)},
                                        {"waited_s", gate.waited_seconds}};
   if (reducer.placed()) {
-    const sluice::Counters& sent = reducer.exchange().counters();
+    const sluice::Counters sent = reducer.exchange().counters();
     counts["steps"] = static_cast<double>(reducer.exchange().steps());
     counts["layers"] = static_cast<double>(reducer.exchange().layers().size());
     counts["messages"] = static_cast<double>(sent.messages);
@@ -139,7 +177,8 @@ std::map<std::string, double> counts_of(const Reducer& reducer) {
 
 PYBIND11_MODULE(_C, m) {
   m.def("presets", &sluice::exchange_presets);
-  m.def("defer_gradients", [] { sluice::python::OperatorGate::of_process().defer(); });
+  m.def("write_profile", &write_profile);
+  m.def("simulate", &simulate, NoGil());
 
   py::class_<Participant, std::shared_ptr<Participant>>(m, "Participant")
       .def(py::init<>(), NoGil())
@@ -152,6 +191,8 @@ PYBIND11_MODULE(_C, m) {
       .def("broadcast", &broadcast, NoGil())
       .def("broadcast_bytes", &broadcast_bytes)
       .def("gather_bytes", &gather_bytes)
+      .def("join", &Participant::join, NoGil())
+      .def("end_join", &Participant::end_join, NoGil())
       .def("leave", &Participant::leave, NoGil())
       .def("abort", &Participant::abort, NoGil());
 
@@ -162,24 +203,23 @@ PYBIND11_MODULE(_C, m) {
              return std::make_shared<GradientExchange>(
                  participant, GradientExchange::Options{preset, half_precision}, names, sizes);
            }),
-           NoGil(), py::keep_alive<1, 2>())
-      .def("pause", &GradientExchange::pause, NoGil());
+           NoGil(), py::keep_alive<1, 2>());
 
   py::class_<Reducer>(m, "Reducer")
       .def(py::init(&make_reducer))
-      .def("reads", &Reducer::reads)
+      .def("marks", &marks_of)
       .def("place", &place)
       .def("set_sending", &Reducer::set_sending)
       .def("expect_passes", &Reducer::expect_passes)
       .def("discard", &Reducer::discard, NoGil())
       .def("finish", &Reducer::finish, NoGil())
-      .def("finish_early", &Reducer::finish_early, NoGil())
       .def("step_aside", &Reducer::step_aside, NoGil())
       .def("arm", &Reducer::arm)
       .def("due", &Reducer::due)
       .def("update_all", &Reducer::update_all, NoGil())
       .def("wait_all", &Reducer::wait_all, NoGil())
-      .def("sum_of", &Reducer::sum_of)
-      .def("is_used", &Reducer::is_used)
-      .def("counts", &counts_of);
+      .def("lend_sums", &Reducer::lend_sums)
+      .def("take_back", &Reducer::take_back)
+      .def("store_sums", &Reducer::store_sums)
+      .def("counts", &counts_of, NoGil());
 }

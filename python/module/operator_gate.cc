@@ -33,16 +33,22 @@ OperatorGate& OperatorGate::of_process() {
 
 void OperatorGate::add(Reducer& reducer) {
   reducers_.push_back(&reducer);
-  if (!handle_) {
-    handle_ = at::addGlobalCallback(at::RecordFunctionCallback(&OperatorGate::see)
-                                        .needsInputs(true)
-                                        .scopes({at::RecordScope::FUNCTION}));
-  }
+  watch();
 }
 
 void OperatorGate::remove(Reducer& reducer) {
   std::erase(reducers_, &reducer);
-  if (reducers_.empty() && handle_) {
+  watch();
+}
+
+void OperatorGate::watch() {
+  const bool any =
+      std::ranges::any_of(reducers_, [](const Reducer* r) { return r->is_watching(); });
+  if (any && !handle_) {
+    handle_ = at::addGlobalCallback(at::RecordFunctionCallback(&OperatorGate::see)
+                                        .needsInputs(true)
+                                        .scopes({at::RecordScope::FUNCTION}));
+  } else if (!any && handle_) {
     at::removeCallback(*handle_);
     handle_.reset();
   }

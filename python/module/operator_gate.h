@@ -11,25 +11,22 @@ namespace sluice::python {
 
 class Reducer;
 
-// Shows all reducers the inputs of every operator before it runs, on all threads. LibTorch takes
-// plain functions as observers, so there is one gate in a process.
+// Shows all reducers that watch the inputs of every operator before it runs, on all threads.
+// LibTorch takes plain functions as observers, so there is one gate in a process.
 class OperatorGate {
  public:
   static OperatorGate& of_process();
 
   void add(Reducer& reducer);
   void remove(Reducer& reducer);
-  // Whether a gradient may leave before all are there: a backward pass may reach the parameters of
-  // several reducers, but only one exchange can be in a step at a time.
-  bool is_eager() const { return !deferred_ && reducers_.size() == 1; }
-  void defer() { deferred_ = true; }
+  // Some reducer has begun to watch, or has ceased. Nobody pays for the gate while none does.
+  void watch();
 
  private:
   static std::unique_ptr<at::ObserverContext> see(const at::RecordFunction& call);
 
   std::vector<Reducer*> reducers_;  // changed and read under the GIL, or in one thread
   std::optional<at::CallbackHandle> handle_;
-  bool deferred_ = false;
 };
 
 }  // namespace sluice::python

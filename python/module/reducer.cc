@@ -2,6 +2,8 @@
 
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/from_blob.h>
+#include <ATen/ops/mul.h>
+#include <ATen/ops/scalar_tensor.h>
 #include <torch/csrc/autograd/engine.h>
 #include <torch/csrc/autograd/function_hook.h>
 
@@ -65,12 +67,29 @@ void Reducer::place(std::shared_ptr<GradientExchange> exchange, std::vector<Plac
   }
   unsent_ = layer_size_;
   due_.assign(layer_size_.size(), false);
-  watching_ = false;
+  sums_.clear();
+  for (std::size_t p = 0; p < parameters_.size(); ++p) {
+    sums_.push_back(at::from_blob(exchange_->gradients().data() + places_[p].offset,
+                                  parameters_[p].sizes(), at::kFloat));
+  }
+  watch(false);
+}
+
+void Reducer::watch(bool on) {
+  if (watching_ != on) {
+    watching_ = on;
+    OperatorGate::of_process().watch();
+  }
+}
+
+void Reducer::mark(std::size_t parameter, bool is_gradient) {
+  const auto since_start = std::chrono::steady_clock::now().time_since_epoch();
+  marks_.push_back({parameter, is_gradient, std::chrono::duration<double>(since_start).count()});
 }
 
 void Reducer::discard() {
   rethrow();
-  if (finished_early_ || std::ranges::find(sent_, true) != sent_.end()) {
+  if (std::ranges::find(sent_, true) != sent_.end()) {
     cautious_ = true;
     finish();
     wait_all();
@@ -79,27 +98,12 @@ void Reducer::discard() {
   discarded_ = true;
 }
 
-void Reducer::finish_early() {
-  bool complete = false;
-  for (std::size_t p = 0; p < parameters_.size(); ++p) {
-    complete = complete || may_send(p);
-  }
-  if (complete && !finished_early_) {
-    finish();
-    finished_early_ = true;
-  }
-}
-
 bool Reducer::may_send(std::size_t parameter) const {
-  return placed() && passes_[parameter] == expected_[parameter] && (!cautious_ || discarded_) &&
-         OperatorGate::of_process().is_eager();
+  return placed() && passes_[parameter] == expected_[parameter] && (!cautious_ || discarded_);
 }
 
 void Reducer::finish() {
   rethrow();
-  if (std::exchange(finished_early_, false)) {
-    return;
-  }
   for (std::size_t p = 0; p < parameters_.size(); ++p) {
     expected_[p] = std::max<std::int64_t>(passes_[p], 1);
   }
@@ -119,13 +123,14 @@ void Reducer::send_rest(bool zero) {
     if (!sent_[p]) {
       update(places_[p].layer);
       send(p, zero);
+      counts_.late += unsent_[places_[p].layer] == 0 ? 1 : 0;
     }
   }
   exchange_->end_step();
   std::ranges::fill(passes_, 0);
   std::fill(sent_.begin(), sent_.end(), false);
   unsent_ = layer_size_;
-  watching_ = false;
+  watch(false);
   in_backward_ = false;
   discarded_ = false;
 }
@@ -133,14 +138,14 @@ void Reducer::send_rest(bool zero) {
 void Reducer::arm() {
   due_.assign(due_.size(), true);
   all_due_ = due_.size();
-  watching_ = true;
+  watch(true);
 }
 
 void Reducer::update_all() {
   for (std::size_t l = 0; l < due_.size(); ++l) {
     update(l);
   }
-  watching_ = !placed();
+  watch(!placed());
   rethrow();
 }
 
@@ -151,8 +156,39 @@ void Reducer::wait_all() {
 }
 
 at::Tensor Reducer::sum_of(std::size_t parameter) const {
-  return at::from_blob(exchange_->gradients().data() + places_[parameter].offset,
-                       parameters_[parameter].sizes(), at::kFloat);
+  if (!is_used(parameter)) {
+    return {};
+  }
+  const at::Tensor& owner = parameters_[parameter];
+  return owner.device().is_cpu() && owner.scalar_type() == at::kFloat
+             ? sums_[parameter]
+             : sums_[parameter].to(owner.device(), owner.scalar_type());
+}
+
+void Reducer::lend_sums(const std::vector<std::size_t>& parameters) {
+  for (const std::size_t p : parameters) {
+    lent_.emplace_back(p, std::exchange(parameters_[p].mutable_grad(), sum_of(p)));
+  }
+}
+
+void Reducer::take_back() {
+  for (auto& [parameter, gradient] : lent_) {
+    parameters_[parameter].mutable_grad() = std::move(gradient);
+  }
+  lent_.clear();
+}
+
+void Reducer::store_sums() {
+  const at::NoGradGuard no_grad;
+  for (std::size_t p = 0; p < parameters_.size(); ++p) {
+    at::Tensor& gradient = parameters_[p].mutable_grad();
+    const at::Tensor sum = sum_of(p);
+    if (!sum.defined() || !gradient.defined() || gradient.is_sparse()) {
+      gradient = sum.defined() ? sum.clone() : at::Tensor();
+    } else {
+      gradient.copy_(sum);
+    }
+  }
 }
 
 bool Reducer::is_used(std::size_t parameter) const {
@@ -167,7 +203,7 @@ void Reducer::before_read(const c10::StorageImpl* storage) noexcept {
   try {
     for (const std::size_t p : found->second) {
       if (!placed()) {
-        reads_.push_back(p);
+        mark(p, false);
       } else if (due_[places_[p].layer]) {
         ++counts_.stops;
         update(places_[p].layer);
@@ -199,6 +235,9 @@ void Reducer::update(std::size_t layer) {
     }
   }
   all_due_ -= here.size();
+  if (all_due_ == 0) {
+    watch(false);
+  }
   ++counts_.updates;
   updating_ = true;
   try {
@@ -222,34 +261,57 @@ void Reducer::on_gradient(std::size_t parameter) {
     return;
   }
   rethrow();
-  if (sent_[parameter] || finished_early_) {
+  if (sent_[parameter]) {
     throw std::runtime_error(
         "a gradient changed after it had left: there were more backward passes before step() than "
         "before the last one. Set backward_passes_per_step, run passes that only accumulate under "
         "no_sync(), and clear gradients with zero_grad() of the optimizer that owns them");
   }
   ++passes_[parameter];
+  if (!placed()) {
+    mark(parameter, true);
+  }
   if (may_send(parameter)) {
     update(places_[parameter].layer);
     send(parameter, false);
+    counts_.early += unsent_[places_[parameter].layer] == 0 ? 1 : 0;
+  }
+}
+
+// The copy of a short gradient costs less than an operator. Of a process alone the gradient is the
+// sum, and its scale is 1.
+void Reducer::fill(std::size_t parameter, const at::Tensor& gradient) {
+  constexpr std::int64_t kShort = 1 << 16;
+  at::Tensor& target = sums_[parameter];
+  const bool plain = gradient.device().is_cpu() && gradient.scalar_type() == at::kFloat &&
+                     gradient.layout() == at::kStrided && !gradient.is_neg();
+  if (plain && exchange_->is_alone()) {
+    target = gradient;
+  } else if (plain && gradient.is_contiguous() && gradient.numel() <= kShort) {
+    const auto scale = static_cast<float>(scale_);
+    const float* from = gradient.data_ptr<float>();
+    std::transform(from, from + gradient.numel(), target.data_ptr<float>(),
+                   [scale](float value) { return scale * value; });
+  } else {
+    const at::NoGradGuard no_grad;
+    updating_ = true;  // the gate is not for these operators
+    if (plain) {
+      at::mul_out(target, gradient, at::scalar_tensor(scale_, at::kFloat));
+    } else {
+      target.copy_(gradient.is_sparse() ? gradient.to_dense() : gradient).mul_(scale_);
+    }
+    updating_ = false;
   }
 }
 
 void Reducer::send(std::size_t parameter, bool zero) {
-  const at::NoGradGuard no_grad;
-  const at::Tensor target = sum_of(parameter);
   const at::Tensor& gradient = parameters_[parameter].grad();
   const bool used = !zero && gradient.defined();
-  updating_ = true;  // the gate is not for these operators
   if (used) {
-    target.copy_(gradient.is_sparse() ? gradient.to_dense() : gradient);
-    if (scale_ != 1) {
-      target.mul_(scale_);
-    }
-  } else {
-    target.zero_();
+    fill(parameter, gradient);
+  } else if (!exchange_->is_alone()) {
+    std::fill_n(sums_[parameter].data_ptr<float>(), sums_[parameter].numel(), 0.0F);
   }
-  updating_ = false;
   const Place& place = places_[parameter];
   exchange_->gradients()[static_cast<std::size_t>(place.flag)] = used ? 1.0F : 0.0F;
   sent_[parameter] = true;

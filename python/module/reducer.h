@@ -22,6 +22,8 @@ struct GateCounts {
   std::int64_t stops = 0;  // operators that read a parameter whose update was due
   std::int64_t waits = 0;  // of these, those whose sum was not here yet
   std::int64_t updates = 0;
+  std::int64_t early = 0;  // layers that left during a backward pass
+  std::int64_t late = 0;   // and after it
   double waited_seconds = 0;
 };
 
@@ -35,9 +37,6 @@ struct Place {
 // Ties the parameters of one optimizer to an exchange. Hooks after the parameters' gradients send
 // them while the backward pass goes on. A gate before all operators has a layer updated when it is
 // read next, by a function of the owner. Neither needs the GIL.
-//
-// With several reducers gradients leave in finish() only: a backward pass may reach the parameters
-// of all of them, but only one exchange can be in a step at a time.
 //
 // Which layers there are is known after the first backward pass: until place() nothing is sent.
 // Calls come from one thread at a time.
@@ -56,8 +55,13 @@ class Reducer {
   Reducer(const Reducer&) = delete;
   Reducer& operator=(const Reducer&) = delete;
 
-  // The parameters in the order in which operators read them since the construction.
-  std::vector<std::size_t> reads() const { return reads_; }
+  // What has happened until place(): operators read parameters, and gradients were final.
+  struct Mark {
+    std::size_t parameter = 0;
+    bool is_gradient = false;
+    double seconds = 0;  // of the monotonic clock
+  };
+  const std::vector<Mark>& marks() const { return marks_; }
   // By parameter. `active` is the place of a float that counts the processes which take part in a
   // step: see step_aside().
   void place(std::shared_ptr<GradientExchange> exchange, std::vector<Place> places,
@@ -75,9 +79,6 @@ class Reducer {
 
   // Backward is over: sends what has not left, and ends the step.
   void finish();
-  // The same before a collective call, if all backward passes that were expected have run: a step
-  // must not be open then. finish() follows nevertheless, or discard().
-  void finish_early();
   // The step of a process that has no data: zeros. True if some process had data.
   bool step_aside();
   // From now on the sums of the last step are due as updates.
@@ -88,10 +89,12 @@ class Reducer {
   // The sums are here, and are not due as updates.
   void wait_all();
 
-  // A view of the buffer: the sum of the parameter's gradients. In host memory.
-  at::Tensor sum_of(std::size_t parameter) const;
-  // Whether any process had a gradient.
-  bool is_used(std::size_t parameter) const;
+  // Puts the sums of these parameters in the place of their gradients, until take_back(). One that
+  // no process had a gradient for has none.
+  void lend_sums(const std::vector<std::size_t>& parameters);
+  void take_back();
+  // Makes the sums the gradients of all parameters.
+  void store_sums();
   const GateCounts& counts() const { return counts_; }
   GradientExchange& exchange() const { return *exchange_; }
 
@@ -107,6 +110,11 @@ class Reducer {
   void on_gradient(std::size_t parameter);
   void send(std::size_t parameter, bool zero);
   void send_rest(bool zero);
+  void fill(std::size_t parameter, const at::Tensor& gradient);
+  bool is_used(std::size_t parameter) const;
+  at::Tensor sum_of(std::size_t parameter) const;
+  void watch(bool on);
+  void mark(std::size_t parameter, bool is_gradient);
   bool may_send(std::size_t parameter) const;
   void update(std::size_t layer);
   void rethrow();
@@ -121,7 +129,9 @@ class Reducer {
   std::shared_ptr<GradientExchange> exchange_;  // null: not placed yet
   std::vector<Place> places_;
   std::int64_t active_ = 0;
-  std::vector<std::size_t> reads_;
+  std::vector<at::Tensor> sums_;  // by parameter; views of the exchange's buffer, if it has others
+  std::vector<std::pair<std::size_t, at::Tensor>> lent_;  // the gradients that sums stand for
+  std::vector<Mark> marks_;
 
   std::vector<std::int64_t> passes_;    // by parameter, since the last step
   std::vector<std::int64_t> expected_;  // by parameter
@@ -135,7 +145,6 @@ class Reducer {
   bool in_backward_ = false;  // its end has been asked for
   bool cautious_ = false;
   bool discarded_ = false;  // since the last step
-  bool finished_early_ = false;
   bool updating_ = false;
   std::exception_ptr failure_;  // LibTorch lets none through an observer
   GateCounts counts_;

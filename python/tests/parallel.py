@@ -5,7 +5,10 @@ import torch.nn.functional as F
 from torch import nn
 
 import sluice.torch as sluice
+from newer import check_compiled, check_scaler
+from prediction import check_prediction
 from reference import check, check_equal, finish, joined_batch, loss_of, make_net, own_part
+from sluice.torch.reduction import Reduction
 
 
 def check_training(accumulates: bool) -> None:
@@ -64,6 +67,14 @@ def check_buffers() -> None:
         last = 0.1 * model.module[0](zeros).mean(0)
     before = [(mean - last) / 0.9 for mean in means]
     check("buffers are those of rank 0", all(torch.allclose(b, before[0]) for b in before))
+    check_overlap("DDP with buffers", model._reduction, 3)
+
+
+def check_overlap(what: str, reduction: Reduction, steps: int) -> None:
+    """All gradients but those of the first step, before which layers are unknown, left early."""
+    counts = reduction.counts()
+    early = counts["sent_in_backward"] == (steps - 1) * counts["layers"]
+    check(f"{what}: gradients leave in the backward pass", early, str(counts))
 
 
 def check_sync_batch_norm() -> None:
@@ -86,6 +97,7 @@ def check_sync_batch_norm() -> None:
     check_equal("SyncBatchNorm", alone, together, 1e-5)
     same = torch.allclose(alone[1].running_var, together[1].running_var, atol=1e-5)
     check("SyncBatchNorm's running variance", same)
+    check_overlap("SyncBatchNorm", optimizer._reduction, 4)
 
 
 def main() -> None:
@@ -96,6 +108,10 @@ def main() -> None:
     check_used_by_one()
     check_buffers()
     check_sync_batch_norm()
+    check_compiled()
+    check_scaler()
+    if sluice.rank() == 0:
+        check_prediction()
     finish()
 
 

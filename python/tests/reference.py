@@ -7,8 +7,10 @@ import torch.nn.functional as F
 from torch import nn
 
 import sluice.torch as sluice
+from sluice.torch import reduction
 
 BATCH = 6
+reduction.TINY = 0  # all modules are tiny here, and should be layers of their own
 Batch = Tuple[torch.Tensor, torch.Tensor]
 
 

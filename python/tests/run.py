@@ -11,7 +11,8 @@ import tempfile
 import time
 from typing import Dict, List
 
-FOLDER = pathlib.Path(__file__).parent
+FOLDER = pathlib.Path(__file__).resolve().parent
+LAUNCH = FOLDER.parents[1] / "tests" / "support" / "launch.sh"
 # Settings of Open MPI, for versions up to 4 and from 5 on; other MPIs ignore them.
 SETTINGS: Dict[str, str] = {
     "OMPI_ALLOW_RUN_AS_ROOT": "1",
@@ -30,7 +31,8 @@ MESSAGES = {
 
 
 def run(mpirun: str, processes: str, program: List[str]) -> "subprocess.CompletedProcess[str]":
-    command = [mpirun, "-np", processes, sys.executable, str(FOLDER / program[0]), *program[1:]]
+    program = [sys.executable, str(FOLDER / program[0]), *program[1:]]
+    command = ["sh", str(LAUNCH), mpirun, "-np", processes, *program]
     return subprocess.run(
         command, env={**os.environ, **SETTINGS}, capture_output=True, text=True, timeout=300
     )

@@ -169,6 +169,18 @@ def metrics(net: Any, optimizer: Any, batches: Any, is_distributed: bool) -> Non
             check("allreduce", sluice.allreduce(torch.ones(3)).tolist() == [1, 1, 1])
 
 
+def metrics_in_backward(net: Any, optimizer: Any, batches: Any, is_distributed: bool) -> None:
+    """Some gradients have left, and some have not."""
+    for step in range(4):
+        optimizer.zero_grad()
+        samples, labels = batches(step)
+        hidden = net.first(samples)
+        if is_distributed:
+            hidden.register_hook(lambda gradient: sluice.allreduce(gradient) * 0 + gradient)
+        F.cross_entropy(net.last(torch.tanh(hidden)), labels).backward()
+        optimizer.step()
+
+
 def metrics_before_step(net: Any, optimizer: Any, batches: Any, is_distributed: bool) -> None:
     """Gradients have left, but step() has not been called."""
     for step in range(4):
@@ -248,7 +260,8 @@ def gan(together: bool) -> List[nn.Module]:
     if together:
         for_generator = distribute(for_generator, generator)
         for_critic = distribute(for_critic, critic)
-    for step in range(6):
+    steps = 6
+    for step in range(steps):
         real, labels = own_part(joined_batch(step)) if together else joined_batch(step)
         noise = torch.stack([labels.float(), -labels.float()], 1)
         for_critic.zero_grad()
@@ -258,6 +271,9 @@ def gan(together: bool) -> List[nn.Module]:
         for_generator.zero_grad()
         F.softplus(-critic(generator(noise))).mean().backward()
         for_generator.step()
+    for optimizer in (for_generator, for_critic) if together else ():
+        early = optimizer._reduction.counts()["sent_in_backward"]
+        check("gan: gradients leave in the backward pass", early == (steps - 1) * 2, str(early))
     return [generator, critic]
 
 
@@ -320,6 +336,14 @@ def check_join() -> None:
         reference.step()
         if step < 4 - rank:
             plain_step(together, optimizer, own_part(joined))
+            active = sluice.allreduce(torch.ones(1), op=sluice.Sum).item()
+            check("who has joined adds zeros", active == sum(step < 4 - r for r in range(size)))
+    if rank == 0 and size > 1:
+        try:
+            sluice.allgather(torch.ones(1))
+            check("an allgather without the joined is refused", False)
+        except RuntimeError as error:
+            check("the refusal is explained", "in join()" in str(error), str(error))
     check("the first rank is the last", sluice.join() == 0)
     check_equal("join", alone, together)
 
@@ -383,7 +407,8 @@ def check_summary() -> None:
     sluice.barrier()
     counts = sluice.summary()
     check("steps are counted", counts["steps"] == 3, str(counts))
-    check("the gate has stopped operators", counts["stops"] > 0 and counts["updates"] > 0)
+    check("updates are made", counts["updates"] > 0, str(counts))
+    check("the gate stops operators", (counts["stops"] > 0) == (sluice.size() > 1), str(counts))
     check("messages were sent", (counts["messages"] > 0) == (sluice.size() > 1), str(counts))
 
 
@@ -402,6 +427,7 @@ def main() -> None:
         reads_between_steps,
         own_function,
         metrics,
+        metrics_in_backward,
         metrics_before_step,
         uses_layers_by_turns,
         new_group,

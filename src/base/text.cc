@@ -1,7 +1,8 @@
 #include "base/text.h"
 
 #include <algorithm>
-#include <vector>
+#include <sstream>
+#include <utility>
 
 namespace sluice {
 namespace {
@@ -65,6 +66,18 @@ std::string one_line(std::string text) {
   std::ranges::replace_if(
       text, [](char c) { return static_cast<unsigned char>(c) < ' ' || c == '\x7f'; }, ' ');
   return text;
+}
+
+std::vector<std::string> split_list(const std::string& text) {
+  std::vector<std::string> entries;
+  std::istringstream list(text);
+  for (std::string entry; std::getline(list, entry, ',');) {
+    entries.push_back(std::move(entry));
+  }
+  if (text.ends_with(',')) {
+    entries.emplace_back();
+  }
+  return entries;
 }
 
 std::string nearest(std::string_view word, std::span<const std::string> names) {

@@ -3,6 +3,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace sluice {
 
@@ -19,5 +20,8 @@ std::string nearest(std::string_view word, std::span<const std::string> names);
 
 // The end of a message about an unknown word: `; did you mean NAME?`, or nothing.
 std::string suggestion(std::string_view word, std::span<const std::string> names);
+
+// The entries of a list with commas between them: "a,,b" has three. An empty text has none.
+std::vector<std::string> split_list(const std::string& text);
 
 }  // namespace sluice

@@ -51,7 +51,9 @@ Result<lab::Spec> spec_of(const Settings& settings, const std::vector<std::strin
     return hosts.error();
   }
   lab::Spec spec = *std::move(hosts);
-  spec.workers_per_host = static_cast<std::size_t>(settings.integer("workers-per-host"));
+  if (settings.text("cluster").empty() || settings.is_chosen("workers-per-host")) {
+    spec.workers_per_host = static_cast<std::size_t>(settings.integer("workers-per-host"));
+  }
   spec.command = command;
   if (const auto missing = lab::missing(); !missing.empty()) {
     return Error(fmt::format("lab: this machine lacks {}", fmt::join(missing, ", and ")));

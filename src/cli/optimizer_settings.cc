@@ -4,9 +4,9 @@
 #include <fmt/ranges.h>
 
 #include <charconv>
-#include <sstream>
 
 #include "base/check.h"
+#include "base/text.h"
 #include "cli/setting_table.h"
 
 namespace sluice::cli {
@@ -89,8 +89,7 @@ Result<std::vector<std::int64_t>> numbers_of(const Settings& settings, const std
                                              std::int64_t max) {
   const std::string text = settings.text(key);
   std::vector<std::int64_t> numbers;
-  std::istringstream words(text);
-  for (std::string word; std::getline(words, word, ',');) {
+  for (const std::string& word : split_list(text)) {
     std::int64_t number = 0;
     const auto [end, fault] = std::from_chars(word.data(), word.data() + word.size(), number);
     if (fault != std::errc() || end != word.data() + word.size() || number < 1 || number > max) {

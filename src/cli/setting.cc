@@ -89,7 +89,7 @@ void for_each_value(Visit visit) {
       [](auto& s) -> auto& { return s.local_aggregation; });
   visit(
       "error-feedback", Form::on_or_off(),
-      "truncate16, quantise8: add the error of the codec to the next gradient",
+      "dense codecs: add what the codec loses to the next gradient",
       [](auto& s) -> auto& { return s.error_feedback; });
   for_each_dgc_value(visit);
   visit(
@@ -139,9 +139,10 @@ std::vector<Setting> strategy_settings() {
   all.push_back({"merge", kRuns, Form::word(words_of(kMergeNames)),
                  name_of(kMergeNames, strategy.merge),
                  "partition merged: the best groups of layers, or those of MG-WFBP's greedy rule"});
-  all.push_back({"update", kRuns, Form::word(words_or("auto", kUpdateNames)), "auto",
-                 "who updates the parameters: server, or worker with the sum that servers return; "
-                 "auto: the servers, if there are any"});
+  all.push_back(
+      {"update", kRuns, Form::word(words_or("auto", kUpdateNames)), "auto",
+       "who updates the parameters: server, or worker with the sum that servers return; "
+       "auto: the workers with a dense codec, which packs sums; else the servers, if any"});
   all.push_back({"deal", kRuns, Form::word({"staggered", "round-robin"}), "staggered",
                  "staggered: each worker starts a layer with a different chunk"});
   all.push_back({"collective", kRuns, Form::word(words_or("auto", kCollectiveNames)), "auto",

@@ -114,6 +114,9 @@ std::vector<Setting> optimiser_settings() {
        "learning rate 0.05 times the workers, 5 epochs of warm-up, a tenth after 30, 60 and 80 "
        "(all in proportion to --epochs)"},
       {"epochs", kRuns, Form::integer(1, 1'000'000), 1, "number of passes over the data"},
+      {"evaluate-every", kRuns, Form::integer(0, 1'000'000), 1,
+       "evaluate the model each time after this many epochs, and at the end; 0: only at the end. "
+       "Where replicas differ, train has all workers meet for it"},
       {"iterations", kTrain, Form::integer(0, kMaxCount), 0,
        "stop after this many iterations; 0: after --epochs"},
       {"iterations", kVirtual, Form::integer(0, 1'000'000), 0,
@@ -197,7 +200,8 @@ std::vector<Setting> cluster_settings() {
       {"hostfile", kLaunch, Form::text(), "",
        "file of mpirun with the hosts to start on, by ssh; by default all processes run here"},
       {"hosts", kLab, Form::integer(1, lab::kMaxHosts), 4, "number of emulated hosts"},
-      {"workers-per-host", kLab, Form::integer(1, 64), 1, "processes on each host"},
+      {"workers-per-host", kLab, Form::integer(1, 64), 1,
+       "processes on each host; with --cluster, by default as many as the file has workers there"},
       {"rate", kLab, Form::text(), "1gbit",
        "bandwidth of each host's link in each direction, such as 500mbit or 2.5gbit; none: no "
        "limit"},

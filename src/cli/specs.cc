@@ -133,7 +133,7 @@ Result<ProfileSpec> replay_spec(const Settings& settings) {
   if (const auto plain = settings.refuse(
           {"data", "data-dir", "samples", "test-samples", "input-size", "input-shape",
            "input-words", "classes", "augment", "source", "target", "vocabulary", "loaders",
-           "batch", "epochs"},
+           "batch", "epochs", "evaluate-every"},
           "a replay has no data; its batch is the profile's, its length --iterations");
       !plain) {
     return plain.error();
@@ -290,14 +290,15 @@ Result<void> check_plain_simulation(const Settings& settings) {
       !plain) {
     return plain;
   }
-  return settings.refuse(
-      {"model",         "device",          "kernels",    "data",         "data-dir",
-       "samples",       "test-samples",    "input-size", "input-shape",  "input-words",
-       "classes",       "augment",         "source",     "target",       "vocabulary",
-       "batch",         "recipe",          "epochs",     "lr",           "lr-scale-by-workers",
-       "warmup-epochs", "lr-decay-epochs", "momentum",   "weight-decay", "on-nonfinite",
-       "save",          "precision",       "loss"},
-      why);
+  return settings.refuse({"model",         "device",          "kernels",      "data",
+                          "data-dir",      "samples",         "test-samples", "input-size",
+                          "input-shape",   "input-words",     "classes",      "augment",
+                          "source",        "target",          "vocabulary",   "batch",
+                          "recipe",        "epochs",          "lr",           "lr-scale-by-workers",
+                          "warmup-epochs", "lr-decay-epochs", "momentum",     "weight-decay",
+                          "on-nonfinite",  "evaluate-every",  "save",         "precision",
+                          "loss"},
+                         why);
 }
 
 Result<BatchShares> batch_shares(const Settings& settings, const Cluster* cluster) {
@@ -335,7 +336,8 @@ Result<TrainSpec> virtual_train_spec(const Settings& settings, const Cluster& cl
                    .work = *std::move(task),
                    .shares = *std::move(shares),
                    .length = {.epochs = settings.integer("epochs"),
-                              .iterations = settings.integer("iterations")},
+                              .iterations = settings.integer("iterations"),
+                              .evaluate_every = settings.integer("evaluate-every")},
                    .optimizer = *std::move(optimizer),
                    .on_nonfinite = *value_of(kNonFiniteNames, settings.text("on-nonfinite")),
                    .record = *std::move(record),
@@ -381,7 +383,8 @@ Result<TrainSpec> train_spec(const Settings& settings) {
                    .work = *std::move(work),
                    .shares = *std::move(shares),
                    .length = {.epochs = settings.integer("epochs"),
-                              .iterations = settings.integer("iterations")},
+                              .iterations = settings.integer("iterations"),
+                              .evaluate_every = settings.integer("evaluate-every")},
                    .optimizer = *std::move(optimizer),
                    .on_nonfinite = *value_of(kNonFiniteNames, settings.text("on-nonfinite")),
                    .record = *std::move(record),

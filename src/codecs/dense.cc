@@ -4,7 +4,8 @@
 #include <array>
 
 #include "base/check.h"
-#include "codecs/quantise8.h"
+#include "codecs/bf16.h"
+#include "codecs/quantise.h"
 #include "codecs/truncate16.h"
 
 namespace sluice {
@@ -58,8 +59,9 @@ constexpr DenseRow row() {
 }
 
 constexpr std::array kDenseCodecs{
-    row<Codec::kTruncate16, Truncate16>(),
-    row<Codec::kQuantise8, Quantise8>(),
+    row<Codec::kTruncate16, Truncate16>(), row<Codec::kBf16, Bf16>(),
+    row<Codec::kQuantise8, Quantise<8>>(), row<Codec::kQuantise4, Quantise<4>>(),
+    row<Codec::kQuantise2, Quantise<2>>(),
 };
 
 constexpr bool each_dense_codec_has_one_row() {

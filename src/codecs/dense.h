@@ -24,7 +24,7 @@ class DenseCodec {
   virtual void add(std::span<const std::byte> bytes, float scale, std::span<float> sum) const = 0;
 };
 
-// Each is a file that says what its code loses: truncate16.h, quantise8.h.
+// Each is a file that says what its code loses: truncate16.h, bf16.h, quantise.h.
 std::unique_ptr<DenseCodec> make_dense_codec(Codec codec);
 
 }  // namespace sluice

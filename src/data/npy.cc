@@ -1,13 +1,12 @@
 #include "data/npy.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <bit>
 #include <charconv>
 #include <cstring>
 #include <optional>
-#include <regex>
 #include <string_view>
 
 #include "base/file.h"
@@ -28,20 +27,32 @@ struct NpyHeader {
   std::size_t end = 0;
 };
 
-std::optional<std::vector<std::int64_t>> shape_in(const std::string& text) {
+// What stands between the two; none if they are not there.
+std::optional<std::string_view> text_between(std::string_view text, std::string_view begin,
+                                             std::string_view end) {
+  const std::size_t found = text.find(begin);
+  if (found == std::string_view::npos) {
+    return std::nullopt;
+  }
+  text.remove_prefix(found + begin.size());
+  const std::size_t length = text.find(end);
+  return length == std::string_view::npos ? std::nullopt : std::optional(text.substr(0, length));
+}
+
+// "60, 3" or "60,".
+std::optional<std::vector<std::int64_t>> shape_in(std::string_view text) {
   std::vector<std::int64_t> shape;
   std::int64_t elements = 1;
-  const std::regex number("[0-9]+");
-  for (auto found = std::sregex_iterator(text.begin(), text.end(), number);
-       found != std::sregex_iterator(); ++found) {
-    const std::string digits = found->str();
+  while (!text.empty()) {
     std::int64_t side = 0;
-    const auto [end, fault] = std::from_chars(digits.data(), digits.data() + digits.size(), side);
+    const auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), side);
     if (fault != std::errc() || side < 1 || side > kMaxElements / elements) {
       return std::nullopt;
     }
     elements *= side;
     shape.push_back(side);
+    text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+    text.remove_prefix(std::min(text.find_first_not_of(", "), text.size()));
   }
   return shape;
 }
@@ -61,20 +72,18 @@ std::optional<NpyHeader> header_of(const std::string& bytes) {
   if (length > bytes.size() - begin) {
     return std::nullopt;
   }
-  const std::string text = bytes.substr(begin, length);
-  std::smatch type;
-  std::smatch order;
-  std::smatch shape;
-  if (!std::regex_search(text, type, std::regex("'descr': *'([^']*)'")) ||
-      !std::regex_search(text, order, std::regex("'fortran_order': *(True|False)")) ||
-      !std::regex_search(text, shape, std::regex("'shape': *\\(([0-9, ]*)\\)"))) {
+  const std::string_view text = std::string_view(bytes).substr(begin, length);
+  const auto type = text_between(text, "'descr': '", "'");
+  const auto order = text_between(text, "'fortran_order': ", ",");
+  const auto shape = text_between(text, "'shape': (", ")");
+  if (!type || !order || !shape) {
     return std::nullopt;
   }
-  auto sides = shape_in(shape[1].str());
+  auto sides = shape_in(*shape);
   if (!sides) {
     return std::nullopt;
   }
-  return NpyHeader{type[1].str(), order[1].str() == "True", *std::move(sides), begin + length};
+  return NpyHeader{std::string(*type), *order != "False", *std::move(sides), begin + length};
 }
 
 template <class Stored, class Kept>

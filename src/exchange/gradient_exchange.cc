@@ -102,54 +102,81 @@ std::vector<std::string> exchange_presets() {
   return names;
 }
 
+// What a phase uses as long as it runs.
+struct GradientExchange::Memory {
+  std::vector<std::unique_ptr<Learner>> learners;  // one
+  Job job;
+  ChosenSizes chosen;
+  Clock clock;
+  std::unique_ptr<const Assembly> assembly;
+  std::unique_ptr<TrainingState> state;
+  std::unique_ptr<const Phase> phase;
+};
+
 GradientExchange::GradientExchange(Participant& participant, const Options& options,
                                    const std::vector<std::string>& names,
                                    const std::vector<std::int64_t>& sizes)
-    : participant_(participant), chosen_(options.chosen) {
-  learners_.push_back(std::make_unique<OpenLearner>(lay_out(names, sizes)));
+    : participant_(participant), memory_(std::make_shared<Memory>()) {
+  memory_->learners.push_back(std::make_unique<OpenLearner>(lay_out(names, sizes)));
   reported_.assign(names.size(), false);
-  job_.layers = layers();
-  job_.topology = Topology(participant.size(), 1, 0, participant.per_machine_);
-  job_.strategy = exchange_strategy(options, job_.topology);
-  participant.together(outline(options, layers()), [](ProcessGroup&) {});
+  memory_->job.layers = layers();
+  memory_->job.topology = Topology(participant.size(), 1, 0, participant.per_machine_);
+  memory_->job.strategy = exchange_strategy(options, memory_->job.topology);
+  memory_->chosen = options.chosen;
+  participant.together({.text = outline(options, layers())},
+                       [&](ProcessGroup& group) { begin(group); });
+  if (!is_alone()) {
+    steps_of_phase_ = &learner().steps();
+  }
+  participant.exchanges_.push_back(this);
 }
 
 GradientExchange::~GradientExchange() {
   try {
-    if (in_step()) {
-      for (std::size_t l = 0; l < reported_.size(); ++l) {
-        if (!reported_[l]) {
-          gradient_ready(l);
-        }
-      }
-      end_step();
-    }
-    pause();
+    end();
   } catch (...) {  // NOLINT(bugprone-empty-catch): whoever waits next hears of it
   }
+  std::erase(participant_.exchanges_, this);
 }
 
-void GradientExchange::begin() {
-  if (steps_of_phase_ == nullptr) {
-    participant_.pause();
-    participant_.exchanging_ = this;
-    participant_.thread_->post([this](ProcessGroup& group) { train(group); });
-    steps_of_phase_ = &learner().steps();
-  }
+OpenLearner& GradientExchange::learner() const {
+  return static_cast<OpenLearner&>(*memory_->learners.front());
+}
+
+// All processes are here, and none waits for a sum meanwhile.
+void GradientExchange::begin(ProcessGroup& group) {
+  Memory& memory = *memory_;
+  group.tune(memory.job, memory.chosen);
+  memory.assembly.reset(new Assembly(assemble(memory.job)));
+  const Assembly& assembly = *memory.assembly;
+  memory.state.reset(new TrainingState(state_of(group, assembly, memory.learners, {})));
+  memory.phase.reset(new Phase{.topology = assembly.job.topology,
+                               .chunks = *assembly.chunks,
+                               .strategy = assembly.job.strategy,
+                               .rules = *assembly.rules,
+                               .hosts = assembly.protocols,
+                               .state = *memory.state,
+                               .first = 0,
+                               .last = std::numeric_limits<Iteration>::max(),
+                               .clock = memory.clock,
+                               .on_step = {},
+                               .on_boundary = {},
+                               .is_open = true});
+  participant_.thread_->carry_out(group.begin(*memory.phase), memory_);
 }
 
 void GradientExchange::gradient_ready(std::size_t layer) {
-  if (participant_.size() > 1) {
-    begin();
+  if (steps_of_phase_ != nullptr) {
     reported_[layer] = true;
     steps_of_phase_->gradient_ready(LayerId(layer));
+    participant_.thread_->nudge();
   }
 }
 
 void GradientExchange::end_step() {
-  if (participant_.size() > 1) {
-    begin();
+  if (steps_of_phase_ != nullptr) {
     steps_of_phase_->end_step(std::nullopt);
+    participant_.thread_->nudge();
     std::fill(reported_.begin(), reported_.end(), false);
   }
   ++steps_;
@@ -169,47 +196,31 @@ bool GradientExchange::in_step() const {
   return std::find(reported_.begin(), reported_.end(), true) != reported_.end();
 }
 
-void GradientExchange::pause() {
+void GradientExchange::end() {
+  if (steps_of_phase_ == nullptr) {
+    return;
+  }
   if (in_step()) {
-    throw std::logic_error(
-        "a collective call in the middle of a step: some gradients have left already; make it "
-        "before the backward pass or after the step");
+    for (std::size_t l = 0; l < reported_.size(); ++l) {
+      if (!reported_[l]) {
+        gradient_ready(l);
+      }
+    }
+    end_step();
   }
-  if (std::exchange(steps_of_phase_, nullptr) != nullptr) {
-    participant_.exchanging_ = nullptr;
-    learner().end();
-    participant_.thread_->wait();
-  }
+  steps_of_phase_ = nullptr;
+  learner().end();
+  participant_.thread_->nudge();
 }
 
 void GradientExchange::fail(std::exception_ptr why) { learner().fail(std::move(why)); }
 
-void GradientExchange::train(ProcessGroup& group) {
-  try {
-    group.meet();  // others may come much later
-    if (!std::exchange(tuned_, true)) {
-      group.tune(job_, chosen_);
-    }
-    job_.first = steps_;
-    const Assembly assembly = assemble(job_);
-    TrainingState state = state_of(group, assembly, learners_, {});
-    const Clock clock;
-    group.train({.topology = assembly.job.topology,
-                 .chunks = *assembly.chunks,
-                 .strategy = assembly.job.strategy,
-                 .rules = *assembly.rules,
-                 .hosts = assembly.protocols,
-                 .state = state,
-                 .first = job_.first,
-                 .last = std::numeric_limits<Iteration>::max(),
-                 .clock = clock,
-                 .on_step = {},
-                 .on_boundary = {}});
-    counters_ += assembly.counters();
-  } catch (...) {
-    learner().fail(std::current_exception());
-    throw;
+Counters GradientExchange::counters() {
+  Counters counters;
+  if (memory_->assembly != nullptr) {
+    participant_.thread_->call([&](ProcessGroup&) { counters = memory_->assembly->counters(); });
   }
+  return counters;
 }
 
 }  // namespace sluice

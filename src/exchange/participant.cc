@@ -41,24 +41,6 @@ void end_all(ProcessGroup& group, const std::exception_ptr& why) {
   }
 }
 
-std::string shown(const std::string& call) {
-  constexpr std::size_t kShown = 300;
-  return call.size() <= kShown ? call : call.substr(0, kShown) + " ...";
-}
-
-// One sentence; empty if all make the same call.
-std::string disagreement_in(const std::vector<std::string>& calls) {
-  for (std::size_t r = 1; r < calls.size(); ++r) {
-    if (calls[r] != calls[0]) {
-      return fmt::format(
-          "rank {} calls {}, but rank 0 calls {}: all processes must make the same calls in the "
-          "same order",
-          r, shown(calls[r]), shown(calls[0]));
-    }
-  }
-  return "";
-}
-
 constexpr std::array kNumberTypeNames{
     Names<NumberType>{NumberType::kFloat32, "float32"},
     Names<NumberType>{NumberType::kFloat64, "float64"},
@@ -78,8 +60,13 @@ constexpr std::array kReductionNames{
 }  // namespace
 
 Participant::Participant(MpiLife life)
-    : thread_(std::make_unique<ServiceThread>([life] { return join_processes(say, fail, life); },
-                                              end_all)) {
+    : thread_(std::make_unique<ServiceThread>(
+          [this, life] {
+            // While this process has joined, it is right to wait for others.
+            const auto warn = [this](const std::string& text) { joined_ ? void() : say(text); };
+            return join_processes(warn, fail, life);
+          },
+          end_all)) {
   thread_->call([this](ProcessGroup& group) {
     const auto roster = check_in(group, {}, {});
     if (!roster) {
@@ -97,70 +84,80 @@ Participant::Participant(MpiLife life)
 
 Participant::~Participant() = default;
 
-void Participant::pause() {
-  if (exchanging_ != nullptr) {
-    exchanging_->pause();
+void Participant::together(const CollectiveCall& call, const ServiceThread::Task& work) {
+  if (size_ > 1) {
+    thread_->call([&](ProcessGroup& group) {
+      agree(group, call);
+      work(group);
+    });
   }
-}
-
-void Participant::together(const std::string& what, const ServiceThread::Task& work) {
-  pause();
-  if (size_ == 1) {
-    return;
-  }
-  thread_->call([&](ProcessGroup& group) {
-    const std::vector<std::string> calls = group.to_leader(what, "a call (" + shown(what) + ")");
-    const std::string verdict =
-        group.from_leader(disagreement_in(calls), "the agreement on " + shown(what));
-    if (!verdict.empty()) {
-      throw Disagreement(verdict);
-    }
-    work(group);
-  });
 }
 
 void Participant::barrier() {
-  together("barrier", [](ProcessGroup&) {});
+  together({.kind = CollectiveCall::Kind::kBarrier, .text = "barrier"}, [](ProcessGroup&) {});
 }
 
 void Participant::all_reduce(const Numbers& numbers, Reduction reduction) {
-  together(fmt::format("allreduce ({}) of {} {}", name_of(kReductionNames, reduction),
-                       numbers.count, name_of(kNumberTypeNames, numbers.type)),
+  together({.kind = CollectiveCall::Kind::kAllReduce,
+            .text = fmt::format("allreduce ({}) of {} {}", name_of(kReductionNames, reduction),
+                                numbers.count, name_of(kNumberTypeNames, numbers.type)),
+            .type = numbers.type,
+            .reduction = reduction,
+            .count = numbers.count},
            [&](ProcessGroup& group) { group.all_reduce(numbers, reduction); });
 }
 
 void Participant::broadcast(std::span<std::byte> bytes, std::size_t root) {
-  together(fmt::format("broadcast of {} bytes from rank {}", bytes.size(), root),
+  together({.kind = CollectiveCall::Kind::kBroadcast,
+            .text = fmt::format("broadcast of {} bytes from rank {}", bytes.size(), root),
+            .count = bytes.size(),
+            .root = root},
            [&](ProcessGroup& group) { group.broadcast_from(root, bytes); });
 }
 
 std::string Participant::broadcast_text(const std::string& text, std::size_t root) {
   std::string result = text;
-  together(fmt::format("broadcast of an object from rank {}", root), [&](ProcessGroup& group) {
-    std::uint64_t length = text.size();
-    group.broadcast_from(root, std::as_writable_bytes(std::span(&length, 1)));
-    result.resize(length);
-    group.broadcast_from(root, std::as_writable_bytes(std::span(result)));
-  });
+  together({.text = fmt::format("broadcast of an object from rank {}", root)},
+           [&](ProcessGroup& group) {
+             std::uint64_t length = text.size();
+             group.broadcast_from(root, std::as_writable_bytes(std::span(&length, 1)));
+             result.resize(length);
+             group.broadcast_from(root, std::as_writable_bytes(std::span(result)));
+           });
   return result;
 }
 
 std::vector<std::string> Participant::all_gather(const std::string& text) {
   std::vector<std::string> all{text};
-  together("allgather", [&](ProcessGroup& group) { all = group.all_gather(text); });
+  together({.text = "allgather"}, [&](ProcessGroup& group) { all = group.all_gather(text); });
   return all;
 }
 
+void Participant::join() {
+  if (size_ > 1) {
+    joined_ = true;
+    thread_->post(take_part_with_zeros);
+  }
+}
+
+void Participant::end_join() {
+  thread_->wait();
+  joined_ = false;
+}
+
 void Participant::leave() {
-  together("shutdown", [](ProcessGroup&) {});
+  for (GradientExchange* exchange : exchanges_) {
+    exchange->end();
+  }
+  together({.text = "shutdown"}, [](ProcessGroup&) {});
   thread_.reset();
 }
 
 void Participant::abort(int code) {
   if (size_ > 1) {
     const auto end = [code](ProcessGroup& group) { group.abort(code); };
-    if (!thread_->try_post(end) && exchanging_ != nullptr) {
-      exchanging_->fail(std::make_exception_ptr(Aborted(code)));
+    if (!thread_->try_post(end) && !exchanges_.empty()) {
+      exchanges_.front()->fail(std::make_exception_ptr(Aborted(code)));
     }
     std::this_thread::sleep_for(
         std::chrono::seconds(2));  // if MPI does not hear, the launcher does

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <functional>
 #include <memory>
@@ -9,6 +10,7 @@
 
 #include "drivers/mpi/launch.h"
 #include "drivers/mpi/numbers.h"
+#include "exchange/call_agreement.h"
 #include "exchange/service_thread.h"
 
 namespace sluice {
@@ -17,9 +19,8 @@ class GradientExchange;
 
 // This process among those of its job, for a program with a training loop of its own: it was
 // started alone, or by mpirun, srun or similar. One in a process. All calls come from one thread at
-// a time, except abort(). Those that say "collective" are made by all processes in the same order,
-// between two steps: they end the phase of a gradient exchange, which begins a new one at its next
-// step.
+// a time, except abort(). Those that say "collective" are made by all processes in the same order.
+// Gradient exchanges go on meanwhile.
 class Participant {
  public:
   // Joins the others. The program may have initialised MPI itself, for several threads; else `life`
@@ -40,7 +41,12 @@ class Participant {
   void broadcast(std::span<std::byte> bytes, std::size_t root);
   std::string broadcast_text(const std::string& text, std::size_t root);  // lengths may differ
   std::vector<std::string> all_gather(const std::string& text);           // by rank
-  // The last call of all.
+  // From join() to end_join() this process takes part in the collective calls of others with zeros,
+  // and makes none. end_join() returns when all processes have joined. A call that cannot do
+  // without this process throws in those that make it.
+  void join();
+  void end_join();
+  // Collective, and the last call of all. Ends the exchanges.
   void leave();
 
   // Ends all processes of the job, from any thread. Print the reason first.
@@ -49,17 +55,16 @@ class Participant {
  private:
   friend class GradientExchange;
 
-  // Ends the phase that is running, if one is.
-  void pause();
-  // Pauses; then, if there are others, has all agree on `what`, and does the work.
-  void together(const std::string& what, const ServiceThread::Task& work);
+  // If there are others, has all agree on the call, and does the work.
+  void together(const CollectiveCall& call, const ServiceThread::Task& work);
 
   std::size_t rank_ = 0;
   std::size_t size_ = 1;
   std::size_t local_rank_ = 0;
   std::size_t local_size_ = 1;
-  std::size_t per_machine_ = 1;             // as in a roster
-  GradientExchange* exchanging_ = nullptr;  // whose phase is running
+  std::size_t per_machine_ = 1;  // as in a roster
+  std::atomic<bool> joined_ = false;
+  std::vector<GradientExchange*> exchanges_;
   std::unique_ptr<ServiceThread> thread_;
 };
 

@@ -1,11 +1,22 @@
 #include "exchange/service_thread.h"
 
+#include <algorithm>
 #include <stdexcept>
 #include <utility>
 
 #include "drivers/realtime/start_thread.h"
 
 namespace sluice {
+namespace {
+
+// While a task waits for others, which answer soon; while one phase runs, whose sleep ends with
+// whatever is for it; while several do.
+constexpr std::chrono::microseconds kBriefNap{50};
+constexpr std::chrono::microseconds kLongNap{1000};
+constexpr std::chrono::microseconds kNapAmidSeveral{200};
+constexpr std::chrono::milliseconds kBetweenBeats{10};
+
+}  // namespace
 
 ServiceThread::ServiceThread(const Join& join,
                              std::function<void(ProcessGroup&, std::exception_ptr)> failed)
@@ -43,9 +54,18 @@ void ServiceThread::run(const Join& join) {
 void ServiceThread::serve(ProcessGroup& group) {
   for (;;) {
     Task task;
-    group.attend([&] { task = next(); });
-    if (!task) {
-      return;
+    if (is_amid_phases()) {
+      group.while_waiting([this] { turn(kBriefNap); });
+      task = next_amid_phases(group);
+      if (!task) {
+        continue;
+      }
+    } else {
+      group.while_waiting({});
+      group.attend([&] { task = next(); });
+      if (!task) {
+        return activities_.clear();
+      }
     }
     try {
       task(group);
@@ -67,6 +87,81 @@ ServiceThread::Task ServiceThread::next() {
   return std::exchange(task_, {});
 }
 
+// Empty if the last phase is over before there is a task.
+ServiceThread::Task ServiceThread::next_amid_phases(ProcessGroup& group) {
+  std::unique_lock lock(mutex_);
+  busy_ = false;
+  changed_.notify_all();
+  auto next_beat = std::chrono::steady_clock::now();
+  while (!task_ && is_amid_phases()) {
+    lock.unlock();
+    turn(activities_.size() == 1 ? kLongNap : kNapAmidSeveral);
+    if (const auto now = std::chrono::steady_clock::now(); now >= next_beat) {
+      group.beat();
+      next_beat = now + kBetweenBeats;
+    }
+    lock.lock();
+  }
+  busy_ = static_cast<bool>(task_);
+  return std::exchange(task_, {});
+}
+
+bool ServiceThread::is_amid_phases() const {
+  return std::ranges::any_of(activities_, [](const Activity& a) { return a.memory != nullptr; });
+}
+
+void ServiceThread::turn(std::chrono::microseconds nap) {
+  bool moved = false;
+  Activity* sleeper = nullptr;
+  for (Activity& activity : activities_) {
+    if (activity.memory != nullptr) {
+      moved = activity.phase->turn() || moved;
+      sleeper = &activity;
+    }
+  }
+  if (!moved && sleeper != nullptr) {
+    rest(*sleeper, nap);
+  }
+}
+
+// In the sleep of one phase: whatever comes from other machines ends it, and so does nudge(). The
+// others only look whether they are over.
+void ServiceThread::rest(const Activity& sleeper, std::chrono::microseconds nap) {
+  {
+    const std::lock_guard lock(mutex_);
+    resting_ = sleeper.phase.get();
+    nap = task_ ? std::chrono::microseconds(0) : nap;
+  }
+  sleeper.phase->rest(from_us(static_cast<double>(nap.count())));
+  {
+    const std::lock_guard lock(mutex_);
+    resting_ = nullptr;
+  }
+  for (Activity& activity : activities_) {
+    if (activity.memory != nullptr && &activity != &sleeper) {
+      activity.phase->rest(Duration(0));
+    }
+    if (activity.phase->is_over()) {
+      activity.memory.reset();
+    }
+  }
+}
+
+void ServiceThread::carry_out(std::unique_ptr<RunningPhase> phase, std::shared_ptr<void> memory) {
+  activities_.push_back({std::move(memory), std::move(phase)});
+}
+
+void ServiceThread::nudge() {
+  const std::lock_guard lock(mutex_);
+  wake();
+}
+
+void ServiceThread::wake() {
+  if (resting_ != nullptr) {
+    resting_->wake();
+  }
+}
+
 void ServiceThread::call(Task task) {
   post(std::move(task));
   wait();
@@ -77,6 +172,7 @@ void ServiceThread::post(Task task) {
   changed_.wait(lock, [&] { return !busy_ && !task_; });
   task_ = std::move(task);
   changed_.notify_all();
+  wake();
 }
 
 void ServiceThread::wait() {
@@ -94,6 +190,7 @@ bool ServiceThread::try_post(Task task) {
   }
   task_ = std::move(task);
   changed_.notify_all();
+  wake();
   return true;
 }
 

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/text.h"
 #include "drivers/mpi/launch.h"
 
 namespace sluice::lab {
@@ -159,8 +160,7 @@ Result<std::vector<Rate>> parse_rates(std::size_t hosts, const std::string& rate
     return common.error().within("--rate");
   }
   std::vector<Rate> rates(hosts, *common);
-  std::istringstream list(exceptions);
-  for (std::string entry; std::getline(list, entry, ',');) {
+  for (const std::string& entry : split_list(exceptions)) {
     const std::size_t equals = entry.find('=');
     std::size_t host = 0;
     const char* begin = entry.data();
@@ -207,7 +207,7 @@ Result<Spec> spec_of(const Cluster& cluster) {
     return common.error();
   }
   Spec spec{.rates = std::vector<Rate>(hosts, *common),
-            .workers_per_host = 1,
+            .workers_per_host = cluster.topology.workers_per_host(),
             .command = {},
             .delays = std::vector<Duration>(hosts)};
   for (const SpecialHost& special : cluster.special_hosts) {

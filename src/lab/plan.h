@@ -35,7 +35,8 @@ Result<Rate> parse_rate(const std::string& text);
 Result<std::vector<Rate>> parse_rates(std::size_t hosts, const std::string& rate,
                                       const std::string& exceptions);
 
-// The hosts of a cluster's file, without a command. The error says what a lab cannot emulate.
+// The hosts of a cluster's file and their workers, without a command. The error says what a lab
+// cannot emulate.
 Result<Spec> spec_of(const Cluster& cluster);
 
 std::string host_name(std::size_t host);

@@ -15,7 +15,10 @@ namespace sluice {
 enum class Codec : std::uint8_t {
   kNone,
   kTruncate16,  // the upper half of each float
+  kBf16,        // the nearest bfloat16
   kQuantise8,   // a byte a value
+  kQuantise4,   // 4 bits a value
+  kQuantise2,   // 2 bits a value: up, down or neither
   kDgc,         // the largest values only: Deep Gradient Compression
   kCount,       // none: how many there are
 };
@@ -33,7 +36,8 @@ struct CodecTraits {
   CodecKind kind;
   // Of what is not sparse:
   std::int64_t bits_per_value = 32;
-  Bytes header_bytes = 0;  // before the values
+  Bytes header_bytes = 0;       // before the values
+  bool needs_feedback = false;  // loses more than training bears
 
   constexpr Bytes size(std::int64_t count) const {
     return header_bytes + (count * bits_per_value + 7) / 8;
@@ -43,7 +47,10 @@ struct CodecTraits {
 inline constexpr std::array kCodecs{
     CodecTraits{Codec::kNone, "none", CodecKind::kPlain},
     CodecTraits{Codec::kTruncate16, "truncate16", CodecKind::kDense, 16},
+    CodecTraits{Codec::kBf16, "bf16", CodecKind::kDense, 16},
     CodecTraits{Codec::kQuantise8, "quantise8", CodecKind::kDense, 8, sizeof(float)},
+    CodecTraits{Codec::kQuantise4, "quantise4", CodecKind::kDense, 4, sizeof(float), true},
+    CodecTraits{Codec::kQuantise2, "quantise2", CodecKind::kDense, 2, sizeof(float), true},
     CodecTraits{Codec::kDgc, "dgc", CodecKind::kSparse},
 };
 static_assert(has_all_values(kCodecs), "each codec has one row, in the order of the enum");

@@ -40,13 +40,13 @@ struct Strategy {
   bool staggered = true;  // each worker begins a layer with another chunk; false: as P3 does
   std::uint64_t seed = 1;
 
-  std::optional<Update> update;  // none: at the servers, if there are any
+  std::optional<Update> update;  // none: as servers_sum() says
 
   // Only where learners_can_update(): nobody but the learner changes a worker's parameters.
   bool learners_update = false;
   SumsFirst sums_first = SumsFirst::kSegment;  // follows from the update rule
 
-  bool error_feedback = false;  // truncate16, quantise8: what the code loses goes into the next
+  bool error_feedback = false;  // dense codecs: what the code loses goes into the next
   DeepGradientOptions dgc;
 
   // What a hop of an all-reduce carries at most; longer chunks are summed in segments. 0: in one.
@@ -65,8 +65,15 @@ struct Strategy {
   bool driver_sums() const {
     return collective == Collective::kNative || collective == Collective::kSharedMemory;
   }
-  // Servers have no model: they add up gradients, and workers update.
-  bool servers_sum() const { return uses_servers() && update == Update::kWorker; }
+  // Servers have no model: they add up gradients, and workers update. Unless someone chooses, that
+  // is where a dense codec can pack the sum on its way back; it does not pack parameters.
+  bool servers_sum() const {
+    const bool packs_sums = algorithm == Algorithm::kBsp && coded() && !sparse();
+    return uses_servers() &&
+           update.value_or(packs_sums ? Update::kWorker : Update::kServer) == Update::kWorker;
+  }
+  // What servers send back is packed: what has changed, or the sum.
+  bool servers_pack() const { return uses_servers() && (sparse() || (servers_sum() && coded())); }
   // Every worker gets all that an update needs, and no other worker waits for the result.
   bool learners_can_update() const {
     return algorithm == Algorithm::kBsp && (exchange == Exchange::kAllReduce || servers_sum()) &&

@@ -15,11 +15,6 @@ ActiveWorker::ActiveWorker(const Job& job, std::shared_ptr<const ChunkMap> chunk
                            Completion& done)
     : BasicWorker(job, std::move(chunk_map), self, done), states_(chunks().size()) {}
 
-std::optional<ActiveWorker::Answer> ActiveWorker::answer(ChunkId chunk) const {
-  const State& state = states_[chunk.index()];
-  return state.mean ? std::optional(Answer{*state.sent, *state.mean}) : std::nullopt;
-}
-
 void ActiveWorker::exchange(ChunkId chunk, Iteration iteration, Effects& effects) {
   update(chunk, iteration, BatchShare{}, effects);  // its own batch is the whole
 }
@@ -29,11 +24,23 @@ void ActiveWorker::on_network(const Event& event, Effects& effects) {
     on_answer(*received, effects);
   } else if (const auto* finished = std::get_if<Finished>(&event)) {
     State& state = states_[finished->work.chunk.index()];
-    state.stepped = finished->work.iteration;
     if (finished->work.kind == WorkKind::kSwapped) {
       state.sent.reset();
     }
-    go_on_if_ready(finished->work.chunk, effects);
+    if (!ended()) {
+      state.stepped = finished->work.iteration;
+      go_on_if_ready(finished->work.chunk, effects);
+    }
+  }
+}
+
+// All chunks are complete: each has been swapped and lacks at most the answer.
+void ActiveWorker::on_ended(Iteration iteration, Effects& effects) {
+  BasicWorker::on_ended(iteration, effects);
+  for (std::size_t c = 0; c < states_.size(); ++c) {
+    if (states_[c].mean) {
+      move_by_answer(ChunkId(c), iteration, effects);
+    }
   }
 }
 
@@ -45,6 +52,9 @@ void ActiveWorker::on_answer(const Received& answer, Effects& effects) {
                                  answer.message.chunk.index()));
   }
   state.mean = answer.payload;
+  if (ended()) {
+    return move_by_answer(answer.message.chunk, *ended(), effects);
+  }
   go_on_if_ready(answer.message.chunk, effects);
 }
 
@@ -55,12 +65,17 @@ void ActiveWorker::go_on_if_ready(ChunkId chunk, Effects& effects) {
   }
   const Iteration iteration = std::exchange(state.stepped, 0);
   if (state.mean) {
-    Work work = work_on(chunk, WorkKind::kSwapped, iteration);
-    work.sources = {*std::exchange(state.mean, std::nullopt), *state.sent};
-    return effects.start(std::move(work));
+    return move_by_answer(chunk, iteration, effects);
   }
   send_swap(chunk, iteration, effects);
   complete(chunk, iteration, effects);
+}
+
+void ActiveWorker::move_by_answer(ChunkId chunk, Iteration iteration, Effects& effects) {
+  State& state = states_[chunk.index()];
+  Work work = work_on(chunk, WorkKind::kSwapped, iteration);
+  work.sources = {*std::exchange(state.mean, std::nullopt), *state.sent};
+  effects.start(std::move(work));
 }
 
 void ActiveWorker::send_swap(ChunkId chunk, Iteration iteration, Effects& effects) {
@@ -108,22 +123,37 @@ void PassiveWorker::on_finished(const Finished& finished, Effects& effects) {
   }
 }
 
-// The own step first: its worker waits for it.
+void PassiveWorker::on_ended(Iteration iteration, Effects& effects) {
+  BasicWorker::on_ended(iteration, effects);
+  for (std::size_t c = 0; c < states_.size(); ++c) {
+    work_if_free(ChunkId(c), effects);
+  }
+}
+
+// The own step first: its worker waits for it. Then the answers: others wait for them.
 void PassiveWorker::work_if_free(ChunkId chunk, Effects& effects) {
   State& state = states_[chunk.index()];
-  if (state.working || (state.next == 0 && state.asked.empty())) {
+  if (state.working) {
     return;
   }
-  state.working = true;
-  if (state.next == 0) {
-    return start_swap(chunk, effects);
+  if (state.next != 0 && state.mean) {
+    take_over(chunk, state.next, effects);
+  } else if (state.next != 0) {
+    state.working = true;
+    update(chunk, state.next, BatchShare{}, effects);  // its own batch is the whole
+  } else if (!state.asked.empty()) {
+    start_swap(chunk, effects);
+  } else if (ended() && state.mean) {
+    take_over(chunk, *ended(), effects);
   }
-  if (!state.mean) {
-    return update(chunk, state.next, BatchShare{}, effects);  // its own batch is the whole
-  }
-  Work work = work_on(chunk, WorkKind::kBlend, state.next);
+}
+
+void PassiveWorker::take_over(ChunkId chunk, Iteration iteration, Effects& effects) {
+  State& state = states_[chunk.index()];
+  Work work = work_on(chunk, WorkKind::kBlend, iteration);
   work.keep = 0;
   work.sources = {*std::exchange(state.mean, std::nullopt)};
+  state.working = true;
   effects.start(std::move(work));
 }
 
@@ -132,6 +162,7 @@ void PassiveWorker::start_swap(ChunkId chunk, Effects& effects) {
   State& state = states_[chunk.index()];
   const Received asked = std::move(state.asked.front());
   state.asked.pop_front();
+  state.working = true;
   Work work = work_on(chunk, WorkKind::kSwap, asked.message.iteration);
   work.origin = asked.message.from;
   work.sources = {asked.payload,

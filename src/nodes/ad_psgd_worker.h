@@ -20,17 +20,14 @@ namespace sluice {
 //
 // An active worker waits only for an answer, and a passive one answers whatever its own worker
 // does, so nothing can lock up.
+//
+// After its last step an active worker moves by its last answer as soon as that is in, and a
+// passive one takes each m over at once: nobody computes with their parameters. So when nothing is
+// in flight any more, each swap has had its effect on both sides.
 class ActiveWorker final : public BasicWorker {
  public:
   ActiveWorker(const Job& job, std::shared_ptr<const ChunkMap> chunks, NodeId self,
                Completion& done);
-
-  // What an answer says that is in and not applied yet.
-  struct Answer {
-    Payload sent;
-    Payload mean;
-  };
-  std::optional<Answer> answer(ChunkId chunk) const;
 
  private:
   struct State {
@@ -41,8 +38,10 @@ class ActiveWorker final : public BasicWorker {
 
   void exchange(ChunkId chunk, Iteration iteration, Effects& effects) override;
   void on_network(const Event& event, Effects& effects) override;
+  void on_ended(Iteration iteration, Effects& effects) override;
   void on_answer(const Received& answer, Effects& effects);
   void go_on_if_ready(ChunkId chunk, Effects& effects);
+  void move_by_answer(ChunkId chunk, Iteration iteration, Effects& effects);
   void send_swap(ChunkId chunk, Iteration iteration, Effects& effects);
 
   std::vector<State> states_;  // by chunk
@@ -52,9 +51,6 @@ class PassiveWorker final : public BasicWorker {
  public:
   PassiveWorker(const Job& job, std::shared_ptr<const ChunkMap> chunks, NodeId self,
                 Completion& done);
-
-  // What its parameters become with its next step, if others have asked since the last one.
-  std::optional<Payload> mean(ChunkId chunk) const { return states_[chunk.index()].mean; }
 
  private:
   struct State {
@@ -66,9 +62,11 @@ class PassiveWorker final : public BasicWorker {
 
   void exchange(ChunkId chunk, Iteration iteration, Effects& effects) override;
   void on_network(const Event& event, Effects& effects) override;
+  void on_ended(Iteration iteration, Effects& effects) override;
   void on_finished(const Finished& finished, Effects& effects);
   void work_if_free(ChunkId chunk, Effects& effects);
   void start_swap(ChunkId chunk, Effects& effects);
+  void take_over(ChunkId chunk, Iteration iteration, Effects& effects);
 
   std::vector<State> states_;  // by chunk
 };

@@ -22,6 +22,10 @@ BufferRange BasicWorker::landing(const Message& message) const {
 
 void BasicWorker::on_next_iteration(Iteration /*iteration*/, Effects& /*effects*/) {}
 
+void BasicWorker::on_started(Iteration /*iteration*/, Effects& /*effects*/) { ended_.reset(); }
+
+void BasicWorker::on_ended(Iteration iteration, Effects& /*effects*/) { ended_ = iteration; }
+
 void BasicWorker::update(ChunkId chunk, Iteration iteration, const BatchShare& share,
                          Effects& effects) const {
   update_segment(chunk, 0, (*chunks_)[chunk].range, iteration, share, effects);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 
 #include "nodes/worker_algorithm.h"
 #include "optimizers/update_rule.h"
@@ -16,6 +17,8 @@ class BasicWorker : public WorkerAlgorithm {
   // Parameters go where they belong, all else into memory of its own.
   BufferRange landing(const Message& message) const override;
   void on_next_iteration(Iteration iteration, Effects& effects) override;
+  void on_started(Iteration iteration, Effects& effects) override;
+  void on_ended(Iteration iteration, Effects& effects) override;
 
  protected:
   void complete(ChunkId chunk, Iteration iteration, Effects& effects) {
@@ -51,6 +54,8 @@ class BasicWorker : public WorkerAlgorithm {
   const Strategy& strategy() const { return strategy_; }
   const Topology& topology() const { return topology_; }
   NodeId self() const { return self_; }
+  // Whether the worker has ended, before which iteration; none while it computes.
+  std::optional<Iteration> ended() const { return ended_; }
   NodeId server_of(ChunkId chunk) const { return topology_.server(chunks()[chunk].server); }
 
  private:
@@ -61,6 +66,7 @@ class BasicWorker : public WorkerAlgorithm {
   std::shared_ptr<const ChunkMap> chunks_;
   NodeId self_;
   Completion& done_;
+  std::optional<Iteration> ended_;
 };
 
 }  // namespace sluice

@@ -11,7 +11,8 @@ GoSgdWorker::GoSgdWorker(const Job& job, std::shared_ptr<const ChunkMap> chunk_m
                          Completion& done)
     : BasicWorker(job, std::move(chunk_map), self, done),
       inbox_(chunks().size()),
-      weights_(chunks().size(), 1.0 / static_cast<double>(topology().workers())) {}
+      weights_(chunks().size(), 1.0 / static_cast<double>(topology().workers())),
+      mixing_(chunks().size(), false) {}
 
 double GoSgdWorker::weight(ChunkId chunk) const {
   double sum = weights_[chunk.index()];
@@ -27,18 +28,42 @@ void GoSgdWorker::exchange(ChunkId chunk, Iteration iteration, Effects& effects)
 
 void GoSgdWorker::on_network(const Event& event, Effects& effects) {
   if (const auto* received = std::get_if<Received>(&event)) {
-    inbox_[received->message.chunk.index()].push_back(*received);
-  } else if (const auto* finished = std::get_if<Finished>(&event)) {
-    const auto& [chunk, iteration] = std::tie(finished->work.chunk, finished->work.iteration);
-    auto& inbox = inbox_[chunk.index()];
-    if (!inbox.empty()) {
-      const Received next = std::move(inbox.front());
-      inbox.erase(inbox.begin());
-      return mix_in(next, iteration, effects);
+    const ChunkId chunk = received->message.chunk;
+    inbox_[chunk.index()].push_back(*received);
+    if (ended() && !mixing_[chunk.index()]) {
+      mixing_[chunk.index()] = mix_in_next(chunk, *ended(), effects);
     }
+  } else if (const auto* finished = std::get_if<Finished>(&event)) {
+    on_finished(finished->work.chunk, finished->work.iteration, effects);
+  }
+}
+
+void GoSgdWorker::on_ended(Iteration iteration, Effects& effects) {
+  BasicWorker::on_ended(iteration, effects);
+  for (std::size_t c = 0; c < mixing_.size(); ++c) {
+    mixing_[c] = mix_in_next(ChunkId(c), iteration, effects);
+  }
+}
+
+void GoSgdWorker::on_finished(ChunkId chunk, Iteration iteration, Effects& effects) {
+  const bool mixes = mix_in_next(chunk, iteration, effects);
+  if (ended()) {
+    mixing_[chunk.index()] = mixes;
+  } else if (!mixes) {
     send_share(chunk, iteration, effects);
     complete(chunk, iteration, effects);
   }
+}
+
+bool GoSgdWorker::mix_in_next(ChunkId chunk, Iteration iteration, Effects& effects) {
+  auto& inbox = inbox_[chunk.index()];
+  if (inbox.empty()) {
+    return false;
+  }
+  const Received next = std::move(inbox.front());
+  inbox.erase(inbox.begin());
+  mix_in(next, iteration, effects);
+  return true;
 }
 
 void GoSgdWorker::mix_in(const Received& received, Iteration iteration, Effects& effects) {

@@ -13,6 +13,8 @@ namespace sluice {
 // waits for a peer, so nothing can lock up.
 //
 //   local step -> mix in what has come -> send to a peer, or not -> next iteration
+//
+// After its last step a worker mixes in what still comes as soon as it is there.
 class GoSgdWorker final : public BasicWorker {
  public:
   GoSgdWorker(const Job& job, std::shared_ptr<const ChunkMap> chunks, NodeId self,
@@ -24,11 +26,16 @@ class GoSgdWorker final : public BasicWorker {
  private:
   void exchange(ChunkId chunk, Iteration iteration, Effects& effects) override;
   void on_network(const Event& event, Effects& effects) override;
+  void on_ended(Iteration iteration, Effects& effects) override;
+  void on_finished(ChunkId chunk, Iteration iteration, Effects& effects);
+  // The first of those that wait; false if none does.
+  bool mix_in_next(ChunkId chunk, Iteration iteration, Effects& effects);
   void mix_in(const Received& received, Iteration iteration, Effects& effects);
   void send_share(ChunkId chunk, Iteration iteration, Effects& effects);
 
   std::vector<std::vector<Received>> inbox_;  // by chunk, in the order of arrival
   std::vector<double> weights_;               // by chunk
+  std::vector<bool> mixing_;                  // by chunk, after the end
 };
 
 }  // namespace sluice

@@ -41,6 +41,7 @@ NodeId node_of(const Event& event) {
     NodeId operator()(const Started& e) const { return e.node; }
     NodeId operator()(const GradientReady& e) const { return e.worker; }
     NodeId operator()(const BackwardDone& e) const { return e.worker; }
+    NodeId operator()(const Ended& e) const { return e.worker; }
     NodeId operator()(const Received& e) const { return e.message.to; }
     NodeId operator()(const Sent& e) const { return e.message.from; }
     NodeId operator()(const Returned& e) const { return e.message.from; }
@@ -119,9 +120,10 @@ void Host::handle(const Event& event, Effects& effects) {
     return;
   }
   if (const auto* finished = std::get_if<Finished>(&event)) {
-    if (finished->work.kind == WorkKind::kEncode) {
-      Counters& counters = counters_of(finished->work.iteration);
-      counters.before_packing += finished->work.range.size() * kFloatBytes;
+    const Work& work = finished->work;
+    if (work.kind == WorkKind::kEncode || (work.kind == WorkKind::kSum && work.coded)) {
+      Counters& counters = counters_of(work.iteration);
+      counters.before_packing += work.range.size() * kFloatBytes;
       counters.after_packing += finished->output.size();
     }
     // The next work may begin before the node hears of this one: it is not about what the node

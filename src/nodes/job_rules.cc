@@ -44,7 +44,8 @@ Result<void> JobRules::check(const Message& message) const {
 Result<void> JobRules::check_payload(const Message& message,
                                      std::span<const std::byte> payload) const {
   const bool hops = is_hop(message.kind);
-  if (!strategy_.sparse() || !(hops || message.kind == MessageKind::kPush || is_patch(message))) {
+  if (!strategy_.sparse() ||
+      !(hops || message.kind == MessageKind::kPush || is_packed_answer(message))) {
     return {};
   }
   const std::int64_t length = hops ? plan_of(message)[message.round].receive->range.size()
@@ -225,7 +226,7 @@ JobRules::Sizes JobRules::sizes_of(const Message& message) const {
     case MessageKind::kPull:
       return {};
     case MessageKind::kParameters:
-      return is_patch(message) ? gradient_sizes(params, message.iteration) : whole;
+      return is_packed_answer(message) ? gradient_sizes(params, message.iteration) : whole;
     case MessageKind::kElastic:
     case MessageKind::kShare:
     case MessageKind::kSwap:
@@ -240,8 +241,8 @@ JobRules::Sizes JobRules::sizes_of(const Message& message) const {
   fail_check("hops have rules of their own");
 }
 
-bool JobRules::is_patch(const Message& message) const {
-  return message.kind == MessageKind::kParameters && strategy_.sparse() &&
+bool JobRules::is_packed_answer(const Message& message) const {
+  return message.kind == MessageKind::kParameters && strategy_.servers_pack() &&
          !topology_.is_worker(message.from);
 }
 

@@ -46,7 +46,7 @@ class JobRules final : public MessageRules {
   bool has_route(const Message& message) const;
   Sizes sizes_of(const Message& message) const;
   // Whether a server sends only the parameters that have changed.
-  bool is_patch(const Message& message) const;
+  bool is_packed_answer(const Message& message) const;
   // A gradient of so many parameters as the codec writes it.
   Sizes gradient_sizes(std::int64_t params, Iteration iteration) const;
 

@@ -42,6 +42,14 @@ void LocalAggregation::on_next_iteration(Iteration iteration, Effects& effects) 
   algorithm_->on_next_iteration(iteration, effects);
 }
 
+void LocalAggregation::on_started(Iteration iteration, Effects& effects) {
+  algorithm_->on_started(iteration, effects);
+}
+
+void LocalAggregation::on_ended(Iteration iteration, Effects& effects) {
+  algorithm_->on_ended(iteration, effects);
+}
+
 BufferRange LocalAggregation::landing(const Message& message) const {
   return algorithm_->landing(message);
 }

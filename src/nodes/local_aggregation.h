@@ -21,6 +21,8 @@ class LocalAggregation final : public BasicWorker, private Completion {
   void exchange(ChunkId chunk, Iteration iteration, Effects& effects) override;
   void on_network(const Event& event, Effects& effects) override;
   void on_next_iteration(Iteration iteration, Effects& effects) override;
+  void on_started(Iteration iteration, Effects& effects) override;
+  void on_ended(Iteration iteration, Effects& effects) override;
   BufferRange landing(const Message& message) const override;
 
  private:

@@ -1,5 +1,7 @@
 #include "nodes/server_worker.h"
 
+#include <utility>
+
 #include "base/check.h"
 
 namespace sluice {
@@ -24,10 +26,13 @@ ServerWorker::ServerWorker(const Job& job, std::shared_ptr<const ChunkMap> chunk
       notices_missing_(notices_per_layer(chunks())),
       sums_missing_({static_cast<std::uint32_t>(chunks().size())}) {}
 
-// The server has used the gradient by the time the sum comes.
+// The server has used the gradient by the time the sum comes, which takes its place: at once, or
+// unpacked.
 BufferRange ServerWorker::landing(const Message& message) const {
-  const bool is_sum = message.kind == MessageKind::kParameters && strategy().servers_sum();
-  return is_sum ? gradient_of(message.chunk, message.iteration) : BasicWorker::landing(message);
+  if (message.kind != MessageKind::kParameters || !strategy().servers_sum()) {
+    return BasicWorker::landing(message);
+  }
+  return strategy().servers_pack() ? BufferRange{} : gradient_of(message.chunk, message.iteration);
 }
 
 void ServerWorker::exchange(ChunkId chunk, Iteration iteration, Effects& effects) {
@@ -50,6 +55,8 @@ void ServerWorker::on_network(const Event& event, Effects& effects) {
     const Work& work = finished->work;
     if (work.kind == WorkKind::kEncode) {
       push(work.chunk, work.iteration, finished->output, effects);
+    } else if (work.kind == WorkKind::kDecode) {
+      on_sum(work.chunk, work.iteration, effects);
     } else if (work.kind == WorkKind::kNorm) {
       for (std::size_t c = 0; c < chunks().size(); ++c) {
         update_with_sum(ChunkId(c), work.iteration, effects);
@@ -67,8 +74,11 @@ void ServerWorker::on_received(const Received& event, Effects& effects) {
       if (strategy().sparse()) {
         return patch(event, effects);
       }
+      if (strategy().servers_pack()) {
+        return unpack(event, effects);
+      }
       if (strategy().servers_sum()) {
-        return on_sum(message, effects);
+        return on_sum(message.chunk, message.iteration, effects);
       }
       return complete(message.chunk, message.iteration, effects);
     case MessageKind::kNotify:
@@ -78,14 +88,23 @@ void ServerWorker::on_received(const Received& event, Effects& effects) {
   }
 }
 
-void ServerWorker::on_sum(const Message& message, Effects& effects) {
+void ServerWorker::unpack(const Received& sum, Effects& effects) const {
+  const Message& message = sum.message;
+  Work work = work_on(message.chunk, WorkKind::kDecode, message.iteration);
+  work.coded = true;
+  work.slot = gradient_of(message.chunk, message.iteration).slot;
+  work.sources.push_back(sum.payload);
+  effects.start(std::move(work));
+}
+
+void ServerWorker::on_sum(ChunkId chunk, Iteration iteration, Effects& effects) {
   if (strategy().learners_update) {
-    return complete(message.chunk, message.iteration, effects);
+    return complete(chunk, iteration, effects);
   }
   if (strategy().sums_first != SumsFirst::kModel) {
-    update_with_sum(message.chunk, message.iteration, effects);
+    update_with_sum(chunk, iteration, effects);
   } else if (sums_missing_.arrive(0)) {
-    find_norm(message.iteration, effects);
+    find_norm(iteration, effects);
   }
 }
 

@@ -22,7 +22,9 @@ class ServerWorker final : public BasicWorker {
   void on_next_iteration(Iteration iteration, Effects& effects) override;
   void push(ChunkId chunk, Iteration iteration, Payload gradient, Effects& effects) const;
   void on_received(const Received& event, Effects& effects);
-  void on_sum(const Message& message, Effects& effects);
+  // Has a packed sum unpacked; Finished follows.
+  void unpack(const Received& sum, Effects& effects) const;
+  void on_sum(ChunkId chunk, Iteration iteration, Effects& effects);
   void update_with_sum(ChunkId chunk, Iteration iteration, Effects& effects) const;
   void on_notice(const Message& notice, Effects& effects);
   void pull(ChunkId chunk, Iteration iteration, Effects& effects) const;

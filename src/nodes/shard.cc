@@ -119,6 +119,9 @@ Work Shard::update_with(const Message& push, std::vector<Payload> gradients) con
       bytes += source.size();
     }
     update.output_bytes = merged_size(bytes, update.range.size());
+  } else if (strategy_.servers_pack()) {
+    update.feedback = strategy_.error_feedback;
+    update.output_bytes = coded_size(strategy_, update.range.size(), update.iteration);
   }
   return update;
 }
@@ -171,7 +174,7 @@ Work Shard::work_on(ChunkId chunk, WorkKind kind, NodeId origin, Iteration itera
 
 void Shard::on_updated(const Finished& event, Slot& slot, Effects& effects) {
   const Work& work = event.work;
-  slot.patch = event.output;
+  slot.result = event.output;
   advance(slot, work);
   if (strategy_.exchange == Exchange::kPullAfterNotify) {
     tell_all(MessageKind::kNotify, work.chunk, work.iteration, slot, effects);
@@ -246,8 +249,8 @@ void Shard::answer(ChunkId chunk, NodeId worker, Iteration iteration, Slot& slot
     ++slot.working;
     return effects.start(std::move(changes));
   }
-  if (strategy_.sparse()) {
-    payload = slot.patch;
+  if (strategy_.servers_pack()) {
+    payload = slot.result;
   } else {
     payload = together ? effects.borrow(self_, parameters) : effects.copy(self_, parameters);
   }

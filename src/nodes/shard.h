@@ -22,8 +22,8 @@ namespace sluice {
 // whoever asked and is within the bound by then (late pull, SSP), or to whose gradient it was
 // (ASP).
 //
-// Where the workers update, the chunk's parameters here are the sum itself, and nothing else
-// differs.
+// Where the workers update, the chunk's parameters here are the sum itself, which a dense codec
+// packs once for all; nothing else differs.
 //
 // A chunk is either worked on or read: updates and pulls that come while work on it is in progress
 // wait for its end.
@@ -45,7 +45,7 @@ class Shard final : public Protocol {
     std::list<Work> updates;         // whose gradients are in
     std::vector<Message> pulls;      // not answered yet
     std::size_t working = 0;         // work in progress: one update, or answers
-    Payload patch;                   // what the last update changed, if it was sparse
+    Payload result;                  // of the last update, if it is sent packed
   };
 
   void on_push(const Received& event, Slot& slot, Effects& effects);

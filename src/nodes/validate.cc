@@ -112,6 +112,12 @@ Result<void> validate_codec(const Strategy& strategy) {
                  " sums a gradient in parts, and codec dgc's sparse sum travels whole; take "
                  "collective auto or recursive-doubling");
   }
+  if (codec.needs_feedback && (!strategy.error_feedback || !strategy.uses_servers())) {
+    return Error(named(strategy.codec) +
+                 " loses more than training bears unless error feedback corrects all that is "
+                 "packed, and an all-reduce packs at every hop; turn error feedback on and take an "
+                 "exchange with servers, or codec quantise8");
+  }
   if (strategy.error_feedback && codec.kind != CodecKind::kDense) {
     const auto is_dense = [](const CodecTraits& c) { return c.kind == CodecKind::kDense; };
     return Error("error feedback keeps what codec " + names_where(kCodecs, is_dense) +

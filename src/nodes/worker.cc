@@ -6,8 +6,7 @@ namespace sluice {
 
 Worker::Worker(const Job& job, std::shared_ptr<const ChunkMap> chunks, NodeId self,
                const std::function<MakeAlgorithm>& make)
-    : first_(job.first),
-      after_backward_(job.strategy.order == Order::kAfterBackward),
+    : after_backward_(job.strategy.order == Order::kAfterBackward),
       order_(job, self),
       chunks_(std::move(chunks)),
       self_(self),
@@ -16,10 +15,13 @@ Worker::Worker(const Job& job, std::shared_ptr<const ChunkMap> chunks, NodeId se
       algorithm_(make(job, chunks_, self, *this)) {}
 
 void Worker::handle(const Event& event, Effects& effects) {
-  if (std::holds_alternative<Started>(event)) {
+  if (const auto* started = std::get_if<Started>(&event)) {
+    algorithm_->on_started(started->iteration, effects);
     for (std::size_t l = 0; l < chunks_->layers(); ++l) {
-      effects.release(self_, LayerId(l), first_);
+      effects.release(self_, LayerId(l), started->iteration);
     }
+  } else if (const auto* ended = std::get_if<Ended>(&event)) {
+    algorithm_->on_ended(ended->iteration, effects);
   } else if (const auto* ready = std::get_if<GradientReady>(&event)) {
     on_gradient(*ready, effects);
   } else if (const auto* done = std::get_if<BackwardDone>(&event)) {

@@ -30,7 +30,6 @@ class Worker final : public Protocol, private Completion {
   void on_backward_done(const BackwardDone& event, Effects& effects);
   void on_complete(ChunkId chunk, Iteration iteration, Effects& effects) override;
 
-  Iteration first_;
   bool after_backward_;
   ChunkOrder order_;
   std::shared_ptr<const ChunkMap> chunks_;

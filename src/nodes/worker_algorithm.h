@@ -11,7 +11,7 @@
 namespace sluice {
 
 // What an algorithm does in a worker. From a chunk's last gradient until it is complete, nobody
-// computes with its parameters: that is when they may change.
+// computes with its parameters: that is when they may change, and after the worker's end.
 class WorkerAlgorithm {
  public:
   virtual ~WorkerAlgorithm() = default;
@@ -22,6 +22,12 @@ class WorkerAlgorithm {
   virtual void on_network(const Event& event, Effects& effects) = 0;
   // The worker is about to begin this iteration.
   virtual void on_next_iteration(Iteration iteration, Effects& effects) = 0;
+  // The worker begins to compute, before this iteration. Until now, if it had ended, nothing was in
+  // flight anywhere.
+  virtual void on_started(Iteration iteration, Effects& effects) = 0;
+  // The worker has the parameters of this iteration and does not begin it. Until it is started
+  // again, they may change at any time, as messages that were in flight have it.
+  virtual void on_ended(Iteration iteration, Effects& effects) = 0;
   // See Protocol::landing.
   virtual BufferRange landing(const Message& message) const = 0;
 };

@@ -11,9 +11,11 @@ namespace sluice {
 
 // What can happen to a node. A host handles its events one at a time.
 
-// The run begins or continues: every node has the parameters of the job's first iteration.
+// The worker begins to train, or to train further, with this iteration: it has its parameters, and
+// computes with them. A host hears of its workers' starts before anything else.
 struct Started {
   NodeId node;
+  Iteration iteration = 0;
 };
 // The gradient of this layer is final.
 struct GradientReady {
@@ -25,6 +27,12 @@ struct GradientReady {
 struct BackwardDone {
   NodeId worker;
   Iteration iteration;
+};
+// The worker has the parameters of this iteration and does not begin it: it has ended, or rests
+// until it is started again. Meanwhile it does not compute with its parameters.
+struct Ended {
+  NodeId worker;
+  Iteration iteration = 0;
 };
 // If the protocol named a landing for the message, the payload is already there.
 struct Received {
@@ -46,6 +54,6 @@ struct Finished {
 };
 
 using Event =
-    std::variant<Started, GradientReady, BackwardDone, Received, Sent, Returned, Finished>;
+    std::variant<Started, GradientReady, BackwardDone, Ended, Received, Sent, Returned, Finished>;
 
 }  // namespace sluice

@@ -30,7 +30,8 @@ enum class WorkKind : std::uint8_t {
   // have entries for; the output is then a sparse vector of the new values.
   kUpdate,
   // parameters[range] <- the sum of the sources in their order, after gradients[range] if it is
-  // `begun`: for a server whose workers update.
+  // `begun`: for a server whose workers update. If the sources are packed, the output is the packed
+  // sum.
   kSum,
   // gradients[range] <- the sum of gradients[range] and the sources, in the order of the sources;
   // the gradients come after the first `before` of them, or do not count if the sum is `fresh`.
@@ -61,7 +62,7 @@ struct Work {
   bool begun = false;              // update, sum: gradients[range] has the sum of earlier ones
   bool coded = false;              // the sources are packed by the codec
   bool exact = false;              // encode: gradients[range] become the values as they unpack
-  bool feedback = false;           // encode: keep what packing loses for the next iteration
+  bool feedback = false;           // encode, sum: keep what packing loses for the next iteration
   NodeId node;
   NodeId origin;  // on whose behalf; by default the node itself
   ChunkId chunk;

@@ -8,10 +8,10 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <numeric>
-#include <sstream>
 #include <thread>
 
 #include "base/check.h"
+#include "base/text.h"
 #include "drivers/realtime/start_thread.h"
 #include "session/sweep.h"
 
@@ -44,8 +44,7 @@ Result<BatchShares> parse_shares(const std::string& text, const Cluster* cluster
                               : BatchShares{.by_speed = false, .parts = shares_by_speed(*cluster)};
   }
   BatchShares shares;
-  std::istringstream words(text);
-  for (std::string word; std::getline(words, word, ',');) {
+  for (const std::string& word : split_list(text)) {
     const double share = number_in(word).value_or(0);
     if (!(share >= 1e-6 && share <= 1e6)) {
       return Error(fmt::format(

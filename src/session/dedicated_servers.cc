@@ -36,7 +36,8 @@ std::string to_text(const Outline& outline) {
               {"batch", extent.batch},
               {"iterations", extent.iterations},
               {"per_epoch", extent.per_epoch},
-              {"samples_per_epoch", extent.samples_per_epoch}}
+              {"samples_per_epoch", extent.samples_per_epoch},
+              {"epochs_evaluated", extent.epochs_evaluated}}
       .dump();
 }
 
@@ -53,7 +54,8 @@ Outline outline_from(const std::string& text) {
                      .batch = json.at("batch"),
                      .iterations = json.at("iterations"),
                      .per_epoch = json.at("per_epoch"),
-                     .samples_per_epoch = json.at("samples_per_epoch")}};
+                     .samples_per_epoch = json.at("samples_per_epoch"),
+                     .epochs_evaluated = json.at("epochs_evaluated")}};
 }
 
 std::string shards_of(const Assembly& assembly, HostId host, std::span<const float> parameters) {

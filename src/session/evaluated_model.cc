@@ -96,7 +96,6 @@ std::string contribution_of(const Assembly& assembly, TrainingState& state,
                             std::optional<HostId> host) {
   switch (evaluated_model(assembly.job.strategy)) {
     case EvaluatedModel::kReplica:
-    case EvaluatedModel::kWorker0:
       return "";
     case EvaluatedModel::kServers:
       return servers_of(assembly, state, host);

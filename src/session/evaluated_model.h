@@ -22,17 +22,14 @@ enum class EvaluatedModel : std::uint8_t {
   kReplica,  // any worker's: all have the same
   kServers,  // those of the servers, in EASGD the center variable
   kMean,     // the mean of all workers
-  kWorker0,  // worker 0's, though others have others: what is at hand while a run goes on
 };
 
 inline constexpr std::array kEvaluatedModelNames{
     Names<EvaluatedModel>{EvaluatedModel::kReplica, "replica"},
     Names<EvaluatedModel>{EvaluatedModel::kServers, "servers"},
     Names<EvaluatedModel>{EvaluatedModel::kMean, "mean of the workers"},
-    Names<EvaluatedModel>{EvaluatedModel::kWorker0, "worker 0"},
 };
 
-// At the end of a run; never worker 0's if replicas differ.
 EvaluatedModel evaluated_model(const Strategy& strategy);
 
 // What the nodes of a host, or of all hosts, have of it, as bytes. Nobody may change it meanwhile.

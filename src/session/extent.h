@@ -19,6 +19,10 @@ struct Extent {
   Iteration per_epoch = 1;
   std::int64_t samples_per_epoch = 1;  // of all workers
   std::optional<Sharding> sharding{};  // none: all batches have the same size
+  std::int64_t epochs_evaluated = 1;   // the model is, each time after so many; 0: only at the end
+
+  // The model is evaluated after each so many iterations; 0: only at the end.
+  Iteration evaluate_every() const { return epochs_evaluated * per_epoch; }
 
   Iteration iterations_in(double epochs) const {
     return std::llround(epochs * static_cast<double>(per_epoch));

@@ -75,12 +75,11 @@ void Journal::on_boundary(Iteration iterations, EvaluatedModel model) {
     row["time_s"] = to_seconds(trained());
     append(row);
     log_.info(fmt::format(
-        "after {} steps{}: {}{}", iterations,
+        "after {} steps{}: {}", iterations,
         clock_.is_virtual() ? fmt::format(" and {:.3f} virtual seconds", to_seconds(trained()))
                             : "",
         evaluation_->accuracy ? fmt::format("test accuracy {:.2f} %", *evaluation_->accuracy * 100)
-                              : fmt::format("test loss {:.6g}", evaluation_->loss),
-        model == EvaluatedModel::kWorker0 ? " (worker 0)" : ""));
+                              : fmt::format("test loss {:.6g}", evaluation_->loss)));
   }
 }
 

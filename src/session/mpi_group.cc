@@ -48,6 +48,14 @@ class MpiGroup final : public ProcessGroup {
     return train_on_mpi(*world_, phase, warn_);
   }
 
+  std::unique_ptr<RunningPhase> begin(const Phase& phase) override {
+    return begin_on_mpi(*world_, phase, warn_);
+  }
+  void while_waiting(std::function<void()> work) override {
+    world_->while_waiting(std::move(work));
+  }
+  void beat() override { world_->beat(); }
+
   void attend(const std::function<void()>& work) override { world_->attend(work); }
 
   void abort(int code) override { world_->abort(code); }

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/check.h"
 #include "base/result.h"
 #include "drivers/mpi/launch.h"
 #include "drivers/mpi/numbers.h"
@@ -82,6 +83,16 @@ class ProcessGroup {
   // early, if one did. An exception ends the run: print the reason, then call abort(). With several
   // processes a failure does not throw: it is reported, and ends all of them.
   virtual std::optional<int> train(const Phase& phase) = 0;
+
+  // The same, but it has only begun when this returns: see RunningPhase. Several may run at a time.
+  // Only in a job of several processes.
+  virtual std::unique_ptr<RunningPhase> begin(const Phase& /*phase*/) {
+    fail_check("a process alone has no phase of this kind");
+  }
+  // For a thread that carries out running phases. The work is called again and again, without a
+  // pause, in a call that waits for others; beat() is to be called now and then between calls.
+  virtual void while_waiting(std::function<void()> /*work*/) {}
+  virtual void beat() {}
 
   // After training, others take a process that they wait for, and that is silent for some seconds,
   // for lost. So let this run what takes long, such as writing files: on another thread, while this

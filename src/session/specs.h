@@ -115,7 +115,8 @@ struct BatchShares {
 
 struct LengthSpec {
   std::int64_t epochs = 1;
-  Iteration iterations = 0;  // 0: count epochs
+  Iteration iterations = 0;         // 0: count epochs
+  std::int64_t evaluate_every = 1;  // epochs; 0: only at the end
 };
 
 struct OptimizerSpec {

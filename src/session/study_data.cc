@@ -9,6 +9,7 @@
 #include <sstream>
 #include <utility>
 
+#include "base/text.h"
 #include "session/sweep.h"
 
 namespace sluice {
@@ -17,18 +18,6 @@ namespace {
 constexpr const char* kSeed = "seed";
 constexpr const char* kAccuracy = "test_accuracy";
 constexpr const char* kUnset = "-";
-
-std::vector<std::string> cells_of(const std::string& line) {
-  std::vector<std::string> cells;
-  std::istringstream list(line);
-  for (std::string cell; std::getline(list, cell, ',');) {
-    cells.push_back(std::move(cell));
-  }
-  if (line.ends_with(',')) {
-    cells.emplace_back();
-  }
-  return cells;
-}
 
 bool is_same(const std::string& one, const std::string& other) {
   const auto number = number_in(one);
@@ -61,13 +50,13 @@ Result<StudyData> StudyData::parse(const std::string& csv, const std::string& so
   std::istringstream lines(csv);
   std::string line;
   std::getline(lines, line);
-  data.columns_ = cells_of(line);
+  data.columns_ = split_list(line);
   const auto first = std::ranges::find_if(data.columns_, [](const std::string& name) {
     return name == "epoch" || name == "iteration_us";
   });
   data.axes_ = static_cast<std::size_t>(first - data.columns_.begin());
   while (std::getline(lines, line)) {
-    data.rows_.push_back(cells_of(line));
+    data.rows_.push_back(split_list(line));
     if (data.rows_.back().size() != data.columns_.size()) {
       return Error(fmt::format("{}: row {} has {} cells, and the first one {}", source,
                                data.rows_.size() + 1, data.rows_.back().size(),

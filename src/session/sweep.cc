@@ -8,6 +8,7 @@
 #include <sstream>
 #include <utility>
 
+#include "base/text.h"
 #include "drivers/realtime/work_threads.h"
 
 namespace sluice {
@@ -22,17 +23,16 @@ Result<SweepAxis> parse_axis(const std::string& text) {
     return Error(fmt::format("{}: expected KEY=VALUE,VALUE,... such as hosts=4,16,64", text));
   }
   SweepAxis axis{.key = text.substr(0, sign), .values = {}};
-  std::istringstream list(text.substr(sign + 1));
-  for (std::string value; std::getline(list, value, ',');) {
+  for (std::string& value : split_list(text.substr(sign + 1))) {
     if (value.empty()) {
-      return Error(fmt::format("{}: a value is empty", text));
+      return Error(fmt::format("{}: a value is missing", text));
     }
     if (std::ranges::find(axis.values, value) != axis.values.end()) {
       return Error(fmt::format("{}: {} occurs twice", text, value));
     }
     axis.values.push_back(std::move(value));
   }
-  if (axis.values.empty() || text.ends_with(',')) {
+  if (axis.values.empty()) {
     return Error(fmt::format("{}: a value is missing", text));
   }
   return axis;

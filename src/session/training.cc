@@ -1,5 +1,6 @@
 #include "session/training.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -29,8 +30,8 @@ MergePolicy::Decision decode_decision(const std::string& text) {
 }
 
 // A phase that only trains; the caller adds whom it reports to. It refers to its arguments.
-Phase phase_of(const Assembly& assembly, TrainingState& state, Iteration last, const Clock& clock,
-               Observer* observer) {
+Phase phase_of(const Assembly& assembly, TrainingState& state, Iteration first, Iteration last,
+               const Clock& clock, Observer* observer) {
   const Job& job = assembly.job;
   return {.topology = job.topology,
           .chunks = *assembly.chunks,
@@ -38,7 +39,7 @@ Phase phase_of(const Assembly& assembly, TrainingState& state, Iteration last, c
           .rules = *assembly.rules,
           .hosts = assembly.protocols,
           .state = state,
-          .first = job.first,
+          .first = first,
           .last = last,
           .clock = clock,
           .observer = observer,
@@ -56,10 +57,17 @@ class Run {
   MergeOutcome train_merged();
   // Continues from the job's first iteration up to `last`; false if it was stopped early.
   bool train(Assembly assembly, Iteration last, Observer* also);
+  void train_phase(Iteration first, Iteration last, Observer* observer);
+  // Whether the workers have to meet for an evaluation before the end.
+  bool meets() const;
+  void evaluate(Iteration iterations);
   Merging merging_of(const MergeOutcome& outcome) const;
-  // Collective, unless it is only of this process.
-  void collect_model();
-  void take_model(const Assembly& assembly, std::span<const std::string> contributions);
+  // Whether the result of the run is not just any replica.
+  bool collects() const {
+    return training_.evaluates && evaluated_model(job_.strategy) != EvaluatedModel::kReplica;
+  }
+  void collect_model();  // collective
+  void take_model(std::span<const std::string> contributions);
 
   const Job& job_;
   const Training& training_;
@@ -78,18 +86,17 @@ Trained Run::run() {
 }
 
 void Run::collect_model() {
-  const Assembly& assembly = trained_.assembly;
-  if (training_.evaluates && evaluated_model(assembly.job.strategy) != EvaluatedModel::kReplica) {
+  if (collects()) {
     ProcessGroup& group = training_.group;
-    const std::string own = contribution_of(assembly, *state_, group.own_host());
+    const std::string own = contribution_of(trained_.assembly, *state_, group.own_host());
     const std::vector<std::string> all = group.to_leader(own, "the trained model");
-    group.attend([&] { take_model(assembly, all); });
+    group.attend([&] { take_model(all); });
   }
 }
 
-void Run::take_model(const Assembly& assembly, std::span<const std::string> contributions) {
+void Run::take_model(std::span<const std::string> contributions) {
   if (training_.model != nullptr) {
-    training_.model->set(model_from(assembly, contributions));
+    training_.model->set(model_from(trained_.assembly, contributions));
   }
 }
 
@@ -110,14 +117,20 @@ MergeOutcome Run::train_merged() {
            }});
 }
 
+// In virtual time everybody holds still while the model is evaluated.
+bool Run::meets() const {
+  return collects() && !training_.group.virtual_now() && training_.extent.evaluate_every() > 0;
+}
+
 bool Run::train(Assembly assembly, Iteration last, Observer* also) {
+  trained_.assembly = std::move(assembly);
+  const Assembly& now = trained_.assembly;
   if (!state_) {
-    state_.emplace(state_of(training_.group, assembly, training_.learners, training_.rule));
+    state_.emplace(state_of(training_.group, now, training_.learners, training_.rule));
   }
   std::vector<Observer*> observers;
   if (training_.record != nullptr) {
-    training_.record->watch(assembly, training_.extent.steady_from(),
-                            training_.extent.shown_from());
+    training_.record->watch(now, training_.extent.steady_from(), training_.extent.shown_from());
     observers.push_back(training_.record->observer());
   }
   if (also != nullptr) {
@@ -125,29 +138,45 @@ bool Run::train(Assembly assembly, Iteration last, Observer* also) {
   }
   const bool is_watched = !observers.empty();
   Tee tee(std::move(observers));
-  Phase phase = phase_of(assembly, *state_, last, training_.clock, is_watched ? &tee : nullptr);
-  phase.boundary_every = training_.extent.per_epoch;
+  Iteration first = now.job.first;
+  const Iteration length = meets() ? training_.extent.evaluate_every() : last - first;
+  for (; first < last && !trained_.stopped; first += length) {
+    if (first > now.job.first) {
+      evaluate(first);
+    }
+    train_phase(first, std::min(first + length, last), is_watched ? &tee : nullptr);
+  }
+  trained_.counters += now.counters();
+  return !trained_.stopped;
+}
+
+void Run::train_phase(Iteration first, Iteration last, Observer* observer) {
+  const Assembly& assembly = trained_.assembly;
+  Phase phase = phase_of(assembly, *state_, first, last, training_.clock, observer);
   phase.on_nonfinite = training_.on_nonfinite;
   phase.interrupted = training_.interrupted;
   if (Journal* journal = training_.journal) {
     phase.on_step = [=](const StepReport& step) { journal->on_step(step); };
-    // In virtual time everybody holds still. Elsewhere only worker 0 does, and its replica has to
-    // do until the end.
-    const EvaluatedModel wanted = evaluated_model(assembly.job.strategy);
-    const bool is_collected = wanted != EvaluatedModel::kReplica && training_.evaluates;
-    const bool can_collect = static_cast<bool>(training_.group.virtual_now());
+    phase.boundary_every = meets() ? 0 : training_.extent.evaluate_every();
     phase.on_boundary = [=, this, &assembly](Iteration t) {
-      if (is_collected && can_collect) {
+      if (collects()) {
         const std::string all = contribution_of(assembly, *state_, std::nullopt);
-        take_model(assembly, {&all, 1});
+        take_model({&all, 1});
       }
-      journal->on_boundary(t, is_collected && !can_collect ? EvaluatedModel::kWorker0 : wanted);
+      journal->on_boundary(t, evaluated_model(job_.strategy));
     };
   }
   trained_.stopped = training_.group.train(phase);
-  trained_.counters += assembly.counters();
-  trained_.assembly = std::move(assembly);
-  return !trained_.stopped;
+}
+
+// The others wait: the next phase needs all.
+void Run::evaluate(Iteration iterations) {
+  collect_model();
+  ProcessGroup& group = training_.group;
+  if (Journal* journal = training_.journal) {
+    group.attend([&] { journal->on_boundary(iterations, evaluated_model(job_.strategy)); });
+  }
+  group.from_leader("", "the evaluation");
 }
 
 Merging Run::merging_of(const MergeOutcome& outcome) const {
@@ -168,7 +197,7 @@ void train_idle(ProcessGroup& group, const Clock& clock, const Assembly& assembl
     learners.push_back(std::make_unique<IdleLearner>(assembly.job.layers));
   }
   TrainingState state = state_of(group, assembly, learners, {});
-  Phase phase = phase_of(assembly, state, last, clock, &observer);
+  Phase phase = phase_of(assembly, state, assembly.job.first, last, clock, &observer);
   phase.may_spin = may_spin;
   group.train(phase);
 }

@@ -40,8 +40,9 @@ struct Trained {
   std::optional<int> stopped;  // the signal that asked to stop before the end
 };
 
-// Trains with the whole group, in one phase, or in several if gradients are merged as measurements
-// show, and not in given groups. Does not evaluate at the end.
+// Trains with the whole group, in one phase, or in several: if gradients are merged as measurements
+// show, and not in given groups; and if the workers have to meet so that the model can be evaluated
+// before the end. Does not evaluate at the end.
 Trained run_training(const Job& job, const Training& training);
 
 // Trains with learners that compute nothing, beside a run or without one: only to measure how long

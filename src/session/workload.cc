@@ -22,7 +22,8 @@ Result<Extent> extent_of(const TorchTask& task, const LengthSpec& length) {
                 .iterations = length.iterations,
                 .per_epoch = sharding.steps_per_epoch(),
                 .samples_per_epoch = sharding.samples_per_epoch(),
-                .sharding = sharding};
+                .sharding = sharding,
+                .epochs_evaluated = length.evaluate_every};
   if (extent.per_epoch == 0) {
     return Error(fmt::format(
         "batch: {} workers with {} samples each need {}, and the data set has {}; use a smaller "

@@ -139,7 +139,7 @@ Payload Workspace::execute(const Work& work) {
       return work.coded && sparse_ ? update_sparse(work) : update(work);
     case WorkKind::kSum:
       sum(work);
-      return {};
+      return work.coded ? Payload::owning(coder_->encode(work, parameters_, {})) : Payload{};
     case WorkKind::kReduce:
       reduce(work);
       return {};

@@ -43,6 +43,14 @@ TEST(OneLineTest, BlanksControlCharacters) {
   EXPECT_EQ(one_line("a\nb\tc\x7f\x1b[Kü"), "a b c  [Kü");
 }
 
+TEST(SplitListTest, HasAnEntryBetweenAnyTwoCommas) {
+  using Entries = std::vector<std::string>;
+  EXPECT_EQ(split_list(""), Entries());
+  EXPECT_EQ(split_list("30"), Entries({"30"}));
+  EXPECT_EQ(split_list("a,b=c, d"), Entries({"a", "b=c", " d"}));
+  EXPECT_EQ(split_list(",a,,b,"), Entries({"", "a", "", "b", ""}));
+}
+
 TEST(TextTest, Utf8EndsAtTheFirstWrongByte) {
   const std::string good = "a\u00e9\u20ac\ud7ff\ue000\U0010ffff\n";
   EXPECT_EQ(utf8_length(good), good.size());

@@ -84,6 +84,9 @@ TEST_F(CliVirtualTrainingTest, RecordsAccuracyByEpochAndByVirtualSecond) {
   EXPECT_GT(evaluations[0].at("time_s"), 0);
   EXPECT_LT(evaluations[0].at("time_s"), evaluations[1].at("time_s"));
   EXPECT_EQ(evaluations[1].at("test_accuracy"), summary.at("test_accuracy"));
+  const json rarely = simulated("--preset asp --epochs 2 --evaluate-every 0");
+  EXPECT_EQ(rarely.at("evaluations").size(), 1U);
+  EXPECT_EQ(rarely.at("parameters_hash"), summary.at("parameters_hash"));
   std::vector<json> rows;
   std::istringstream lines(folder_.read("run/metrics.jsonl"));
   for (std::string line; std::getline(lines, line);) {

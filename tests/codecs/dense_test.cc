@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "base/check.h"
 #include "codecs/values.h"
@@ -50,7 +51,10 @@ Codec any_format() { return *rc::gen::elementOf(all_formats()); }
 
 TEST(DenseCodecTest, TakesTheBytesItSays) {
   EXPECT_EQ(make_dense_codec(Codec::kTruncate16)->encoded_size(1000), 2000);
+  EXPECT_EQ(make_dense_codec(Codec::kBf16)->encoded_size(1000), 2000);
   EXPECT_EQ(make_dense_codec(Codec::kQuantise8)->encoded_size(1000), 1004);
+  EXPECT_EQ(make_dense_codec(Codec::kQuantise4)->encoded_size(1001), 505);
+  EXPECT_EQ(make_dense_codec(Codec::kQuantise2)->encoded_size(1001), 255);
 }
 
 TEST(DenseCodecTest, RefusesBytesThatDoNotFit) {
@@ -80,8 +84,9 @@ RC_GTEST_PROP(DenseCodecProperties, AnyRangeGivesTheSameStepAgain, ()) {
   float range = 0;
   std::memcpy(&range, &bits, sizeof(range));
   const std::vector<float> values{range / 3, -range, range / 7};
-  const auto bytes = encoded(Codec::kQuantise8, values);
-  RC_ASSERT(encoded(Codec::kQuantise8, decoded(Codec::kQuantise8, bytes, 3)) == bytes);
+  const auto format = *rc::gen::element(Codec::kQuantise8, Codec::kQuantise4, Codec::kQuantise2);
+  const auto bytes = encoded(format, values);
+  RC_ASSERT(encoded(format, decoded(format, bytes, 3)) == bytes);
 }
 
 RC_GTEST_PROP(DenseCodecProperties, AddsWhatItDecodes, ()) {
@@ -134,14 +139,34 @@ TEST(Truncate16Test, KeepsTheUpperBitsAsTheyAre) {
   EXPECT_EQ(passed(Codec::kTruncate16, std::vector{0x1.01ffp0F})[0], 0x1p0F);
 }
 
-RC_GTEST_PROP(Quantise8Properties, IsOffByHalfAStepAtMost, ()) {
+TEST(Bf16Test, RoundsToTheNearestAndTiesToEven) {
+  const std::vector<float> values{0x1.02p0F, 0x1.0081p0F, 0x1.0101p0F, 0x1.01p0F, -0x1.03p0F, kInf};
+  const std::vector<float> expected{0x1.02p0F, 0x1p0F, 0x1.02p0F, 0x1p0F, -0x1.04p0F, kInf};
+  EXPECT_EQ(passed(Codec::kBf16, values), expected);
+  EXPECT_TRUE(std::isnan(
+      passed(Codec::kBf16, std::vector{std::numeric_limits<float>::signaling_NaN()})[0]));
+}
+
+RC_GTEST_PROP(Bf16Properties, IsOffByHalfTheLastBitAtMost, ()) {
   const auto values = any_values(1, 3000);
-  const auto back = passed(Codec::kQuantise8, values);
+  const auto back = passed(Codec::kBf16, values);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    RC_ASSERT(std::fabs(back[i] - values[i]) <=
+              std::max(std::fabs(values[i]) * 0x1p-8F, 0x1p-134F));
+  }
+}
+
+RC_GTEST_PROP(QuantiseProperties, IsOffByHalfAStepAtMost, ()) {
+  const auto [format, steps] =
+      *rc::gen::element(std::pair{Codec::kQuantise8, 254}, std::pair{Codec::kQuantise4, 14},
+                        std::pair{Codec::kQuantise2, 2});
+  const auto values = any_values(1, 3000);
+  const auto back = passed(format, values);
   double largest = 0;
   for (const float x : values) {
     largest = std::max(largest, std::fabs(static_cast<double>(x)));
   }
-  const double bound = std::max(largest / 254 * (1 + 1e-6), largest < 0x1p-100 ? 0x1p-100 : 0);
+  const double bound = std::max(largest / steps * (1 + 1e-4), largest < 0x1p-100 ? 0x1p-100 : 0);
   for (std::size_t i = 0; i < values.size(); ++i) {
     RC_ASSERT(std::fabs(static_cast<double>(values[i]) - static_cast<double>(back[i])) <= bound);
   }
@@ -151,6 +176,12 @@ TEST(Quantise8Test, RoundsToTheNearestOf255Values) {
   const std::vector<float> values{127, -127, 0, 1.4F, -1.4F, 1.6F, -126.6F};
   const std::vector<float> expected{127, -127, 0, 1, -1, 2, -127};
   EXPECT_EQ(passed(Codec::kQuantise8, values), expected);
+}
+
+TEST(QuantiseTest, FewBitsRoundToTheNearestToo) {
+  const std::vector<float> values{7, -7, 0, 1.4F, -1.6F, 6.6F, -3.4F};
+  EXPECT_EQ(passed(Codec::kQuantise4, values), (std::vector<float>{7, -7, 0, 1, -2, 7, -3}));
+  EXPECT_EQ(passed(Codec::kQuantise2, values), (std::vector<float>{7, -7, 0, 0, 0, 7, 0}));
 }
 
 TEST(Quantise8Test, StaysFiniteAtTheEdgesOfTheRange) {

@@ -9,7 +9,7 @@ namespace sluice {
 namespace {
 
 RC_GTEST_PROP(ErrorFeedbackProperties, LosesNothingForGood, ()) {
-  const auto format = *rc::gen::element(Codec::kTruncate16, Codec::kQuantise8);
+  const auto format = *rc::gen::element(Codec::kTruncate16, Codec::kBf16, Codec::kQuantise8);
   const auto count = *rc::gen::inRange<std::size_t>(1, 300);
   const auto rounds = *rc::gen::inRange<std::size_t>(1, 20);
   const auto codec = make_dense_codec(format);

@@ -37,6 +37,14 @@ INSTANTIATE_TEST_SUITE_P(Presets, ExchangePresetMpiTest,
                            return name;
                          });
 
+TEST_F(ExchangeMpiTest, AProcessThatHasJoinedAddsZeros) {
+  const Outcome outcome = run(3, "join p3");
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(outcome.out,
+            "10 of 3; allgather while some processes are in join(): only sums, barriers and "
+            "broadcasts from a process that has not joined can do without them\n");
+}
+
 TEST_F(ExchangeMpiTest, DifferentCallsAreNamedInAllProcesses) {
   const Outcome outcome = run(2, "differ");
   EXPECT_EQ(outcome.code, 3) << outcome.err;

@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstdlib>
+#include <functional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -31,7 +32,12 @@ float expected(std::size_t size, std::int64_t step, std::size_t i) {
   std::_Exit(1);
 }
 
+// Waits for it first.
 void check_layer(GradientExchange& exchange, std::size_t layer, std::size_t size) {
+  exchange.wait(layer);
+  if (!exchange.is_here(layer)) {
+    fail("a layer that was waited for is not here");
+  }
   const Range range = exchange.layers()[layer].range;
   for (auto i = static_cast<std::size_t>(range.begin); i < static_cast<std::size_t>(range.end);
        ++i) {
@@ -44,13 +50,10 @@ void check_layer(GradientExchange& exchange, std::size_t layer, std::size_t size
 }
 
 // One step: uses the sums of the last one, layer by layer, and gives the next gradients.
-void take_step(GradientExchange& exchange, const Participant& self) {
+void take_step(GradientExchange& exchange, const Participant& self,
+               const std::function<void()>& after_layer = {}) {
   const std::size_t layers = exchange.layers().size();
   for (std::size_t l = 0; exchange.steps() > 0 && l < layers; ++l) {
-    exchange.wait(l);
-    if (!exchange.is_here(l)) {
-      fail("a layer that was waited for is not here");
-    }
     check_layer(exchange, l, self.size());
   }
   for (std::size_t l = layers; l-- > 0;) {
@@ -60,6 +63,9 @@ void take_step(GradientExchange& exchange, const Participant& self) {
       exchange.gradients()[i] = given(self.rank(), exchange.steps(), i);
     }
     exchange.gradient_ready(l);
+    if (after_layer) {
+      after_layer();
+    }
   }
   exchange.end_step();
 }
@@ -81,21 +87,28 @@ void check_collectives(Participant& self) {
   }
 }
 
-// Two exchanges of different layers by turns, collective calls in between.
+// Two exchanges of different layers, one in the steps of the other, and collective calls anywhere.
 void run_steps(Participant& self, const std::string& preset) {
   GradientExchange first(self, {.preset = preset}, {"a", "b", "c"}, {7, 100'001, 3});
   GradientExchange second(self, {.preset = preset}, {"d"}, {50});
   for (int round = 0; round < 3; ++round) {
-    for (int i = 0; i < 10; ++i) {
+    for (int i = 0; i < 9; ++i) {
       take_step(first, self);
     }
+    take_step(first, self, [&] { check_collectives(self); });
     check_collectives(self);
     for (std::size_t l = 0; l < 3; ++l) {
       check_layer(first, l, self.size());
     }
-    take_step(second, self);
+    if (round < 2) {
+      take_step(second, self);
+    }
   }
-  take_step(first, self);
+  take_step(first, self, [&, left = 1]() mutable {
+    if (left-- > 0) {
+      take_step(second, self);
+    }
+  });
   self.barrier();
   check_layer(second, 0, self.size());
   if (self.rank() == 0) {
@@ -103,10 +116,45 @@ void run_steps(Participant& self, const std::string& preset) {
   }
 }
 
+// The last process has no data for the last 5 steps.
+void run_join(Participant& self, const std::string& preset) {
+  GradientExchange exchange(self, {.preset = preset}, {"a", "b"}, {7, 9});
+  const bool joins = self.rank() == self.size() - 1;
+  double sum = 0;
+  std::string refused;
+  for (int i = 0; i < 10; ++i) {
+    if (joins && i == 5) {
+      self.join();
+    }
+    take_step(exchange, self);
+    if (!joins && i >= 5) {
+      double one = 1;
+      self.all_reduce({&one, 1, NumberType::kFloat64}, Reduction::kSum);
+      sum += one;
+      self.barrier();
+    }
+  }
+  if (!joins) {
+    try {
+      self.all_gather("text");
+    } catch (const std::exception& e) {
+      refused = e.what();
+    }
+    self.join();
+  }
+  self.end_join();
+  self.barrier();
+  if (self.rank() == 0) {
+    fmt::print("{} of {}; {}\n", sum, self.size(), refused);
+  }
+}
+
 int run(const std::string& what, const std::string& preset) {
   Participant self;
   if (what == "steps") {
     run_steps(self, preset);
+  } else if (what == "join") {
+    run_join(self, preset);
   } else if (what == "differ") {
     try {
       self.rank() == 1 ? self.barrier() : check_collectives(self);
@@ -119,7 +167,7 @@ int run(const std::string& what, const std::string& preset) {
     for (int i = 0; i < (self.rank() == 1 ? 5 : 500); ++i) {
       take_step(exchange, self);
     }
-    exchange.pause();
+    exchange.end();
   } else if (what == "abort") {
     GradientExchange exchange(self, {.preset = preset}, {"a", "b"}, {7, 9});
     for (int i = 0; i < 500; ++i) {

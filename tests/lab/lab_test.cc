@@ -165,11 +165,21 @@ TEST_F(LabTest, WhatPassesTheLinksIsCounted) {
 }
 
 TEST_F(LabTest, WorkersFillOneHostAfterTheOther) {
-  RunningLab lab({"--hosts", "2", "--workers-per-host", "2"},
-                 "echo $OMPI_COMM_WORLD_RANK on $(hostname)");
-  ASSERT_EQ(lab.wait(), 0) << lab.err();
-  for (const char* line : {"0 on h0\n", "1 on h0\n", "2 on h1\n", "3 on h1\n"}) {
-    EXPECT_THAT(lab.out(), HasSubstr(line));
+  const TemporaryFolder folder;
+  const auto cluster = [&](int workers) {
+    const std::string file = fmt::format("{}.toml", workers);
+    folder.write(file,
+                 fmt::format("hosts = 2\nworkers_per_host = {}\nbandwidth_gbps = 1\n", workers));
+    return (folder.path() / file).string();
+  };
+  for (const Words& settings :
+       {Words{"--hosts", "2", "--workers-per-host", "2"}, Words{"--cluster", cluster(2)},
+        Words{"--cluster", cluster(1), "--workers-per-host", "2"}}) {
+    RunningLab lab(settings, "echo $OMPI_COMM_WORLD_RANK on $(hostname)");
+    ASSERT_EQ(lab.wait(), 0) << lab.err();
+    for (const char* line : {"0 on h0\n", "1 on h0\n", "2 on h1\n", "3 on h1\n"}) {
+      EXPECT_THAT(lab.out(), HasSubstr(line));
+    }
   }
 }
 

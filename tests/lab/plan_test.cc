@@ -77,6 +77,7 @@ TEST(LabPlanTest, HasTheHostsOfACluster) {
       "hosts = 3\nbandwidth_gbps = 1\nlatency_us = 50\n[[host]]\nindex = 1\nbandwidth_gbps = "
       "0.5\n[[host]]\nindex = 2\nlatency_us = 550\n"));
   ASSERT_TRUE(spec);
+  EXPECT_EQ(spec->workers_per_host, 1U);
   EXPECT_THAT(spec->rates, ElementsAre(1'000'000'000, 500'000'000, 1'000'000'000));
   EXPECT_THAT(spec->delays, ElementsAre(Duration{0}, Duration{0}, from_us(500)));
   EXPECT_THAT(steps_at(*spec, 2),
@@ -84,6 +85,12 @@ TEST(LabPlanTest, HasTheHostsOfACluster) {
                        "100000"));
   EXPECT_THAT(steps_at(*spec, {}), Contains(HasSubstr("dev port2 parent 1:1 handle 10: netem")));
   EXPECT_THAT(steps_at(*spec, 1), Not(Contains(HasSubstr("netem"))));
+}
+
+TEST(LabPlanTest, HasTheWorkersOfACluster) {
+  const auto spec = spec_of(cluster_of("hosts = 3\nworkers_per_host = 2\nbandwidth_gbps = 1\n"));
+  ASSERT_TRUE(spec);
+  EXPECT_EQ(spec->workers_per_host, 2U);
 }
 
 TEST(LabPlanTest, SaysWhatItCannotEmulate) {
@@ -124,15 +131,16 @@ TEST(LabPlanTest, EveryHostHasAnAddressThatAllKnow) {
   const Spec spec{std::vector<Rate>(kMaxHosts), 1, {"true"}};
   const std::string known = "\n" + hosts_file(kMaxHosts);
   std::set<std::string> addresses;
-  for (std::size_t h = 0; h < kMaxHosts; ++h) {
-    const auto steps = steps_at(spec, h);
-    const auto add = std::ranges::find_if(
-        steps, [](const std::string& step) { return step.starts_with("ip address add "); });
-    ASSERT_NE(add, steps.end());
-    const std::string address = add->substr(15, add->find('/') - 15);
-    EXPECT_TRUE(addresses.insert(address).second) << address;
-    EXPECT_THAT(known, HasSubstr("\n" + address + " " + host_name(h) + "\n"));
+  const std::string add = "ip address add ";
+  for (const Step& step : network_steps(spec)) {
+    const std::string words = text(step.words);
+    if (step.host && words.starts_with(add)) {
+      const std::string address = words.substr(add.size(), words.find('/') - add.size());
+      EXPECT_TRUE(addresses.insert(address).second) << address;
+      EXPECT_THAT(known, HasSubstr("\n" + address + " " + host_name(*step.host) + "\n"));
+    }
   }
+  EXPECT_EQ(addresses.size(), kMaxHosts);
   EXPECT_THAT(steps_at(spec, {}), Not(Contains(HasSubstr(*addresses.rbegin() + "/24 dev switch"))));
 }
 

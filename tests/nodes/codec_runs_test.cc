@@ -2,7 +2,10 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include <algorithm>
+#include <bit>
 #include <cmath>
+#include <cstdint>
 
 #include "nodes/assembly.h"
 #include "nodes/presets.h"
@@ -156,19 +159,19 @@ class SteadyLearner final : public Learner {
   std::span<float> target_;
 };
 
-// The largest distance from where exact sums would have led, on the worker that ended last and so
-// has seen the gradients of all.
-double drift(Strategy strategy, Iteration iterations) {
-  constexpr std::size_t kWorkers = 4;
-  constexpr std::size_t kSize = 60;
+constexpr std::size_t kWorkers = 4;
+constexpr std::size_t kSize = 60;
+
+std::vector<std::unique_ptr<Learner>> steady_learners() {
   std::vector<std::unique_ptr<Learner>> learners;
-  std::vector<double> mean(kSize);
   for (std::size_t w = 0; w < kWorkers; ++w) {
     learners.push_back(std::make_unique<SteadyLearner>(w, kSize));
-    for (std::size_t i = 0; i < kSize; ++i) {
-      mean[i] += static_cast<double>(learners.back()->gradients()[i]) / kWorkers;
-    }
   }
+  return learners;
+}
+
+void train_steadily(const std::vector<std::unique_ptr<Learner>>& learners, const Strategy& strategy,
+                    Iteration iterations) {
   Cluster cluster;
   cluster.topology = Topology(kWorkers, 1, 0);
   cluster.bandwidth_gbps = 1;
@@ -178,6 +181,19 @@ double drift(Strategy strategy, Iteration iterations) {
                                .strategy = {}};
   testing::run_simulated(testing::profile_of({kSize}, 1, 1), cluster, strategy, iterations, nullptr,
                          &numbers);
+}
+
+// The largest distance from where exact sums would have led, on the worker that ended last and so
+// has seen the gradients of all.
+double drift(const Strategy& strategy, Iteration iterations) {
+  const auto learners = steady_learners();
+  std::vector<double> mean(kSize);
+  for (const auto& learner : learners) {
+    for (std::size_t i = 0; i < kSize; ++i) {
+      mean[i] += static_cast<double>(learner->gradients()[i]) / kWorkers;
+    }
+  }
+  train_steadily(learners, strategy, iterations);
   double min = std::numeric_limits<double>::infinity();
   for (const auto& learner : learners) {
     double largest = 0;
@@ -189,6 +205,31 @@ double drift(Strategy strategy, Iteration iterations) {
     min = std::min(min, largest);
   }
   return min;
+}
+
+float upper_half(float value) {
+  return std::bit_cast<float>(std::bit_cast<std::uint32_t>(value) & 0xFFFF0000U);
+}
+
+// Also the worker beside the server computes with what the others get.
+TEST(CodecRuns, EveryWorkerUpdatesWithTheSumAsItWasPacked) {
+  std::vector<float> expected(kSize);
+  for (const auto& learner : steady_learners()) {
+    for (std::size_t i = 0; i < kSize; ++i) {
+      expected[i] += upper_half(learner->gradients()[i]);
+    }
+  }
+  for (float& value : expected) {
+    value = -upper_half(value) / kWorkers;
+  }
+  for (const char* preset : {"p3", "kvstore", "tensorflow", "bsp"}) {
+    SCOPED_TRACE(preset);
+    const auto learners = steady_learners();
+    train_steadily(learners, with_codec(preset, Codec::kTruncate16), 1);
+    for (const auto& learner : learners) {
+      EXPECT_TRUE(std::ranges::equal(learner->parameters(), expected));
+    }
+  }
 }
 
 TEST(CodecRuns, ErrorFeedbackKeepsTheLossFromGrowing) {
@@ -205,6 +246,15 @@ TEST(CodecRuns, ErrorFeedbackKeepsTheLossFromGrowing) {
       EXPECT_LT(drift(strategy, 400), 0.05);
       EXPECT_GT(without, 0.2);
     }
+  }
+}
+
+TEST(CodecRuns, FewBitsLoseNothingForGood) {
+  for (const auto& [codec, step] :
+       {std::pair{Codec::kQuantise4, 1.0 / 7}, {Codec::kQuantise2, 1.0}}) {
+    Strategy strategy = with_codec("p3", codec);
+    strategy.error_feedback = true;
+    EXPECT_LT(drift(strategy, 400), 4 * step) << "what is kept back is a few steps";
   }
 }
 
@@ -246,6 +296,15 @@ TEST(CodecRuns, PackedHopsCarryWhatTheCodecSays) {
   strategy.codec = Codec::kQuantise8;
   // A step of four bytes in each of 2 layers x 4 ranks x 6 rounds.
   EXPECT_EQ(bytes_an_iteration(strategy), plain / 4 + 4 * 2 * 4 * 6);
+}
+
+TEST(CodecRuns, SumsOfServersComeBackPacked) {
+  Strategy strategy = find_preset("p3")->strategy;
+  const double plain = bytes_an_iteration(strategy);
+  strategy.codec = Codec::kTruncate16;
+  EXPECT_EQ(bytes_an_iteration(strategy), plain / 2);
+  strategy.update = Update::kServer;
+  EXPECT_EQ(bytes_an_iteration(strategy), plain * 3 / 4) << "parameters are not packed";
 }
 
 TEST(CodecRuns, DgcIsSparseBothWays) {

@@ -223,9 +223,12 @@ RC_GTEST_PROP(AlgorithmInvariants, GossipWeightsSumToOne, ()) {
     protocols.push_back(nodes.back().get());
   }
   const auto learners = toy_learners(kLayers, workers);
+  for (std::size_t w = 0; w < workers; ++w) {
+    std::ranges::fill(learners[w]->parameters(), static_cast<float>(w));
+  }
   const VirtualNumbers numbers{
-      .learners = learners, .chunks = chunks.get(), .rule = kRule, .strategy = job.strategy};
-  ShuffledWorld world(job, protocols, numbers, kIterations, any_seed());
+      .learners = learners, .chunks = chunks.get(), .rule = kStill, .strategy = job.strategy};
+  ShuffledWorld world(job, protocols, numbers, kIterations / 2, any_seed());
   world.has_egress = false;
   world.watch = [&](const ShuffledWorld& now) {
     for (std::size_t c = 0; c < chunks->size(); ++c) {
@@ -236,7 +239,22 @@ RC_GTEST_PROP(AlgorithmInvariants, GossipWeightsSumToOne, ()) {
       RC_ASSERT(std::abs(sum - 1) < 1e-12);
     }
   };
+  // What was sent last is mixed in too, with its weight.
+  const auto check_weighted_mean = [&] {
+    for (std::size_t c = 0; c < chunks->size(); ++c) {
+      const auto begin = static_cast<std::size_t>((*chunks)[ChunkId(c)].range.begin);
+      double mean = 0;
+      for (std::size_t w = 0; w < workers; ++w) {
+        mean +=
+            gossips[w]->weight(ChunkId(c)) * static_cast<double>(learners[w]->parameters()[begin]);
+      }
+      RC_ASSERT(std::abs(mean - static_cast<double>(workers - 1) / 2) < 1e-5);
+    }
+  };
   RC_ASSERT(world.run());
+  check_weighted_mean();
+  RC_ASSERT(world.run_on(kIterations));
+  check_weighted_mean();
 }
 
 // With no learning, swaps draw the replicas together, and on the average leave them where they are.

@@ -77,6 +77,19 @@ TEST(PresetsTest, PackedGradientsGoWithServersAndSums) {
   }
 }
 
+TEST(PresetsTest, FewBitsNeedServersAndErrorFeedback) {
+  for (const Codec codec : {Codec::kQuantise4, Codec::kQuantise2}) {
+    const auto alone = [&](Strategy& s) { s.codec = codec; };
+    const auto corrected = [&](Strategy& s) {
+      s.codec = codec;
+      s.error_feedback = true;
+    };
+    EXPECT_THAT(refusal("p3", alone), HasSubstr("turn error feedback on"));
+    EXPECT_THAT(refusal("wfbp", corrected), HasSubstr("with servers"));
+    EXPECT_EQ(refusal("p3", corrected), "");
+  }
+}
+
 TEST(PresetsTest, ASparseSumTravelsWhole) {
   EXPECT_THAT(refusal("ar-sgd+dgc", [](Strategy& s) { s.collective = Collective::kRing; }),
               HasSubstr("recursive-doubling"));
@@ -160,8 +173,9 @@ TEST(PresetsTest, ARefusalNamesWhatGoes) {
               HasSubstr("take algorithm bsp or pipe-sgd"));
   EXPECT_THAT(refusal("pipe-sgd", [](Strategy& s) { s.partition = Partition::kMerged; }),
               HasSubstr("take algorithm bsp, or partition whole"));
-  EXPECT_THAT(refusal("p3", [](Strategy& s) { s.error_feedback = true; }),
-              HasSubstr("keeps what codec truncate16 or quantise8 loses"));
+  EXPECT_THAT(
+      refusal("p3", [](Strategy& s) { s.error_feedback = true; }),
+      HasSubstr("keeps what codec truncate16, bf16, quantise8, quantise4 or quantise2 loses"));
 }
 
 TEST(PresetsTest, AnAlgorithmNeedsItsExchange) {

@@ -105,8 +105,8 @@ class EvaluatedThreadsTest : public ::testing::Test {
     return make_virtual_group(virtually);
   }
 
-  // On threads, the other workers go on while one is at a boundary.
-  void train(ProcessGroup& group, const char* preset, bool notes_means = false) {
+  // Evaluates after every so many epochs, and at the end.
+  void train(ProcessGroup& group, const char* preset, std::int64_t epochs_evaluated = 1) {
     learners_ = testing::toy_learners(kLayers, topology_.workers());
     Job job = job_of(preset, topology_);
     group.tune(job, {.slice = true});
@@ -117,16 +117,20 @@ class EvaluatedThreadsTest : public ::testing::Test {
     ASSERT_TRUE(created);
     RunFolder record = *std::move(created);
     const Clock clock;
-    const Extent extent{
-        .workers = topology_.workers(), .iterations = 9, .per_epoch = 3, .samples_per_epoch = 1};
+    const Extent extent{.workers = topology_.workers(),
+                        .iterations = 9,
+                        .per_epoch = 3,
+                        .samples_per_epoch = 1,
+                        .epochs_evaluated = epochs_evaluated};
     const Log log;
     Journal journal(
         extent, {clock},
         [&] {
           evaluated_.push_back(copy_of(model.learner().parameters()));
-          if (notes_means) {
-            means_.push_back(mean_of(learners_));
+          if (topology_.workers() > 1 && traits_of(job.strategy.algorithm).replicas_agree()) {
+            return Evaluation{};  // others go on
           }
+          means_.push_back(mean_of(learners_));
           return Evaluation{};
         },
         record, log);
@@ -156,33 +160,54 @@ class EvaluatedThreadsTest : public ::testing::Test {
 };
 
 TEST_F(EvaluatedThreadsTest, OfGossipItIsTheMean) {
+  const auto threads = make_thread_group();
+  const auto virtually = virtual_group();
   for (const char* preset : {"gosgd", "ad-psgd"}) {
-    train(*make_thread_group(), preset);
-    EXPECT_EQ(end_, mean_of(learners_));
-    EXPECT_NE(end_, copy_of(learners_.front()->parameters()));
-    EXPECT_THAT(whose_, Each(EvaluatedModel::kWorker0));
+    for (ProcessGroup* group : {threads.get(), virtually.get()}) {
+      SCOPED_TRACE(preset);
+      train(*group, preset);
+      EXPECT_THAT(evaluated_, SizeIs(2));
+      EXPECT_EQ(evaluated_, means_);
+      EXPECT_THAT(whose_, Each(EvaluatedModel::kMean));
+      EXPECT_EQ(end_, mean_of(learners_));
+      EXPECT_NE(end_, copy_of(learners_.front()->parameters()));
+    }
   }
 }
 
-TEST_F(EvaluatedThreadsTest, InVirtualTimeAlsoAtTheEndOfAnEpoch) {
-  const auto group = virtual_group();
-  train(*group, "gosgd", true);
-  EXPECT_THAT(evaluated_, SizeIs(2));
-  EXPECT_EQ(evaluated_, means_);
-  EXPECT_THAT(whose_, Each(EvaluatedModel::kMean));
-  EXPECT_EQ(end_, mean_of(learners_));
+// What a run has besides parameters lives on: velocities, residuals, clocks. With one worker the
+// result does not depend on timing.
+TEST_F(EvaluatedThreadsTest, TrainingGoesOnAfterAnEvaluationAsIfThereWereNone) {
+  topology_ = Topology(1, 1, 0);
+  const auto group = make_thread_group();
+  for (const char* preset : {"asp", "ssp", "asp+dgc", "ssp+dgc", "easgd", "gosgd", "ad-psgd"}) {
+    SCOPED_TRACE(preset);
+    train(*group, preset, 0);
+    EXPECT_THAT(evaluated_, SizeIs(0));
+    const auto at_once = end_;
+    train(*group, preset, 2);
+    ASSERT_THAT(evaluated_, SizeIs(1)) << "after six of nine iterations";
+    train(*group, preset, 1);
+    ASSERT_THAT(evaluated_, SizeIs(2));
+    EXPECT_NE(evaluated_[0], evaluated_[1]);
+    EXPECT_EQ(end_, at_once);
+  }
 }
 
 TEST_F(EvaluatedThreadsTest, OfServersItIsTheirs) {
+  const auto threads = make_thread_group();
   const auto group = virtual_group();
   for (const char* preset : {"easgd", "ssp"}) {
-    SCOPED_TRACE(preset);
-    train(*group, preset);
-    ASSERT_THAT(evaluated_, SizeIs(2));
-    EXPECT_NE(evaluated_[0], evaluated_[1]);
-    EXPECT_NE(end_, evaluated_[1]);
-    for (const auto& learner : learners_) {
-      EXPECT_NE(end_, copy_of(learner->parameters()));
+    for (ProcessGroup* by : {threads.get(), group.get()}) {
+      SCOPED_TRACE(preset);
+      train(*by, preset);
+      ASSERT_THAT(evaluated_, SizeIs(2));
+      EXPECT_THAT(whose_, Each(EvaluatedModel::kServers));
+      EXPECT_NE(evaluated_[0], evaluated_[1]);
+      EXPECT_NE(end_, evaluated_[1]);
+      for (const auto& learner : learners_) {
+        EXPECT_NE(end_, copy_of(learner->parameters()));
+      }
     }
   }
   // The worker that is last has just got them.

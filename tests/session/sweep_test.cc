@@ -59,7 +59,7 @@ TEST(Sweep, NamesWhatIsWrong) {
   EXPECT_THAT(complaint(" "), HasSubstr("expected KEY=VALUE"));
   EXPECT_THAT(complaint("hosts="), HasSubstr("a value is missing"));
   EXPECT_THAT(complaint("hosts=4,"), HasSubstr("a value is missing"));
-  EXPECT_THAT(complaint("hosts=,4"), HasSubstr("a value is empty"));
+  EXPECT_THAT(complaint("hosts=,4"), HasSubstr("a value is missing"));
   EXPECT_THAT(complaint("hosts=4,4"), HasSubstr("4 occurs twice"));
   EXPECT_THAT(complaint("hosts=4 hosts=8"), HasSubstr("hosts: occurs twice"));
 }

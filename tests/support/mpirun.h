@@ -34,8 +34,8 @@ inline Outcome mpirun(int processes, const std::string& program, const Temporary
       "OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_hwloc_base_binding_policy=none "
       "PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe "
       "PRTE_MCA_hwloc_default_binding_policy=none "
-      "OMPI_MCA_btl=self,vader,tcp ASAN_OPTIONS=\"$ASAN_OPTIONS:detect_leaks=0\" timeout "
-      "120 " SLUICE_MPIRUN " -np " +
+      "OMPI_MCA_btl=self,vader,tcp ASAN_OPTIONS=\"$ASAN_OPTIONS:detect_leaks=0\" timeout -k 5 "
+      "120 sh '" SLUICE_SOURCE_DIR "/tests/support/launch.sh' " SLUICE_MPIRUN " -np " +
           std::to_string(processes) + " " + program,
       folder);
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -57,8 +58,14 @@ class ShuffledWorld final : public Effects {
 
   // False on deadlock: nothing more can happen, but a worker is not done.
   bool run() {
+    for (std::size_t w = 0; w < workers_.size(); ++w) {
+      handle(workers_[w].worker.take_posted(), NodeId(w));
+    }
     for (auto choices = all_choices(); !choices.empty(); choices = all_choices()) {
       take(choose(choices));
+      for (HastyWorker& of : workers_) {
+        of.worker.end_at(iterations_);
+      }
       loans_.verify();
       if (watch) {
         watch(*this);
@@ -68,6 +75,18 @@ class ShuffledWorld final : public Effects {
                        [&](const HastyWorker& of) { return of.worker.iteration() == iterations_; });
   }
 
+  // The same, further, with the same protocols.
+  bool run_on(Iteration iterations) {
+    iterations_ = iterations;
+    for (HastyWorker& of : workers_) {
+      of.worker.start();
+    }
+    return run();
+  }
+
+  std::int64_t messages(MessageKind kind) const {
+    return messages_[static_cast<std::size_t>(kind)];
+  }
   // Of the worker; see ShuffledWorker.
   Iteration iteration(std::size_t rank) const { return workers_[rank].worker.iteration(); }
   double weight_in_flight(ChunkId chunk) const {
@@ -82,6 +101,7 @@ class ShuffledWorld final : public Effects {
     if (message.kind == MessageKind::kAllReduce) {
       return join_sum(message);
     }
+    ++messages_[static_cast<std::size_t>(message.kind)];
     if (leaves_host(message) && has_egress) {
       credits_.on_send(message);
     }
@@ -320,6 +340,7 @@ class ShuffledWorld final : public Effects {
   std::vector<Notice> sent_;  // to be confirmed
   std::shared_ptr<std::vector<Notice>> returned_ = std::make_shared<std::vector<Notice>>();
   std::vector<PendingWork> works_;
+  std::array<std::int64_t, kMessageKinds> messages_{};
   std::map<std::pair<ChunkId, Iteration>, std::vector<Message>> sums_;  // that workers wait for
 };
 

@@ -27,8 +27,23 @@ inline void poison(std::span<float> memory) {
 class ShuffledWorker {
  public:
   ShuffledWorker(std::size_t rank, Learner& learner, TrainingState& state)
-      : node_(rank), learner_(learner), state_(state), released_(learner.layers().size(), -1) {
-    posted_.emplace_back(Started{node_});
+      : node_(rank), learner_(learner), state_(state) {
+    start();
+  }
+
+  // Begins, or goes on after its end.
+  void start() {
+    released_.assign(learner_.layers().size(), iteration_ - 1);
+    posted_.emplace_back(Started{node_, iteration_});
+    ended_ = false;
+  }
+  // Ends before this iteration once it has its parameters.
+  void end_at(Iteration iteration) {
+    const auto has = [&](Iteration released) { return released == iteration; };
+    if (iteration_ == iteration && !ended_ && std::ranges::all_of(released_, has)) {
+      posted_.emplace_back(Ended{node_, iteration_});
+      ended_ = true;
+    }
   }
 
   // Backward passes that the worker has finished.
@@ -115,6 +130,7 @@ class ShuffledWorker {
   std::size_t backward_ = 0;      // layers whose gradients are not reported yet
   std::vector<float> seen_;       // the parameters as the forward pass read them
   std::vector<float> gradients_;  // of this iteration, written layer by layer
+  bool ended_ = false;
   std::deque<Event> posted_;
 };
 

@@ -23,10 +23,11 @@ inline TrainingState state_for(const std::vector<std::unique_ptr<Learner>>& lear
   return {assembly.job.topology, learners, *assembly.chunks, assembly.job.strategy, rule};
 }
 
-// Runs the iterations from the job's first one up to `last`.
+// Runs the iterations from the job's first one, or from another, up to `last`.
 inline void run_phase(const Assembly& assembly, TrainingState& state, Iteration last,
                       Observer* observer = nullptr,
-                      const std::optional<Offloading>& offloading = std::nullopt) {
+                      const std::optional<Offloading>& offloading = std::nullopt,
+                      std::optional<Iteration> first = std::nullopt) {
   const Clock clock;
   train_on_threads({.topology = assembly.job.topology,
                     .chunks = *assembly.chunks,
@@ -34,7 +35,7 @@ inline void run_phase(const Assembly& assembly, TrainingState& state, Iteration 
                     .rules = *assembly.rules,
                     .hosts = assembly.protocols,
                     .state = state,
-                    .first = assembly.job.first,
+                    .first = first.value_or(assembly.job.first),
                     .last = last,
                     .clock = clock,
                     .observer = observer,

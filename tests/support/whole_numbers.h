@@ -28,6 +28,12 @@ class WholeNumbers final : public Learner {
   }
   std::optional<Evaluation> evaluate() override { return {}; }
 
+  static float gradient(std::int64_t index, std::size_t rank, Iteration iteration) {
+    return static_cast<float>(
+        (static_cast<std::size_t>(index) * 7 + rank * 3 + static_cast<std::size_t>(iteration)) %
+        101);
+  }
+
  private:
   struct Rounding final : StepHooks {
     Rounding(WholeNumbers& owner, StepHooks& inner, Iteration iteration)
@@ -37,10 +43,7 @@ class WholeNumbers final : public Learner {
     void gradient_ready(LayerId layer) override {
       const Range range = owner.layers()[layer.index()].range;
       for (auto i = range.begin; i < range.end; ++i) {
-        const auto number = (static_cast<std::size_t>(i) * 7 + owner.rank_ * 3 +
-                             static_cast<std::size_t>(iteration)) %
-                            101;
-        owner.target_[static_cast<std::size_t>(i)] = static_cast<float>(number);
+        owner.target_[static_cast<std::size_t>(i)] = gradient(i, owner.rank_, iteration);
       }
       inner.gradient_ready(layer);
     }

@@ -32,6 +32,7 @@ from .compression import Compression
 from .join import join
 from .optimizer import DistributedOptimizer
 from .parallel import DistributedDataParallel
+from .prediction import profile, simulate
 from .process import (
     init,
     is_initialized,
@@ -72,8 +73,10 @@ __all__ = [
     "local_rank",
     "local_size",
     "presets",
+    "profile",
     "rank",
     "shutdown",
+    "simulate",
     "size",
     "summary",
 ]

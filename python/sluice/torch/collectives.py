@@ -1,7 +1,6 @@
-"""Calls that all processes make together, in the same order, between two steps.
+"""Calls that all processes make together, in the same order.
 
-They wait for all gradients that are in flight, so they cost more than their bytes: a loss need not
-be averaged in every step.
+Gradients travel on meanwhile. In a process that waits in join() a sum gets zeros.
 """
 
 import io
@@ -34,7 +33,6 @@ def allreduce(
     op = _operation(average, op)
     if op == Average and not tensor.dtype.is_floating_point:
         raise ValueError(f"a mean of {tensor.dtype} is no {tensor.dtype}: use op=sluice.Sum")
-    settle()
     wide = torch.float32 if tensor.dtype in _AS_FLOAT else tensor.dtype
     numbers = tensor.detach().to("cpu", wide, copy=True).contiguous()
     participant().all_reduce(numbers, Sum if op == Average else op)
@@ -57,7 +55,6 @@ def allreduce_(
 
 def broadcast(tensor: torch.Tensor, root_rank: int, name: Optional[str] = None) -> torch.Tensor:
     """The tensor of process `root_rank`. All have tensors of the same shape and type."""
-    settle()
     numbers = tensor.detach().to("cpu", copy=True).contiguous()
     participant().broadcast(numbers, _root(root_rank))
     return numbers.to(tensor.device)
@@ -83,14 +80,12 @@ def allgather(tensor: torch.Tensor, name: Optional[str] = None) -> torch.Tensor:
 
 def broadcast_object(obj: Any = None, root_rank: int = 0, name: Optional[str] = None) -> Any:
     """The object of process `root_rank`, pickled on the way."""
-    settle()
     own = _pickled(obj) if participant().rank == root_rank else b""
     return _unpickled(participant().broadcast_bytes(own, _root(root_rank)))
 
 
 def allgather_object(obj: Any, name: Optional[str] = None) -> List[Any]:
     """The objects of all processes, by rank."""
-    settle()
     return [_unpickled(part) for part in participant().gather_bytes(_pickled(obj))]
 
 

@@ -3,7 +3,7 @@
 import gc
 
 from .collectives import allgather_object
-from .process import reductions, settle
+from .process import participant, reductions, settle
 
 
 def join() -> int:
@@ -11,8 +11,10 @@ def join() -> int:
 
     Until then it takes part in the steps of the others with zeros, and makes the same updates. A mean
     still counts all processes. Returns the rank that took most steps. Needs exactly one
-    DistributedOptimizer; meanwhile the others make no other collective calls. If the rate changes
-    from step to step, give all processes the model of the returned rank afterwards.
+    DistributedOptimizer. Meanwhile the others may call allreduce() for sums and means, to which this
+    process adds zeros, barrier(), and broadcast() from one of themselves; other collective calls are
+    errors. If the rate changes from step to step, give all processes the model of the returned rank
+    afterwards.
     """
     settle()
     gc.collect()  # a scheduler ties an optimizer that is gone to itself
@@ -21,8 +23,11 @@ def join() -> int:
         raise RuntimeError(f"join() needs one DistributedOptimizer, but there are {len(stepping)}")
     reduction = stepping[0]
     own_steps = reduction.steps
+    reduction.place()
+    participant().join()
     while reduction.step_aside():
         reduction.arm()
         reduction.update_all()
+    participant().end_join()
     steps = allgather_object(own_steps)
     return max(range(len(steps)), key=lambda rank: (steps[rank], rank))

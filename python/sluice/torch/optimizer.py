@@ -30,6 +30,7 @@ class _Distributed:
         self._synchronized = False
         self._updating = False
         self._snapshot: List[Dict[str, Any]] = []
+        self._groups: List[int] = []  # by parameter of the reduction
         self._reduction = self._make_reduction()
 
     def _all_parameters(self) -> List[torch.Tensor]:
@@ -73,6 +74,8 @@ class _Distributed:
             for group in self.param_groups
         ]
         self._reduction.arm()
+        if size() == 1:  # all sums are here
+            self._reduction.update_all()
         return loss
 
     # As if a scheduler had wrapped it already.
@@ -86,9 +89,7 @@ class _Distributed:
             return
         self._finish()
         self._reduction.wait_all()
-        for index, parameter in enumerate(self._reduction.parameters):
-            total = self._reduction.sum_of(index)
-            parameter.grad = None if total is None else total.clone()
+        self._reduction.store_sums()
         self._synchronized = True
 
     @contextlib.contextmanager
@@ -138,32 +139,42 @@ class _Distributed:
 
     def _finish(self) -> None:
         """The gradients of this step are final; all of them leave."""
-        if any(p.requires_grad and not self._reduction.knows(p) for p in self._all_parameters()):
+        if not self._sort():
             # Some were added or unfrozen: their gradients are here, but have no hooks yet.
             self._reduction.discard()
             self._reduction.update_all()
             self._reduction = self._make_reduction()
+            self._sort()
         self._reduction.finish()
+
+    def _sort(self) -> bool:
+        """Finds the group of each parameter; whether the reduction has all of them."""
+        index_of = self._reduction.index_of
+        self._groups = [0] * len(self._reduction.parameters)
+        for number, group in enumerate(self.param_groups):
+            for parameter in group["params"]:
+                index = index_of(parameter)
+                if index is not None:
+                    self._groups[index] = number
+                elif parameter.requires_grad:
+                    return False
+        return True
 
     def _update(self, indices: List[int]) -> None:
         """The sums of these parameters are here: the optimizer's own step, for them alone."""
-        parameters = [self._reduction.parameters[index] for index in indices]
-        gradients = [parameter.grad for parameter in parameters]
-        group_of = {
-            id(p): number for number, group in enumerate(self.param_groups) for p in group["params"]
-        }
-        groups: List[Dict[str, Any]] = [dict(group, params=[]) for group in self._snapshot]
-        for index, parameter in zip(indices, parameters):
-            parameter.grad = self._reduction.sum_of(index)
-            groups[group_of[id(parameter)]]["params"].append(parameter)
-        whole, self.param_groups = self.param_groups, [g for g in groups if g["params"]]
+        reduction = self._reduction
+        parts: Dict[int, List[torch.Tensor]] = {}
+        for index in indices:
+            parts.setdefault(self._groups[index], []).append(reduction.parameters[index])
+        groups = [dict(self._snapshot[number], params=part) for number, part in parts.items()]
+        whole, self.param_groups = self.param_groups, groups
+        reduction.lend_sums(indices)
         try:
             with self._plain():
                 self._base.step(self)  # type: ignore[attr-defined]
         finally:
+            reduction.take_back()
             self.param_groups = whole
-            for parameter, gradient in zip(parameters, gradients):
-                parameter.grad = gradient
 
     @contextlib.contextmanager
     def _plain(self) -> Iterator[None]:

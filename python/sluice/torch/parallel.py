@@ -71,14 +71,7 @@ class DistributedDataParallel(torch.nn.Module):
     def _after_backward(self) -> None:
         self._reduction.finish()
         self._reduction.wait_all()
-        for index, parameter in enumerate(self._reduction.parameters):
-            total = self._reduction.sum_of(index)
-            if total is None:
-                parameter.grad = None
-            elif parameter.grad is None:
-                parameter.grad = total.clone()
-            else:
-                parameter.grad.copy_(total)
+        self._reduction.store_sums()
 
 
 _WITHOUT_EFFECT = {

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from .reduction import Reduction
 
 _participant: Optional[_C.Participant] = None
-# Whoever may have updates that are due; collective calls have them made first.
+# Whoever may have updates that are due.
 _reductions: "weakref.WeakSet[Reduction]" = weakref.WeakSet()
 _hooked = False
 
@@ -78,7 +78,7 @@ def presets() -> List[str]:
 
 
 def register(reduction: "Reduction") -> None:
-    """Has its updates made before every collective call."""
+    """Has its updates made before the end."""
     _reductions.add(reduction)
 
 
@@ -88,7 +88,7 @@ def reductions() -> "List[Reduction]":
 
 
 def settle() -> None:
-    """Makes all updates that are due, and ends steps that have begun to leave."""
+    """Makes all updates that are due."""
     for reduction in reductions():
         reduction.settle()
 

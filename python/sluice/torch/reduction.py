@@ -12,8 +12,37 @@ from .compression import is_half
 from .process import participant, register
 
 _numbers = itertools.count()
+# Of so many parameters together, modules travel as one layer.
+TINY = 8192
 # Those with updates that are due, and their owners: a program may drop an optimizer after its last step.
 _held: "Dict[int, Tuple[Reduction, Any]]" = {}
+
+
+def form_layers(
+    names: Sequence[str], counts: Sequence[int], reads: Sequence[int]
+) -> Tuple[List[str], List[List[int]]]:
+    """Names of layers and the indices of their parameters, in the order of `reads`.
+
+    The parameters of a module are a layer; a tiny one goes with the layer before it, since every
+    layer costs messages.
+    """
+    owners = [name.rpartition(".")[0] or "model" for name in names]
+    of_owner: Dict[str, List[int]] = {owners[p]: [] for p in reads}
+    for p, owner in enumerate(owners):
+        of_owner.setdefault(owner, []).append(p)
+    layers: List[str] = []
+    members: List[List[int]] = []
+    added = TINY
+    for owner, indices in of_owner.items():
+        count = sum(counts[p] for p in indices)
+        added += count
+        if added <= TINY:
+            members[-1] += indices
+        else:
+            layers.append(owner)
+            members.append(indices)
+            added = count if count < TINY else 0
+    return layers, members
 
 
 def _release() -> None:
@@ -21,11 +50,6 @@ def _release() -> None:
     for number, (reduction, _) in list(_held.items()):
         if reduction._reducer.due() == 0:
             del _held[number]
-
-
-def defer() -> None:
-    """From now on gradients leave after the backward pass only."""
-    _C.defer_gradients()
 
 
 class Reduction:
@@ -49,12 +73,11 @@ class Reduction:
         self.steps = 0
         self.parameters = _checked(parameters)
         _release()
-        self._known = {id(p) for p in self.parameters}
+        self._indices = {id(p): index for index, p in enumerate(self.parameters)}
         self._names = [names.get(id(p), f"parameter{i}.") for i, p in enumerate(self.parameters)]
         self._preset = preset
         self._half = is_half(compression)
         self._members: Optional[List[List[int]]] = None  # by layer: parameters
-        self._sums: List[torch.Tensor] = []
         # The module's objects are unknown to Python's collector of cycles.
         self._update = None if update is None else weakref.WeakMethod(update)  # type: ignore[arg-type]
         on_layers = None if update is None else _weak(self._update_layers)
@@ -63,9 +86,9 @@ class Reduction:
         )
         register(self)
 
-    def knows(self, parameter: torch.Tensor) -> bool:
-        """Whether it is one of its parameters."""
-        return id(parameter) in self._known
+    def index_of(self, parameter: torch.Tensor) -> Optional[int]:
+        """Its place in `parameters`, if it is one of them."""
+        return self._indices.get(id(parameter))
 
     def finish(self) -> None:
         """Backward is over: what has not left leaves now."""
@@ -77,24 +100,25 @@ class Reduction:
         """Forms layers, in the order in which process 0 has read them. Collective; once."""
         if self._members is not None:
             return
-        reads = broadcast_object(self._reducer.reads())
-        owners = [name.rpartition(".")[0] or "model" for name in self._names]
-        order = list(dict.fromkeys([owners[p] for p in reads] + owners))
-        members: List[List[int]] = [[] for _ in order]
-        for p, owner in enumerate(owners):
-            members[order.index(owner)].append(p)
+        reads = broadcast_object([p for p, is_gradient, _ in self._reducer.marks() if not is_gradient])
+        counts = [p.numel() for p in self.parameters]
+        names, members = form_layers(self._names, counts, reads)
         sizes, places, active = self._laid_out(members)
-        exchange = _C.GradientExchange(participant(), self._preset, self._half, order, sizes)
+        exchange = _C.GradientExchange(participant(), self._preset, self._half, names, sizes)
         self._reducer.place(exchange, places, active)
         self._members = members
-        self._sums = [self._reducer.sum_of(p) for p in range(len(self.parameters))]
 
-    def sum_of(self, index: int) -> Optional[torch.Tensor]:
-        """The sum of the gradients of a parameter, as a gradient of it; valid until the next step."""
-        if not self._reducer.is_used(index):
-            return None
-        parameter = self.parameters[index]
-        return self._sums[index].to(parameter.device, parameter.dtype)
+    def lend_sums(self, indices: Sequence[int]) -> None:
+        """p.grad of these parameters is the sum of all processes, until take_back()."""
+        self._reducer.lend_sums(indices)
+
+    def take_back(self) -> None:
+        """Ends lend_sums()."""
+        self._reducer.take_back()
+
+    def store_sums(self) -> None:
+        """Makes the sums of the last step the gradients of the parameters."""
+        self._reducer.store_sums()
 
     def arm(self) -> None:
         """From now on the parameters are updated when they are read."""
@@ -108,10 +132,8 @@ class Reduction:
             self._reducer.update_all()
 
     def settle(self) -> None:
-        """Before a collective call: nothing of a step may be in flight."""
-        if self._members is not None:
-            self._reducer.finish_early()
-            self._reducer.update_all()
+        """Makes the updates that are due."""
+        self.update_all()
         _release()
 
     def wait_all(self) -> None:

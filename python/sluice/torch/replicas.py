@@ -5,7 +5,7 @@ from typing import Any, Dict, Iterable, List, Tuple, Union
 import torch
 
 from .collectives import broadcast_object
-from .process import participant, rank, settle
+from .process import participant, rank
 
 Named = Union[Dict[str, Any], Iterable[Tuple[str, torch.Tensor]]]
 
@@ -18,7 +18,6 @@ def broadcast_parameters(params: Named, root_rank: int = 0) -> None:
 
 def broadcast_tensors(tensors: List[torch.Tensor], root_rank: int) -> None:
     """The same for a list; tensors of one type travel as one."""
-    settle()
     by_type: Dict[torch.dtype, List[torch.Tensor]] = {}
     for tensor in tensors:
         by_type.setdefault(tensor.dtype, []).append(tensor)

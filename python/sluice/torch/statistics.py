@@ -2,7 +2,7 @@
 
 from typing import Any, Dict
 
-from .process import reductions, settle
+from .process import reductions
 
 
 _KEYS = (
@@ -15,6 +15,8 @@ _KEYS = (
     "stops",
     "waits",
     "updates",
+    "sent_in_backward",
+    "sent_in_step",
     "waited_s",
 )
 
@@ -22,11 +24,11 @@ _KEYS = (
 def summary() -> Dict[str, Any]:
     """Counts of this process, over the optimizers that exist.
 
-    steps, layers; messages, bytes, chunks and overtakings (urgent ones that went first) sent, up to
-    the last collective call; stops (operators that read a parameter whose update was due), waits (of
-    these, those whose sum was not here yet), waited_s (how long), updates (calls of an optimizer).
+    steps, layers; messages, bytes, chunks and overtakings (urgent ones that went first) sent;
+    sent_in_backward and sent_in_step (layers whose gradient left during the backward pass, and after
+    it); stops (operators that read a parameter whose update was due), waits (of these, those whose
+    sum was not here yet), waited_s (how long), updates (calls of an optimizer).
     """
-    settle()
     total: Dict[str, Any] = dict.fromkeys(_KEYS, 0)
     for reduction in reductions():
         for key, value in reduction.counts().items():

@@ -4,21 +4,11 @@ from typing import Any, Tuple
 
 import torch
 
-from .process import participant, settle, size
-from .reduction import defer
+from .process import participant, size
 
 
 class SyncBatchNorm(torch.nn.modules.batchnorm._BatchNorm):
-    """Like torch.nn.SyncBatchNorm. In training the statistics are those of all processes.
-
-    It makes collective calls in the forward and in the backward pass. So gradients leave after the
-    backward pass only, in all of the program, from the construction of the first one on.
-    """
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        """Arguments as for torch.nn.BatchNorm1d."""
-        super().__init__(*args, **kwargs)
-        defer()
+    """Like torch.nn.SyncBatchNorm: in training the statistics are those of all processes."""
 
     def _check_input_dim(self, x: torch.Tensor) -> None:
         if x.dim() < 2:
@@ -29,7 +19,6 @@ class SyncBatchNorm(torch.nn.modules.batchnorm._BatchNorm):
         self._check_input_dim(x)
         if not self.training or size() == 1:
             return super().forward(x)
-        settle()
         result, mean, variance, count = _Normalise.apply(x, self.weight, self.bias, self.eps)
         if self.track_running_stats:
             with torch.no_grad():

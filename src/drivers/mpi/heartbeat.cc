@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <tuple>
@@ -158,7 +159,8 @@ Result<Heartbeat> decode_heartbeat(const std::string& text) {
 }
 
 std::optional<std::string> diagnose(std::span<const Heartbeat> heartbeats,
-                                    const std::vector<Layer>& layers, double patience_seconds) {
+                                    const std::vector<Layer>& layers, double patience_seconds,
+                                    bool open) {
   const auto place = [&](std::size_t rank) {
     const auto& at = heartbeats[rank].worker;
     return std::tuple(at->iteration, at->layer, rank);
@@ -171,7 +173,31 @@ std::optional<std::string> diagnose(std::span<const Heartbeat> heartbeats,
       stuck = r;
     }
   }
-  return stuck ? std::optional(Diagnosis(heartbeats, layers).of(*stuck)) : std::nullopt;
+  if (!stuck) {
+    return std::nullopt;
+  }
+  const bool others_compute = std::ranges::any_of(heartbeats, [&](const Heartbeat& other) {
+    return other.worker && !other.worker->waiting &&
+           other.worker->iteration < heartbeats[*stuck].worker->iteration;
+  });
+  return open && others_compute ? std::nullopt
+                                : std::optional(Diagnosis(heartbeats, layers).of(*stuck));
+}
+
+std::optional<std::string> describe_early_end(std::span<const std::optional<Iteration>> done,
+                                              std::span<const Heartbeat> heartbeats) {
+  for (std::size_t r = 0; r < done.size(); ++r) {
+    const auto further = std::ranges::find_if(heartbeats, [&](const Heartbeat& other) {
+      return done[r] && heartbeats[r].worker && other.worker && other.worker->iteration > *done[r];
+    });
+    if (further != heartbeats.end()) {
+      return fmt::format(
+          "rank {} has ended its training after {} steps, but rank {} goes on: all processes must "
+          "take the same number of steps",
+          r, *done[r], further - heartbeats.begin());
+    }
+  }
+  return std::nullopt;
 }
 
 }  // namespace sluice

@@ -45,8 +45,15 @@ std::string encode(const Heartbeat& heartbeat);
 Result<Heartbeat> decode_heartbeat(const std::string& text);
 
 // What the worker that holds up all others waits for, as a sentence with its rank and layer; none
-// if no worker has waited for `patience_seconds`. The heartbeats are by rank.
+// if no worker has waited for `patience_seconds`. The heartbeats are by rank. With `open` a worker
+// may take its time for a step, and none holds up the others by that.
 std::optional<std::string> diagnose(std::span<const Heartbeat> heartbeats,
-                                    const std::vector<Layer>& layers, double patience_seconds);
+                                    const std::vector<Layer>& layers, double patience_seconds,
+                                    bool open = false);
+
+// Why a job in lock step cannot end: a process has ended its training, as a loop of its own may,
+// while another goes on and would wait for it forever. `done` says by rank before which iteration.
+std::optional<std::string> describe_early_end(std::span<const std::optional<Iteration>> done,
+                                              std::span<const Heartbeat> heartbeats);
 
 }  // namespace sluice

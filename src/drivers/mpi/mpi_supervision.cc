@@ -3,14 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <iterator>
 #include <memory>
 #include <stdexcept>
-#include <string_view>
 #include <tuple>
 
 #include "drivers/mpi/launch.h"
+#include "drivers/mpi/letter_numbers.h"
 #include "drivers/mpi/step_reports.h"
 #include "wire/bad_message.h"
 
@@ -24,16 +23,6 @@ const Duration kBetweenReports = from_us(1e4);
 constexpr Duration kStall = 10 * kBeat;
 constexpr Duration kBetweenWarnings = 30 * kBeat;
 
-// A number in a message from this rank.
-std::int64_t number_of(std::size_t rank, std::string_view word) {
-  std::int64_t number = 0;
-  const auto [end, fault] = std::from_chars(word.data(), word.data() + word.size(), number);
-  if (fault != std::errc{} || end != word.data() + word.size()) {
-    throw BadMessage(rank, fmt::format("\"{}\" where a number belongs", word));
-  }
-  return number;
-}
-
 }  // namespace
 
 MpiSupervision::MpiSupervision(World world) : world_(std::move(world)) {
@@ -44,6 +33,7 @@ MpiSupervision::MpiSupervision(World world) : world_(std::move(world)) {
   heartbeats_.resize(static_cast<std::size_t>(size_));
   parted_.assign(static_cast<std::size_t>(size_), false);
   done_.resize(static_cast<std::size_t>(size_));
+  census_.emplace(size_);
 }
 
 MpiSupervision::~MpiSupervision() {
@@ -71,6 +61,7 @@ void MpiSupervision::look_around() {
   listen();
   look_for_interrupt();
   pass_on_workers();
+  answer_count();
   requests_.test();
   close_if_over();
   if (!closed_ && is_due(next_beat_, kBeat)) {
@@ -173,13 +164,18 @@ void MpiSupervision::hear(std::size_t rank, const std::string& letter) {
     case Topic::kHeld:
       return process_held(number_of(rank, text));
     case Topic::kStop: {
-      const std::size_t space = text.find(' ');
-      const Iteration at = number_of(rank, text.substr(0, space));
-      const std::string signal = space == std::string::npos ? "" : text.substr(space + 1);
-      return stop(at, static_cast<int>(number_of(rank, signal)));
+      const auto [at, signal] = two_numbers_of(rank, text);
+      return stop(at, static_cast<int>(signal));
     }
     case Topic::kDone:
       return process_done(rank, number_of(rank, text));
+    case Topic::kCount:
+      asked_ = true;
+      return;
+    case Topic::kCounted: {
+      const auto [sent, received] = two_numbers_of(rank, text);
+      return process_counted({sent, received});
+    }
     case Topic::kAllDone:
       return all_done();
     case Topic::kBye:
@@ -262,6 +258,33 @@ void MpiSupervision::pass_on_workers() {
 void MpiSupervision::process_done(std::size_t rank, Iteration at) {
   done_[rank] = at;
   if (std::ranges::all_of(done_, [](const auto& done) { return done.has_value(); })) {
+    count_all();
+  }
+}
+
+void MpiSupervision::count_all() {
+  asked_ = true;
+  tell_others(Topic::kCount);
+}
+
+void MpiSupervision::answer_count() {
+  if (!asked_ || !world_.mailbox.is_settled() || world_.transport.is_busy()) {
+    return;
+  }
+  asked_ = false;
+  const MessageCount count = world_.transport.count();
+  if (rank_ == 0) {
+    process_counted(count);
+  } else {
+    tell(0, Topic::kCounted, fmt::format("{} {}", count.sent, count.received));
+  }
+}
+
+void MpiSupervision::process_counted(const MessageCount& count) {
+  const std::optional<bool> quiet = census_->add(count);
+  if (quiet && !*quiet) {
+    count_all();
+  } else if (quiet) {
     tell_others(Topic::kAllDone);
     all_done();
   }
@@ -319,22 +342,9 @@ void MpiSupervision::beat() {
   }
 }
 
-// In an open phase a process may end training while others go on, which would wait forever.
 void MpiSupervision::look_for_early_ends() const {
-  if (!world_.together) {
-    return;
-  }
-  for (std::size_t r = 0; r < done_.size(); ++r) {
-    const auto further = std::ranges::find_if(heartbeats_, [&](const Heartbeat& other) {
-      return done_[r] && heartbeats_[r].worker && other.worker &&
-             other.worker->iteration > *done_[r];
-    });
-    if (further != heartbeats_.end()) {
-      throw std::runtime_error(
-          fmt::format("rank {} has ended its training after {} steps, but rank {} goes on: all "
-                      "processes must take the same number of steps",
-                      r, *done_[r], further - heartbeats_.begin()));
-    }
+  if (const auto why = describe_early_end(done_, heartbeats_); why && world_.together) {
+    throw std::runtime_error(*why);
   }
 }
 
@@ -348,7 +358,7 @@ void MpiSupervision::look_for_stalls(Time now) {
   if (now < next_warning_) {
     return;
   }
-  if (const auto stall = diagnose(heartbeats_, world_.layers, to_seconds(kStall))) {
+  if (const auto stall = diagnose(heartbeats_, world_.layers, to_seconds(kStall), world_.open)) {
     world_.warn(*stall);
     next_warning_ = now + kBetweenWarnings;
   }

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "drivers/mpi/heartbeat.h"
+#include "drivers/mpi/message_census.h"
 #include "drivers/mpi/mpi_transport.h"
 #include "drivers/mpi/mpi_world.h"
 #include "drivers/realtime/finish_line.h"
@@ -21,9 +22,12 @@ namespace sluice {
 
 // Wraps a transport and keeps the processes of a job informed of each other. Each process sends
 // rank 0 its steps, its heartbeat, and a message when its workers are done. Rank 0 sends heartbeats
-// too, warns of stalls, and tells all when everyone is done. Then the transport parts from its
-// peers, and when all have parted the mailbox is closed. A process that falls silent before that
-// ends the run.
+// too, warns of stalls, and tells all when everyone is done and nothing is in flight. Then the
+// transport parts from its peers, and when all have parted the mailbox is closed. A process that
+// falls silent before that ends the run.
+//
+// When all workers are done, messages may still be in flight. So rank 0 asks all processes how many
+// they have sent and received, until a MessageCensus says that nothing is.
 //
 // A process that was interrupted tells rank 0. Rank 0 has all processes hold their workers, learns
 // how far they have come, and tells all where to stop.
@@ -37,6 +41,7 @@ class MpiSupervision final : public Transport {
     const ChunkMap& chunks;
     const std::vector<Layer>& layers;
     std::size_t workers;  // of all processes
+    bool open;            // as in a phase
     bool together;        // they are in lock step
     const Clock& clock;
     Mailbox& mailbox;
@@ -76,7 +81,9 @@ class MpiSupervision final : public Transport {
     kHeld = 'H',         // to rank 0: the first iteration that they have not begun
     kStop = 'S',         // from rank 0: the first iteration that does not run, and the signal
     kDone = 'd',         // to rank 0: all workers of this process are, before which iteration
-    kAllDone = 'A',      // from rank 0: part from each other
+    kCount = 'q',        // from rank 0: how many messages have you sent and received?
+    kCounted = 'Q',      // to rank 0: so many
+    kAllDone = 'A',      // from rank 0: nothing is in flight, part from each other
     kBye = 'b',          // to rank 0: parted from all; the last message of this process
     kClose = 'c',        // from rank 0: all have parted; its last message
   };
@@ -93,6 +100,9 @@ class MpiSupervision final : public Transport {
   void process_held(Iteration begun);
   void stop(Iteration at, int signal);
   void process_done(std::size_t rank, Iteration at);
+  void count_all();
+  void answer_count();
+  void process_counted(const MessageCount& count);
   void all_done();
   void beat();
   void expect_life(std::size_t rank) const;
@@ -121,7 +131,9 @@ class MpiSupervision final : public Transport {
   std::vector<std::optional<Iteration>> done_;  // on rank 0, by rank: that have ended, and where
   std::vector<bool> parted_;                    // by rank; on rank 0
   bool said_done_ = false;                      // the workers of this process are
-  bool over_ = false;                           // all workers of all processes are done
+  bool asked_ = false;                          // for the count of messages
+  std::optional<MessageCensus> census_;         // on rank 0
+  bool over_ = false;                           // all are done and nothing is in flight
   bool said_last_ = false;                      // kBye, or kClose on rank 0
   bool heard_last_ = false;                     // all kByes on rank 0, or kClose
   bool closed_ = false;

@@ -4,6 +4,7 @@
 #include <sys/prctl.h>
 
 #include <exception>
+#include <functional>
 #include <mutex>
 #include <optional>
 #include <thread>
@@ -20,14 +21,22 @@
 namespace sluice {
 namespace {
 
-class Session {
+class Session final : public RunningPhase {
  public:
   Session(MpiWorld& world, const Phase& phase, const Warn& warn);
 
   std::optional<int> run();
 
+  void start();
+  bool turn() override;
+  void rest(Duration limit) override;
+  void wake() override { mailbox_->wake(); }
+  bool is_over() const override { return over_; }
+
  private:
   void train(NodeId worker);
+  // The world fails with what the work throws.
+  void guarded(const std::function<void()>& work);
   void pass_on_reports();
 
   MpiWorld& world_;
@@ -40,6 +49,8 @@ class Session {
   MpiSupervision supervision_;
   HostLoop loop_;
   std::mutex leading_;  // held while callbacks run
+  bool over_ = false;
+  std::vector<std::jthread> workers_;  // end before all that they use
 };
 
 bool spins(const Phase& phase) {
@@ -86,26 +97,53 @@ Session::Session(MpiWorld& world, const Phase& phase, const Warn& warn)
                     .chunks = phase.chunks,
                     .layers = phase.state.layers(),
                     .workers = phase.topology.workers(),
+                    .open = phase.is_open,
                     .together = pace_of(phase.strategy.algorithm) == FinishLine::Pace::kTogether,
                     .clock = phase.clock,
                     .mailbox = *mailbox_,
                     .warn = warn}),
-      loop_(phase, host_of(world), {*mailbox_, supervision_, gates_, offloading_for(phase)}) {}
+      loop_(phase, host_of(world), {*mailbox_, supervision_, gates_, offloading_for(phase)}) {
+  for (const auto& [worker, gate] : gates_) {
+    mailbox_->post(Started{worker, phase.first});
+  }
+}
 
 std::optional<int> Session::run() {
-  {
-    std::vector<std::jthread> workers;
-    try {
-      for (const auto& [worker, gate] : gates_) {
-        workers.push_back(phase_.start([this, worker = worker] { train(worker); }));
-      }
-      loop_.run();
-    } catch (...) {
-      world_.fail(std::current_exception());
-    }
-  }
+  start();
+  guarded([&] { loop_.run(); });
+  workers_.clear();
   pass_on_reports();
   return supervision_.stopped();
+}
+
+void Session::start() {
+  guarded([&] {
+    for (const auto& [worker, gate] : gates_) {
+      workers_.push_back(phase_.start([this, worker = worker] { train(worker); }));
+    }
+  });
+}
+
+bool Session::turn() {
+  bool moved = false;
+  guarded([&] { moved = loop_.turn(); });
+  return moved;
+}
+
+void Session::rest(Duration limit) {
+  guarded([&] { over_ = !loop_.rest(limit); });
+  if (over_) {
+    workers_.clear();
+    world_.expect_heartbeats();
+  }
+}
+
+void Session::guarded(const std::function<void()>& work) {
+  try {
+    work();
+  } catch (...) {
+    world_.fail(std::current_exception());
+  }
 }
 
 void Session::train(NodeId worker) {
@@ -154,6 +192,13 @@ std::optional<int> train_on_mpi(MpiWorld& world, const Phase& phase, const Warn&
   const std::optional<int> stopped = Session(world, phase, warn).run();
   world.expect_heartbeats();
   return stopped;
+}
+
+std::unique_ptr<RunningPhase> begin_on_mpi(MpiWorld& world, const Phase& phase, const Warn& warn) {
+  tune_process();
+  auto session = std::make_unique<Session>(world, phase, warn);
+  session->start();
+  return session;
 }
 
 }  // namespace sluice

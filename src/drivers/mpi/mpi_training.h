@@ -1,5 +1,6 @@
 #pragma once
 
+#include <memory>
 #include <optional>
 
 #include "drivers/mpi/mpi_world.h"
@@ -15,5 +16,9 @@ namespace sluice {
 // in flight. The result is the signal that stopped them early, if one did. If this process fails or
 // a peer is lost, the world fails. After this, processes expect heartbeats of each other.
 std::optional<int> train_on_mpi(MpiWorld& world, const Phase& phase, const Warn& warn);
+
+// The same, but it has only begun when this returns, in all processes; the phase and what it refers
+// to live on until it is over. Several may run at a time.
+std::unique_ptr<RunningPhase> begin_on_mpi(MpiWorld& world, const Phase& phase, const Warn& warn);
 
 }  // namespace sluice

@@ -96,9 +96,8 @@ void MpiTransport::send(const Message& message, Payload payload) {
 }
 
 void MpiTransport::send_away(const Message& message, Payload payload) {
-  if (parting_) {
-    return confirm(message);
-  }
+  check(!parting_, "nobody sends when nothing is in flight");
+  ++count_.sent;
   const auto to = static_cast<int>(rank_of(message.to));
   const auto bytes = payload.bytes();
   const bool inlined = static_cast<Bytes>(bytes.size()) <= inline_bytes_;
@@ -247,6 +246,7 @@ void MpiTransport::deliver(const Message& message, const Payload& payload) {
   if (const auto legal = world_.rules.check_payload(message, payload.bytes()); !legal) {
     throw BadMessage(rank_of(message.from), legal.error().message());
   }
+  ++count_.received;
   world_.mailbox->post(Received{message, payload});
 }
 

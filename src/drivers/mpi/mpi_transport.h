@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "drivers/mpi/message_census.h"
 #include "drivers/mpi/mpi_requests.h"
 #include "drivers/mpi/mpi_window.h"
 #include "drivers/mpi/socket_alarm.h"
@@ -73,10 +74,10 @@ class MpiTransport final : public Transport {
   bool is_busy() const override { return !is_idle() || !sums_.empty(); }
   std::optional<Duration> patience() const override;
 
-  // Call this when every worker of the job has its final parameters. Nothing new leaves this host,
-  // since a pipeline may still be at sums that nobody will use. The driver's own sums are the
-  // exception: all processes start them, or none. Once everything that was begun is sent, the host
-  // parts from the others.
+  // Messages to and from other processes so far.
+  MessageCount count() const { return count_; }
+
+  // Call this when nothing is in flight any more in the whole job: the host parts from the others.
   void part() { parting_ = true; }
   // All have parted, and nothing is in flight.
   bool parted() const;
@@ -128,6 +129,7 @@ class MpiTransport final : public Transport {
   std::list<Transfer> transfers_;
   Time last_movement_{0};
   int vain_looks_ = 0;  // since then
+  MessageCount count_;
   std::size_t parted_peers_ = 0;
   bool parting_ = false;
   bool said_farewell_ = false;

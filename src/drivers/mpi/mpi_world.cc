@@ -173,6 +173,18 @@ class JoinedWorld final : public MpiWorld {
     }
   }
 
+  void while_waiting(std::function<void()> work) override { while_waiting_ = std::move(work); }
+
+  void beat() override {
+    try {
+      if (heartbeats_) {
+        heartbeats_->beat();
+      }
+    } catch (...) {
+      fail(std::current_exception());
+    }
+  }
+
   void attend(const std::function<void()>& work) override {
     std::packaged_task<void()> task(work);
     std::future<void> end = task.get_future();
@@ -201,22 +213,15 @@ class JoinedWorld final : public MpiWorld {
     }
   }
 
-  void beat() {
-    try {
-      if (heartbeats_) {
-        heartbeats_->beat();
-      }
-    } catch (...) {
-      fail(std::current_exception());
-    }
-  }
-
   void wait_until(const std::function<bool()>& done, const std::function<void()>& overdue) {
     const auto beating = [&] {
       beat();
+      if (while_waiting_) {
+        while_waiting_();
+      }
       return done();
     };
-    poll_until(beating, overdue);
+    poll_until(beating, overdue, while_waiting_ ? std::chrono::microseconds(0) : kNap);
   }
 
   // Finalising blocks until all processes do it. With heartbeats they are all about to, so that one
@@ -347,6 +352,7 @@ class JoinedWorld final : public MpiWorld {
   int rank_ = 0;
   int size_ = 1;
   std::optional<MpiHeartbeats> heartbeats_;
+  std::function<void()> while_waiting_;
 };
 
 }  // namespace

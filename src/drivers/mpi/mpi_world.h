@@ -61,6 +61,11 @@ class MpiWorld {
   // that is neither in a call nor at work for attend(), fails the job after a few seconds, and so
   // does one that died.
   virtual void expect_heartbeats() = 0;
+  // Called again and again, without a pause, while this process waits for others in a call of the
+  // world. Empty: it sleeps instead.
+  virtual void while_waiting(std::function<void()> work) = 0;
+  // Sends and takes heartbeats, if any are expected; for a thread that waits by itself.
+  virtual void beat() = 0;
   // Runs work that takes long, such as writing files, on a thread of its own. Meanwhile this
   // process sends heartbeats. Throws what the work throws.
   virtual void attend(const std::function<void()>& work) = 0;

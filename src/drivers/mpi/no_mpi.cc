@@ -25,6 +25,11 @@ std::optional<int> train_on_mpi(MpiWorld& /*world*/, const Phase& /*phase*/, con
   fail_check("there is no MPI to join");
 }
 
+std::unique_ptr<RunningPhase> begin_on_mpi(MpiWorld& /*world*/, const Phase& /*phase*/,
+                                           const Warn& /*warn*/) {
+  fail_check("there is no MPI to join");
+}
+
 std::optional<Survey> survey_links(const MpiWorld& /*world*/, const SurveySpec& /*spec*/) {
   fail_check("there is no MPI to join");
 }

@@ -19,14 +19,15 @@ inline constexpr std::chrono::seconds kOverdue{10};
 inline constexpr std::chrono::microseconds kNap{200};
 
 // Polls until `done`, sleeping in between; calls `overdue` whenever another kOverdue has passed.
-inline void poll_until(const std::function<bool()>& done, const std::function<void()>& overdue) {
+inline void poll_until(const std::function<bool()>& done, const std::function<void()>& overdue,
+                       std::chrono::microseconds nap = kNap) {
   auto due = std::chrono::steady_clock::now() + kOverdue;
   while (!done()) {
     if (std::chrono::steady_clock::now() >= due) {
       overdue();
       due += kOverdue;
     }
-    std::this_thread::sleep_for(kNap);
+    std::this_thread::sleep_for(nap);
   }
 }
 

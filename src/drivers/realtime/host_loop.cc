@@ -46,26 +46,35 @@ HostLoop::HostLoop(const Phase& phase, HostId host, const World& world)
 }
 
 void HostLoop::run() {
-  for (;;) {
-    world_.mailbox.drain(events_);
-    while (!events_.empty()) {
-      const Event event = std::move(events_.front());
-      events_.pop_front();
-      handle(event);
-    }
-    const bool worked = !works_.empty();
-    if (worked) {
-      do_work();
-    }
-    if (aside_) {
-      aside_->rethrow();
-    }
-    const bool moved = world_.transport.progress(*this);
-    if (!worked && !moved && !world_.mailbox.wait(events_, world_.transport.patience()) &&
-        !finish_aside()) {
-      return;
-    }
+  while (turn() || rest()) {
   }
+}
+
+bool HostLoop::turn() {
+  world_.mailbox.drain(events_);
+  while (!events_.empty()) {
+    const Event event = std::move(events_.front());
+    events_.pop_front();
+    handle(event);
+  }
+  const bool worked = !works_.empty();
+  if (worked) {
+    do_work();
+  }
+  if (aside_) {
+    aside_->rethrow();
+  }
+  const bool moved = world_.transport.progress(*this);
+  return worked || moved;
+}
+
+bool HostLoop::rest(std::optional<Duration> limit) {
+  world_.mailbox.settle();
+  std::optional<Duration> patience = world_.transport.patience();
+  if (limit) {
+    patience = std::min(*limit, patience.value_or(*limit));
+  }
+  return world_.mailbox.wait(events_, patience) || finish_aside();
 }
 
 bool HostLoop::finish_aside() {
@@ -191,6 +200,7 @@ void HostLoop::start_aside(Work work) {
   const bool in_parts =
       work.kind != WorkKind::kUpdate || nodes_.at(work.node).workspace.updates_in_parts();
   const std::int64_t parts = in_parts ? world_.offloading->parts_of(work.range.size()) : 1;
+  world_.mailbox.expect();
   const std::shared_ptr<Whole> whole(new Whole{std::move(work), parts});
   for (std::int64_t p = 0; p < parts; ++p) {
     aside_->start([this, whole, parts, p] {
@@ -203,7 +213,7 @@ void HostLoop::start_aside(Work work) {
         const std::lock_guard lock(whole->mutex);
         if (--whole->left == 0) {
           observe_work(whole->work, *whole->begin);
-          world_.mailbox.post(finished(std::move(whole->work), {}));
+          world_.mailbox.post_expected(finished(std::move(whole->work), {}));
         }
       } catch (...) {
         world_.mailbox.close();  // wakes the loop

@@ -34,6 +34,11 @@ class HostLoop final : private Effects, private Landing {
 
   // Returns when the mailbox has been closed and all work is done.
   void run();
+  // The same step by step, for a thread that has more to do. turn() does what there is to do, and
+  // is true if anything moved. rest() waits for events as long as the transport may sleep, but no
+  // longer than `limit`; it is false when all is over.
+  bool turn();
+  bool rest(std::optional<Duration> limit = std::nullopt);
 
  private:
   struct Node {

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <condition_variable>
+#include <cstdint>
 #include <deque>
 #include <memory>
 #include <mutex>
@@ -11,6 +12,7 @@
 
 #include "base/units.h"
 #include "drivers/realtime/alarm.h"
+#include "drivers/realtime/open_events.h"
 #include "protocol/event.h"
 
 namespace sluice {
@@ -18,10 +20,19 @@ namespace sluice {
 // Events for one host, from any thread to its loop.
 class Mailbox {
  public:
-  // The loop sleeps with this alarm, if there is one.
-  explicit Mailbox(std::shared_ptr<Alarm> alarm = nullptr) : alarm_(std::move(alarm)) {}
+  // The loop sleeps with this alarm, if there is one. Several boxes may count their events
+  // together.
+  explicit Mailbox(std::shared_ptr<Alarm> alarm = nullptr,
+                   std::shared_ptr<OpenEvents> open = std::make_shared<OpenEvents>())
+      : alarm_(std::move(alarm)), open_(std::move(open)) {}
 
   void post(Event event) {
+    expect();
+    post_expected(std::move(event));
+  }
+  // An event that counts as posted from expect() on.
+  void expect() { open_->add(); }
+  void post_expected(Event event) {
     change([&] { events_.push_back(std::move(event)); });
   }
 
@@ -30,17 +41,27 @@ class Mailbox {
     change([&] { closed_ = true; });
   }
 
+  // Ends the wait of the loop, or the next one.
+  void wake() {
+    change([&] { woken_ = true; });
+  }
+
   // Appends the events that are there to `into`, without waiting.
   void drain(std::deque<Event>& into) {
     const std::lock_guard lock(mutex_);
     move_to(into);
   }
 
+  // The loop has dealt with all events that it has taken out, and with what followed from them.
+  void settle() { open_->remove(std::exchange(taken_, 0)); }
+  // Whether that holds for all events, of all boxes that count together.
+  bool is_settled() const { return open_->none(); }
+
   // Waits for events, no longer than `patience` if it is set, and appends them to `into`; false
   // when the box is closed and empty. A patience of zero only yields to other threads.
   bool wait(std::deque<Event>& into, std::optional<Duration> patience = std::nullopt) {
     std::unique_lock lock(mutex_);
-    const auto ready = [this] { return closed_ || !events_.empty(); };
+    const auto ready = [this] { return closed_ || woken_ || !events_.empty(); };
     if (patience == Duration(0)) {
       lock.unlock();
       std::this_thread::yield();
@@ -53,6 +74,7 @@ class Mailbox {
     } else {
       filled_.wait(lock, ready);
     }
+    woken_ = false;
     move_to(into);
     return !closed_ || !into.empty();
   }
@@ -85,6 +107,7 @@ class Mailbox {
   }
 
   void move_to(std::deque<Event>& into) {
+    taken_ += static_cast<std::int64_t>(events_.size());
     if (into.empty()) {
       into.swap(events_);
       return;
@@ -99,8 +122,11 @@ class Mailbox {
   std::condition_variable filled_;
   std::deque<Event> events_;
   bool closed_ = false;
+  bool woken_ = false;
   bool asleep_ = false;  // with the alarm, and nobody has woken it
   std::shared_ptr<Alarm> alarm_;
+  std::shared_ptr<OpenEvents> open_;
+  std::int64_t taken_ = 0;  // and not settled
 };
 
 }  // namespace sluice

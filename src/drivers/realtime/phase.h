@@ -17,8 +17,9 @@
 
 namespace sluice {
 
-// A phase of training, in which chunks and protocols stay the same. The next phase may continue
-// with the same state and other protocols.
+// A phase of training, in which chunks and protocols stay the same. It ends when all workers have
+// ended and nothing is in flight. The next phase continues with the same state, and with the same
+// protocols or, if these have nothing to remember, with others.
 struct Phase {
   const Topology& topology;
   const ChunkMap& chunks;
@@ -43,9 +44,27 @@ struct Phase {
   // The signal after which the run should stop as soon as it can; 0 while there is none. Polled,
   // also from the workers' threads. If one process returns a signal, the run stops in all of them.
   std::function<int()> interrupted{};
+  // A program takes the steps, as fast as it likes: one that it does not take is no stall.
+  bool is_open = false;
   // Whether a process may keep idle cores busy to hear of messages sooner.
   bool may_spin = true;
   StartThread start = start_thread;
+};
+
+// A phase that has begun, carried out by calls from one thread, which may do other things in
+// between.
+class RunningPhase {
+ public:
+  virtual ~RunningPhase() = default;
+
+  // Does what there is to do; true if anything moved.
+  virtual bool turn() = 0;
+  // Sleeps until there may be something to do, no longer than `limit`.
+  virtual void rest(Duration limit) = 0;
+  // Ends the sleep, or the next one. From any thread.
+  virtual void wake() = 0;
+  // Nothing is left to do, in all processes.
+  virtual bool is_over() const = 0;
 };
 
 }  // namespace sluice

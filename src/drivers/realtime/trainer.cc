@@ -5,7 +5,6 @@
 namespace sluice {
 
 void Trainer::run() {
-  world_.host.post(Started{world_.worker});
   iteration_ = phase_.first;
   if (learner_.drives()) {
     run_open();
@@ -17,6 +16,7 @@ void Trainer::run() {
   }
   world_.gate.wait_for_all(iteration_);
   learner_.settle(iteration_);
+  world_.host.post(Ended{world_.worker, iteration_});
 }
 
 void Trainer::run_open() {

@@ -27,7 +27,8 @@ class Trainer final : private OpenSteps {
   Trainer(const Phase& phase, World world)
       : phase_(phase), world_(std::move(world)), learner_(phase.state.learner(world_.worker)) {}
 
-  // Returns when the worker has the parameters after its last iteration.
+  // The host has the worker's Started. Returns when the worker has the parameters after its last
+  // iteration, and its host knows.
   void run();
 
  private:

@@ -51,6 +51,9 @@ Session::Session(const Phase& phase, const std::optional<Offloading>& offloading
     const HostLoop::World world{transport_.mailbox(HostId(h)), transport_, gates_, offloading};
     loops_.push_back(std::make_unique<HostLoop>(phase, HostId(h), world));
   }
+  for (const auto& [worker, gate] : gates_) {
+    transport_.mailbox(topology.host_of(worker)).post(Started{worker, phase.first});
+  }
 }
 
 std::optional<int> Session::run() {
@@ -58,6 +61,7 @@ std::optional<int> Session::run() {
   std::vector<std::jthread> workers;
   guarded([&] { start_threads(hosts, workers); });
   workers.clear();
+  transport_.open_events().wait_for_none();
   for (std::size_t h = 0; h < loops_.size(); ++h) {
     transport_.mailbox(HostId(h)).close();
   }
@@ -129,6 +133,7 @@ void Session::fail(std::exception_ptr error) {
     gate.cancel();
   }
   line_.cancel();
+  transport_.open_events().give_up();
 }
 
 }  // namespace

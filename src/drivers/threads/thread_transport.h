@@ -15,10 +15,12 @@ class ThreadTransport final : public Transport {
  public:
   explicit ThreadTransport(const Topology& topology) : topology_(topology) {
     for (std::size_t h = 0; h < topology.hosts(); ++h) {
-      mailboxes_.push_back(std::make_shared<Mailbox>());
+      mailboxes_.push_back(std::make_shared<Mailbox>(nullptr, open_));
     }
   }
 
+  // Of all mailboxes.
+  OpenEvents& open_events() { return *open_; }
   Mailbox& mailbox(HostId host) { return *mailboxes_[host.index()]; }
 
   void send(const Message& message, Payload payload) override {
@@ -41,6 +43,7 @@ class ThreadTransport final : public Transport {
   Mailbox& mailbox_of(NodeId node) { return mailbox(topology_.host_of(node)); }
 
   Topology topology_;
+  std::shared_ptr<OpenEvents> open_ = std::make_shared<OpenEvents>();
   std::vector<std::shared_ptr<Mailbox>> mailboxes_;
 };
 

@@ -39,7 +39,7 @@ double min_ratio(const Strategy& strategy) {
 
 Packing packing_of(const Strategy& strategy) {
   const double ratio = min_ratio(strategy);
-  const bool both = strategy.sparse() || strategy.exchange == Exchange::kAllReduce;
+  const bool both = strategy.servers_pack() || strategy.exchange == Exchange::kAllReduce;
   return {ratio, both ? ratio : 1.0, strategy.coded() ? 0.0 : 1.0};
 }
 

@@ -56,6 +56,9 @@ class Simulator final : public Effects {
   };
 
   void dispatch(const Due& due);
+  // What happens as soon as no host handles an event.
+  void settle();
+  void note(NodeId worker);
   void deliver_event(HostId host, const Event& event);
   void try_compute(NodeId worker);
   void on_computed(NodeId worker);
@@ -83,6 +86,7 @@ class Simulator final : public Effects {
   Time channel_since_{0};  // when the reduction in flight began
   Numbers numbers_;
   VirtualSteps steps_;
+  std::vector<NodeId> ending_;  // have the parameters after their last iteration
   SimulationResult result_;
 };
 
@@ -103,15 +107,15 @@ Simulator::Simulator(const Simulation& setup)
 
 SimulationResult Simulator::run() {
   for (std::size_t w = 0; w < workers_.size(); ++w) {
-    deliver_event(host_of(NodeId(w)), Started{NodeId(w)});
+    deliver_event(host_of(NodeId(w)), Started{NodeId(w), 0});
   }
-  steps_.begin(now_);
+  settle();
   while (!due_.empty()) {
     now_ = due_.next_time();
     check_in_range(now_);
     ++result_.events;
     dispatch(due_.pop());
-    steps_.begin(now_);
+    settle();
   }
   for (const VirtualWorker& worker : workers_) {
     check(worker.finished(), "every worker reaches the end");
@@ -156,6 +160,20 @@ void Simulator::dispatch(const Due& due) {
   }
 }
 
+void Simulator::settle() {
+  steps_.begin(now_);
+  for (const NodeId worker : std::exchange(ending_, {})) {
+    deliver_event(host_of(worker), Ended{worker, workers_[worker.index()].iteration()});
+  }
+}
+
+void Simulator::note(NodeId id) {
+  steps_.note(id);
+  if (VirtualWorker& worker = workers_[id.index()]; worker.ends()) {
+    ending_.push_back(id);
+  }
+}
+
 void Simulator::on_cores_free(HostId host) {
   while (const auto over = cores_.take_finished(host, now_)) {
     dispatch(*over);
@@ -170,7 +188,7 @@ void Simulator::deliver_event(HostId host, const Event& event) {
 
 void Simulator::release(NodeId worker, LayerId layer, Iteration iteration) {
   workers_[worker.index()].release(layer, iteration);
-  steps_.note(worker);
+  note(worker);
   if (paces_[worker.index()].waiting) {
     try_compute(worker);
   }
@@ -219,7 +237,7 @@ void Simulator::on_computed(NodeId id) {
     steps_.finish(id);
   }
   worker.advance();
-  steps_.note(id);
+  note(id);
   try_compute(id);
   if (pass == Pass::kBackward) {
     deliver_event(host_of(id), GradientReady{id, layer, iteration});

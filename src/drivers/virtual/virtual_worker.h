@@ -1,5 +1,6 @@
 #pragma once
 
+#include <utility>
 #include <vector>
 
 #include "base/id.h"
@@ -32,6 +33,8 @@ class VirtualWorker {
   // Whether all layers of the current iteration are released: its parameters are in, and nobody
   // changes them before its gradients are ready.
   bool has_all_parameters() const { return waits_for_ == 0; }
+  // True once: it has the parameters after its last iteration.
+  bool ends() { return finished() && has_all_parameters() && !std::exchange(ended_, true); }
   // Ends at this iteration, which has not begun here, instead.
   void end_at(Iteration iteration) { iterations_ = iteration; }
   // Whether a step can begin now; not while the next layer waits for its release.
@@ -51,6 +54,7 @@ class VirtualWorker {
   Iteration iteration_ = 0;
   bool forward_ = true;
   std::size_t position_ = 0;  // index of the layer
+  bool ended_ = false;
 };
 
 }  // namespace sluice

@@ -27,10 +27,13 @@ double update_ns(const Work& work, double bytes, const Cluster& cluster) {
 }
 
 // As many additions as an update makes; a copy of the first source stands for the update itself.
+// Packed sources are unpacked, and their sum is packed.
 double sum_ns(const Work& work, double bytes, const Cluster& cluster) {
   const auto sources = static_cast<double>(work.sources.size());
-  const double each = work.coded ? cluster.code_ns_per_byte : cluster.reduce_ns_per_byte;
-  return bytes * (work.begun ? sources + 1 : sources) * each;
+  if (work.coded) {
+    return bytes * (sources + 1) * cluster.code_ns_per_byte;
+  }
+  return bytes * (work.begun ? sources + 1 : sources) * cluster.reduce_ns_per_byte;
 }
 
 double reduce_ns(const Work& work, double bytes, const Cluster& cluster) {

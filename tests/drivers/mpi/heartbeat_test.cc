@@ -111,6 +111,14 @@ TEST(HeartbeatTest, NamesTheGradientThatIsMissing) {
                            "beyond layer fc2 of iteration 4")));
 }
 
+// It may evaluate its model, for instance.
+TEST(HeartbeatTest, AProgramMayTakeItsTimeForAStep) {
+  std::vector<Heartbeat> heartbeats{at("a", 0, 5, true, 12), at("b", 1, 4, false, 12.2)};
+  EXPECT_EQ(diagnose(heartbeats, kLayers, 10, true), std::nullopt);
+  heartbeats[1].worker->waiting = true;
+  EXPECT_NE(diagnose(heartbeats, kLayers, 10, true), std::nullopt);
+}
+
 TEST(HeartbeatTest, NamesTheWorkerThatIsFurthestBehind) {
   const std::vector<Heartbeat> heartbeats{at("a", 1, 5, true, 12), at("b", 0, 5, true, 11)};
   EXPECT_THAT(diagnose(heartbeats, kLayers, 10),

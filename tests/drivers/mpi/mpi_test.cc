@@ -6,6 +6,7 @@
 
 #include <nlohmann/json.hpp>
 #include <tuple>
+#include <utility>
 
 #include "drivers/mpi/mpi_jobs.h"
 #include "nodes/presets.h"
@@ -38,6 +39,12 @@ TEST_P(MpiPresetTest, Trains) {
   } else {
     EXPECT_THAT(lines_of(outcome.out), SizeIs(kProcesses));
   }
+}
+
+// With few iterations no value has more digits than a float.
+TEST_F(MpiTest, NoSwapIsLostAtTheEnd) {
+  const Outcome outcome = toys("ad-psgd 8 0 still");
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
 }
 
 class MpiSumsTest : public MpiTest,
@@ -260,6 +267,25 @@ TEST_F(MpiTrainTest, AllWorkersOfAMachineSumTheirGradientsFirst) {
   EXPECT_EQ(here.at("parameters_hash"), there.at("parameters_hash"));
   EXPECT_EQ(here.at("mechanism").at("gradients_summed_locally"),
             there.at("mechanism").at("gradients_summed_locally"));
+}
+
+// All processes meet for it, also one that has a server only.
+TEST_F(MpiTrainTest, EvaluatesWhatNoWorkerHasAfterEachEpoch) {
+  for (const auto& [preset, whose] :
+       {std::pair{"asp --servers 1", "servers"}, std::pair{"ad-psgd", "mean of the workers"}}) {
+    SCOPED_TRACE(preset);
+    const TemporaryFolder folder;
+    const auto summary = summary_of(
+        mpirun(3,
+               processes(fmt::format("train --model mlp --data synthetic --samples 96 "
+                                     "--test-samples 16 --batch 4 --epochs 3 --json --preset {}",
+                                     preset)),
+               folder));
+    ASSERT_EQ(summary.at("evaluations").size(), 3U);
+    for (const auto& evaluation : summary.at("evaluations")) {
+      EXPECT_EQ(evaluation.at("evaluated"), whose);
+    }
+  }
 }
 
 class MpiTrainPresetTest : public MpiTrainTest, public ::testing::WithParamInterface<Preset> {};

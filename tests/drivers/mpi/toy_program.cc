@@ -6,7 +6,8 @@
 // throw, kill, stop, sleep: in the third iteration. babble, misdeal, garble, repeat: a message that
 // is wrong, has wrong contents, or comes twice. late: stops when it is done. Then: stop-trained
 // after training, busy for long after training, stop-leaving when there is nothing more to say,
-// stop-finalising in MPI_Finalize.
+// stop-finalising in MPI_Finalize. And still, of all ranks: nobody learns, and the sum of what they
+// begin with, their ranks, must not change.
 //
 // With native sums, which have an order of their own, gradients are whole numbers. Rank 0 prints
 // the hash of every rank's parameters, one line each, or that it is a server.
@@ -211,6 +212,27 @@ void check_scattering(MpiWorld& world) {
         "every rank gets its own text");
 }
 
+// Returns a rule by which nobody learns.
+UpdateRule begin_still(const MpiWorld& world,
+                       const std::vector<std::unique_ptr<Learner>>& learners) {
+  std::ranges::fill(learners.front()->parameters(), static_cast<float>(world.rank()));
+  return {.rate = {.base = 0}};
+}
+
+void check_still(MpiWorld& world, const std::vector<std::unique_ptr<Learner>>& learners,
+                 const std::string& fault) {
+  if (fault != "still") {
+    return;
+  }
+  const float own = learners.front()->parameters().front();
+  float sum = 0;
+  for (const std::string& value : world.gather(fmt::format("{}", own), "a parameter")) {
+    sum += std::stof(value);
+  }
+  const std::size_t expected = world.size() * (world.size() - 1) / 2;
+  check(world.rank() != 0 || sum == static_cast<float>(expected), "the sum stays");
+}
+
 void run(MpiWorld& world, const ToySetUp& set_up, Iteration iterations, const std::string& fault) {
   const Strategy& strategy = set_up.strategy;
   const std::size_t workers = world.size() - set_up.servers;
@@ -221,6 +243,7 @@ void run(MpiWorld& world, const ToySetUp& set_up, Iteration iterations, const st
     learners.push_back(
         std::make_unique<Faulty>(toy(world.rank(), strategy.driver_sums()), fault, iterations - 1));
   }
+  const UpdateRule rule = fault == "still" ? begin_still(world, learners) : kToyRule;
   Job job;
   job.layers = first->layers();
   const bool in_memory = strategy.collective == Collective::kSharedMemory;
@@ -240,7 +263,7 @@ void run(MpiWorld& world, const ToySetUp& set_up, Iteration iterations, const st
     if (!state) {
       state.emplace(part.topology, learners,
                     TrainingState::FirstModel{first->layers(), first->parameters()},
-                    *assembly.chunks, part.strategy, kToyRule, HostId(world.rank()));
+                    *assembly.chunks, part.strategy, rule, HostId(world.rank()));
     }
     train_on_mpi(world,
                  {.topology = part.topology,
@@ -268,6 +291,7 @@ void run(MpiWorld& world, const ToySetUp& set_up, Iteration iterations, const st
   check_gatherings(world);
   check_long_texts(world);
   check_scattering(world);
+  check_still(world, learners, fault);
   check(processes_per_machine(world.machines()) == world.size(), "all are on this machine");
   const std::string own =
       learners.empty()
@@ -291,7 +315,7 @@ int main(int argc, char** argv) {
   const auto joined = *std::move(world);
   const std::string fault = argc > 4 ? argv[4] : "";
   const bool faulty = argc > 4 && joined->rank() == std::stoul(argv[3]);
-  const std::string of_others = fault == "late" ? "linger" : "";
+  const std::string of_others = fault == "late" ? "linger" : fault == "still" ? fault : "";
   try {
     sluice::testing::run(*joined, sluice::testing::toy_set_up(argv[1]), std::stol(argv[2]),
                          faulty ? fault : of_others);

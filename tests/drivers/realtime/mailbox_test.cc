@@ -59,5 +59,30 @@ TEST(Mailbox, ClosingEndsASleep) {
   EXPECT_EQ(alarm->wakes, 1);
 }
 
+TEST(Mailbox, AnEventIsOpenUntilAllThatFollowedFromItIsDealtWith) {
+  const auto open = std::make_shared<OpenEvents>();
+  Mailbox one(nullptr, open);
+  Mailbox other(nullptr, open);
+  std::deque<Event> events;
+  one.post(kEvent);
+  one.drain(events);
+  EXPECT_FALSE(one.is_settled());
+  other.post(kEvent);
+  one.settle();
+  EXPECT_FALSE(one.is_settled()) << "the other has an event";
+  other.expect();
+  other.drain(events);
+  other.settle();
+  EXPECT_FALSE(one.is_settled()) << "another thread works for the other";
+  other.post_expected(kEvent);
+  other.drain(events);
+  other.settle();
+  EXPECT_TRUE(one.is_settled());
+  open->wait_for_none();
+  one.post(kEvent);
+  open->give_up();
+  open->wait_for_none();
+}
+
 }  // namespace
 }  // namespace sluice

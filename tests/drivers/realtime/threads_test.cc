@@ -17,6 +17,7 @@
 #include "support/talkative.h"
 #include "support/threaded.h"
 #include "support/toy_learner.h"
+#include "support/whole_numbers.h"
 
 namespace sluice {
 namespace {
@@ -73,9 +74,7 @@ TEST(Threads, TheTallySeesWhatTheCountersCount) {
     for (const Traffic& traffic : tally.sent_by_kind()) {
       bytes += traffic.bytes;
     }
-    // A confirmation may still be in flight when the last worker has its parameters.
-    EXPECT_LE(bytes, counters.payload_bytes);
-    EXPECT_GT(bytes, counters.payload_bytes / 2);
+    EXPECT_EQ(bytes, counters.payload_bytes) << "nothing is in flight at the end";
   }
 }
 
@@ -103,6 +102,68 @@ TEST(Threads, ARunInStretchesEndsWithTheBitsOfARunAtOnce) {
       const auto expected = at_once.front()->parameters();
       EXPECT_TRUE(std::ranges::equal(learner->parameters(), expected));
     }
+  }
+}
+
+// With no learning, as in ad_psgd_worker_test.cc.
+TEST(Threads, NoSwapIsLostAtTheEndOfAPhase) {
+  constexpr std::size_t kWorkers = 5;
+  for (const bool aside : {false, true}) {
+    const auto learners = toy_learners({100, 50}, kWorkers);
+    for (std::size_t w = 0; w < kWorkers; ++w) {
+      std::ranges::fill(learners[w]->parameters(), static_cast<float>(w));
+    }
+    const Assembly assembly = assemble(
+        testing::job_for(learners, Topology(kWorkers, 1, 0), find_preset("ad-psgd")->strategy));
+    TrainingState state = testing::state_for(learners, assembly, {.rate = {.base = 0}});
+    const Offloading all{.while_busy = 1, .while_idle = 1, .threads = 2, .min_part = 10};
+    const auto offloading = aside ? std::optional(all) : std::nullopt;
+    Iteration first = 0;
+    for (const Iteration last : {1, 2, 6}) {
+      testing::run_phase(assembly, state, last, nullptr, offloading, first);
+      float sum = 0;
+      for (const auto& learner : learners) {
+        sum += learner->parameters().front();
+      }
+      EXPECT_EQ(sum, 10);
+      first = last;
+    }
+  }
+}
+
+// SSP: a worker goes on while its gradient is on the way to the server, also at the end.
+TEST(Threads, NoGradientIsLostAtTheEndOfAPhase) {
+  constexpr std::size_t kWorkers = 4;
+  const auto learners = testing::whole_numbers({100, 50}, kWorkers);
+  const Assembly assembly =
+      assemble(testing::job_for(learners, Topology(kWorkers, 1, 0), find_preset("ssp")->strategy));
+  // With this rate the parameters become the sum of all gradients.
+  const UpdateRule rule{.rate = {.base = -4}, .momentum = 0, .weight_decay = 0};
+  TrainingState state = testing::state_for(learners, assembly, rule);
+  const auto of_servers = [&](const Chunk& chunk) {
+    const NodeId server = assembly.job.topology.server(chunk.server);
+    return state.workspace(server).view({Buffer::kParameters, chunk.range}).front();
+  };
+  std::vector<float> sums;
+  for (const Chunk& chunk : assembly.chunks->all()) {
+    std::ranges::fill(state.workspace(assembly.job.topology.server(chunk.server))
+                          .view({Buffer::kParameters, chunk.range}),
+                      0.0F);
+    sums.push_back(0);
+  }
+  Iteration first = 0;
+  for (const Iteration last : {1, 4, 9}) {
+    testing::run_phase(assembly, state, last, nullptr, std::nullopt, first);
+    for (std::size_t c = 0; c < assembly.chunks->size(); ++c) {
+      const Chunk& chunk = (*assembly.chunks)[ChunkId(c)];
+      for (Iteration t = first; t < last; ++t) {
+        for (std::size_t rank = 0; rank < kWorkers; ++rank) {
+          sums[c] += testing::WholeNumbers::gradient(chunk.range.begin, rank, t);
+        }
+      }
+      EXPECT_EQ(of_servers(chunk), sums[c]);
+    }
+    first = last;
   }
 }
 

@@ -9,10 +9,10 @@
 
 namespace sluice {
 
-// The nearest number of 16 bits with the exponent of a float; of two that are as near, the even
-// one. The relative error is at most 2^-8. NaN stays NaN, and what is above the largest such number
-// becomes infinite.
-class Bfloat16 {
+// bfloat16: the nearest number of 16 bits with the exponent of a float; of two that are as near,
+// the even one. The relative error is at most 2^-8. NaN stays NaN, and what is above the largest
+// such number becomes infinite.
+class Bf16 {
  public:
   static void write(std::span<const float> values, std::byte* bytes) {
     for (std::size_t i = 0; i < values.size(); ++i) {
@@ -20,7 +20,7 @@ class Bfloat16 {
     }
   }
 
-  Bfloat16(const std::byte* bytes, float scale) : scale_(scale), halves_(bytes) {}
+  Bf16(const std::byte* bytes, float scale) : scale_(scale), halves_(bytes) {}
 
   float operator[](std::size_t i) const {
     return scale_ * std::bit_cast<float>(std::uint32_t{load<std::uint16_t>(halves_, i)} << 16U);

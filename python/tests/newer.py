@@ -1,0 +1,60 @@
+"""What needs a newer PyTorch or a GPU: part of parallel.py. Says what it skips, and why."""
+
+import torch
+
+import sluice.torch as sluice
+from reference import check, check_equal, joined_batch, loss_of, make_net, own_part
+
+
+def sgd(net: torch.nn.Module) -> torch.optim.Optimizer:
+    return torch.optim.SGD(net.parameters(), 0.05, momentum=0.9)
+
+
+def check_compiled() -> None:
+    """A compiled model computes what the model computes."""
+    if not hasattr(torch, "compile"):
+        return skip("torch.compile", f"PyTorch {torch.__version__} has none, 2.0 does")
+    alone, together = make_net(), make_net()
+    reference = sgd(alone)
+    optimizer = sluice.DistributedOptimizer(sgd(together), together.named_parameters())
+    compiled = torch.compile(together, backend="aot_eager")
+    for step in range(4):
+        batch = joined_batch(step)
+        for net, opt, part in ((alone, reference, batch), (compiled, optimizer, own_part(batch))):
+            opt.zero_grad()
+            loss_of(net, part).backward()
+            opt.step()
+    optimizer.wait()
+    check_equal("torch.compile", alone, together)
+
+
+def check_scaler() -> None:
+    """GradScaler looks at all gradients, so synchronize() comes first; it skips a step that overflows."""
+    if not torch.cuda.is_available():
+        return skip("GradScaler", "there is no GPU")
+    torch.cuda.set_device(sluice.local_rank() % torch.cuda.device_count())
+    alone, together = make_net().cuda(), make_net().cuda()
+    pairs = []
+    for net in (alone, together):
+        optimizer = sgd(net)
+        if net is together:
+            optimizer = sluice.DistributedOptimizer(optimizer, net.named_parameters())
+        pairs.append((net, optimizer, torch.cuda.amp.GradScaler(init_scale=1024.0)))
+    for step in range(4):
+        batch = tuple(part.cuda() for part in joined_batch(step))
+        for net, optimizer, scaler in pairs:
+            optimizer.zero_grad()
+            part = own_part(batch) if net is together else batch
+            loss = loss_of(net, part) * (float("inf") if step == 2 else 1.0)
+            scaler.scale(loss).backward()
+            if net is together:
+                optimizer.synchronize()
+            scaler.step(optimizer)
+            scaler.update()
+    check("the scale has dropped", pairs[0][2].get_scale() == pairs[1][2].get_scale() == 512.0)
+    check_equal("GradScaler", alone, together, 1e-5)
+
+
+def skip(what: str, why: str) -> None:
+    if sluice.rank() == 0:
+        print(f"skipped: {what}: {why}", flush=True)
