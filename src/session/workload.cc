@@ -103,17 +103,18 @@ Result<Workload> make_workload(const ProfileSpec& spec, const LengthSpec& length
   }
   const std::size_t workers = dealing.workers;
   const Iteration iterations = length.iterations == 0 ? kReplayIterations : length.iterations;
-  return Workload{
-      .name = "replay-" + profile->name,
-      .extent = {.workers = workers,
-                 .batch = profile->batch,
-                 .iterations = iterations,
-                 .per_epoch = iterations,
-                 .samples_per_epoch =
-                     iterations * profile->batch * static_cast<std::int64_t>(workers)},
-      .factory = make_replay_learners(*profile, std::make_shared<SteadySleeper>(), *pace),
-      .task = std::nullopt,
-      .loader = nullptr};
+  const Extent extent{
+      .workers = workers,
+      .batch = profile->batch,
+      .iterations = iterations,
+      .per_epoch = iterations,
+      .samples_per_epoch = iterations * profile->batch * static_cast<std::int64_t>(workers)};
+  auto factory = make_replay_learners(*profile, std::make_shared<SteadySleeper>(), *pace);
+  return Workload{.name = "replay-" + profile->name,
+                  .extent = extent,
+                  .factory = std::move(factory),
+                  .task = std::nullopt,
+                  .loader = nullptr};
 }
 
 Result<Profile> scaled_profile(const ProfileSpec& spec) {
