@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <filesystem>
+#include <utility>
 
 #include "drivers/realtime/steady_sleeper.h"
 #include "drivers/virtual/compute_pace.h"
@@ -103,17 +104,17 @@ Result<Workload> make_workload(const ProfileSpec& spec, const LengthSpec& length
   }
   const std::size_t workers = dealing.workers;
   const Iteration iterations = length.iterations == 0 ? kReplayIterations : length.iterations;
-  return Workload{
-      .name = "replay-" + profile->name,
-      .extent = {.workers = workers,
-                 .batch = profile->batch,
-                 .iterations = iterations,
-                 .per_epoch = iterations,
-                 .samples_per_epoch =
-                     iterations * profile->batch * static_cast<std::int64_t>(workers)},
-      .factory = make_replay_learners(*profile, std::make_shared<SteadySleeper>(), *pace),
-      .task = std::nullopt,
-      .loader = nullptr};
+  auto factory = make_replay_learners(*profile, std::make_shared<SteadySleeper>(), *pace);
+  return Workload{.name = "replay-" + profile->name,
+                  .extent = {.workers = workers,
+                             .batch = profile->batch,
+                             .iterations = iterations,
+                             .per_epoch = iterations,
+                             .samples_per_epoch =
+                                 iterations * profile->batch * static_cast<std::int64_t>(workers)},
+                  .factory = std::move(factory),
+                  .task = std::nullopt,
+                  .loader = nullptr};
 }
 
 Result<Profile> scaled_profile(const ProfileSpec& spec) {
