@@ -36,7 +36,7 @@ class HostLoop final : private Effects, private Landing {
   void run();
   // The same step by step, for a thread that has more to do. turn() does what there is to do, and
   // is true if anything moved. rest() waits for events as long as the transport may sleep, but no
-  // longer than `limit`; it is false when all is over.
+  // longer than `limit`, and not at all if that is zero; it is false when all is over.
   bool turn();
   bool rest(std::optional<Duration> limit = std::nullopt);
 

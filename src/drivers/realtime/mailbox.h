@@ -52,6 +52,13 @@ class Mailbox {
     move_to(into);
   }
 
+  // The same; false when the box is closed and there were none.
+  bool poll(std::deque<Event>& into) {
+    const std::lock_guard lock(mutex_);
+    move_to(into);
+    return !closed_ || !into.empty();
+  }
+
   // The loop has dealt with all events that it has taken out, and with what followed from them.
   void settle() { open_->remove(std::exchange(taken_, 0)); }
   // Whether that holds for all events, of all boxes that count together.
