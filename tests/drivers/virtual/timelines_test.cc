@@ -179,9 +179,17 @@ TEST_F(GradualSum, UnpacksWhatItHas) {
   cluster_.code_ns_per_byte = 250;
   Strategy strategy = point(Exchange::kBroadcast, Partition::kLayer, Order::kFifo);
   strategy.codec = Codec::kTruncate16;
+  strategy.update = Update::kServer;
   run(testing::job_for(profile_, cluster_, strategy));
-  const Works at_server(works_.begin() + 3, works_.end());
-  EXPECT_EQ(at_server, (Works{{WorkKind::kReduce, 20, 40}, {WorkKind::kUpdate, 40, 60}}));
+  const Works updated(works_.begin() + 3, works_.end());
+  EXPECT_EQ(updated, (Works{{WorkKind::kReduce, 20, 40}, {WorkKind::kUpdate, 40, 60}}));
+  works_.clear();
+  strategy.update = Update::kWorker;
+  run(testing::job_for(profile_, cluster_, strategy));
+  const Works summed(works_.begin() + 3, works_.begin() + 6);
+  EXPECT_EQ(summed, (Works{{WorkKind::kReduce, 20, 40},
+                           {WorkKind::kSum, 40, 60},  // unpacks the last gradient, packs the sum
+                           {WorkKind::kDecode, 65, 75}}));
 }
 
 }  // namespace
