@@ -31,7 +31,7 @@ set_target_properties(sluice_python PROPERTIES OUTPUT_NAME _C LIBRARY_OUTPUT_DIR
 target_include_directories(sluice_python PRIVATE ${PROJECT_SOURCE_DIR}/python/module)
 target_include_directories(sluice_python SYSTEM PRIVATE ${TORCH_INCLUDE_DIRS})
 target_compile_definitions(sluice_python PRIVATE NDEBUG FMT_HEADER_ONLY)
-target_link_libraries(sluice_python PRIVATE sluice_exchange sluice_torch_opener ${TORCH_LIBRARIES} ${SLUICE_TORCH_PYTHON})
+target_link_libraries(sluice_python PRIVATE sluice_exchange sluice_session sluice_torch_opener ${TORCH_LIBRARIES} ${SLUICE_TORCH_PYTHON})
 target_link_options(sluice_python PRIVATE -Wl,--exclude-libs,ALL)
 
 file(MAKE_DIRECTORY ${SLUICE_PACKAGE_DIR})
