@@ -10,20 +10,6 @@
 namespace sluice {
 namespace {
 
-// Sentences of several lengths, so that micro-batches have different numbers of labels.
-TorchTask text_task() {
-  const TextSplit split = make_synthetic_text({.longest = 6,
-                                               .source_words = 30,
-                                               .target_words = 20,
-                                               .train_samples = 64,
-                                               .test_samples = 16});
-  TorchTask task;
-  task.train = std::make_shared<TextSet>(split.train);
-  task.test = std::make_shared<TextSet>(split.test);
-  task.workers = 2;
-  return task;
-}
-
 struct Step {
   double loss = 0;
   Floats gradients;

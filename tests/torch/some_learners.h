@@ -88,7 +88,8 @@ inline LearnerFactory googlenet_learners() {
   return learners_of("googlenet", task);
 }
 
-inline LearnerFactory sockeye_learners() {
+// Sentences of several lengths, so that micro-batches have different numbers of labels.
+inline TorchTask text_task() {
   const TextSplit split = make_synthetic_text({.longest = 6,
                                                .source_words = 30,
                                                .target_words = 20,
@@ -97,8 +98,13 @@ inline LearnerFactory sockeye_learners() {
   TorchTask task;
   task.train = std::make_shared<TextSet>(split.train);
   task.test = std::make_shared<TextSet>(split.test);
-  task.batch = 3;
   task.workers = 2;
+  return task;
+}
+
+inline LearnerFactory sockeye_learners() {
+  TorchTask task = text_task();
+  task.batch = 3;
   return learners_of("sockeye", task);
 }
 

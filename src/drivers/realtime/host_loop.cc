@@ -71,7 +71,7 @@ bool HostLoop::turn() {
 bool HostLoop::rest(std::optional<Duration> limit) {
   world_.mailbox.settle();
   if (limit == Duration(0)) {
-    return world_.mailbox.poll(events_) || finish_aside();
+    return world_.mailbox.drain(events_) || finish_aside();
   }
   std::optional<Duration> patience = world_.transport.patience();
   if (limit) {

@@ -46,14 +46,9 @@ class Mailbox {
     change([&] { woken_ = true; });
   }
 
-  // Appends the events that are there to `into`, without waiting.
-  void drain(std::deque<Event>& into) {
-    const std::lock_guard lock(mutex_);
-    move_to(into);
-  }
-
-  // The same; false when the box is closed and there were none.
-  bool poll(std::deque<Event>& into) {
+  // Appends the events that are there to `into`, without waiting; false when the box is closed and
+  // there were none.
+  bool drain(std::deque<Event>& into) {
     const std::lock_guard lock(mutex_);
     move_to(into);
     return !closed_ || !into.empty();

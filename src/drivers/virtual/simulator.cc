@@ -162,6 +162,9 @@ void Simulator::dispatch(const Due& due) {
 
 void Simulator::settle() {
   steps_.begin(now_);
+  if (ending_.empty()) {
+    return;
+  }
   for (const NodeId worker : std::exchange(ending_, {})) {
     deliver_event(host_of(worker), Ended{worker, workers_[worker.index()].iteration()});
   }
