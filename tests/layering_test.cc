@@ -25,7 +25,7 @@ using testing::IsEmpty;
 using testing::Not;
 
 // A folder may include what stands above it here, and itself. docs/architecture.md says the same.
-constexpr std::array<std::string_view, 26> kFolders{"base",
+constexpr std::array<std::string_view, 27> kFolders{"base",
                                                     "model",
                                                     "formats",
                                                     "wire",
@@ -42,6 +42,7 @@ constexpr std::array<std::string_view, 26> kFolders{"base",
                                                     "torch",
                                                     "drivers/realtime",
                                                     "drivers/threads",
+                                                    "drivers/tcp",
                                                     "drivers/mpi",
                                                     "drivers/virtual",
                                                     "planner",
@@ -58,13 +59,16 @@ struct Ban {
 };
 
 // Drivers know neither each other nor any concrete algorithm.
-constexpr std::array<Ban, 8> kBans{{
+constexpr std::array<Ban, 11> kBans{{
     {"drivers/virtual", "drivers/realtime"},
     {"drivers/virtual", "drivers/threads"},
     {"drivers/virtual", "drivers/mpi"},
+    {"drivers/virtual", "drivers/tcp"},
     {"drivers/mpi", "drivers/threads"},
+    {"drivers/tcp", "drivers/threads"},
     {"drivers/realtime", "nodes"},
     {"drivers/threads", "nodes"},
+    {"drivers/tcp", "nodes"},
     {"drivers/mpi", "nodes"},
     {"drivers/virtual", "nodes"},
 }};
@@ -72,8 +76,8 @@ constexpr std::array<Ban, 8> kBans{{
 constexpr std::size_t kMaxLines = 400;
 
 // A door to the world: open to these folders, and to one more where it says so.
-constexpr std::array<std::string_view, 8> kWorldly{
-    "drivers/realtime", "drivers/threads", "drivers/mpi", "lab",
+constexpr std::array<std::string_view, 9> kWorldly{
+    "drivers/realtime", "drivers/threads", "drivers/tcp", "drivers/mpi", "lab",
     "session",          "exchange",        "api",         "cli"};
 
 struct Door {

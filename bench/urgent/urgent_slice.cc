@@ -1,8 +1,9 @@
 // How long an urgent slice waits behind bulk data: one host keeps the link to another full with
-// slices, through the egress queue and the MPI transport, and every few milliseconds another thread
-// hands it an urgent one.
+// slices, through the egress queue and a transport, and every few milliseconds another thread hands
+// it an urgent one.
 //
-//   sluice lab --hosts 2 --rate 1gbit -- sluice_urgent GBPS [PARAMETERS [PEER-CREDIT [SLICES]]]
+//   sluice lab --hosts 2 --rate 1gbit -- sluice_urgent tcp|mpi GBPS [PARAMETERS [PEER-CREDIT
+//   [SLICES]]]
 //
 // GBPS is the rate of the link. By default, slices and the peer's credit (in bytes) are those that
 // Sluice chooses at that rate, and there are 400 urgent slices. Rank 0 prints when the urgent
@@ -27,10 +28,13 @@
 #include <vector>
 
 #include "base/check.h"
+#include "drivers/mpi/carrier.h"
 #include "drivers/mpi/launch.h"
 #include "drivers/mpi/mpi_transport.h"
 #include "drivers/mpi/mpi_world.h"
 #include "drivers/mpi/socket_alarm.h"
+#include "drivers/tcp/mesh.h"
+#include "drivers/tcp/tcp_transport.h"
 #include "nodes/presets.h"
 #include "planner/tuning.h"
 #include "report/table.h"
@@ -62,18 +66,25 @@ class TrustingRules final : public MessageRules {
 // One end of the link. Its loop is HostLoop's, without arithmetic.
 class End : private Landing {
  public:
-  explicit End(const Strategy& strategy)
+  End(MpiWorld& world, const Strategy& strategy, const Carrier& carrier)
       : layers_(lay_out({"slice"}, {strategy.slice_params})),
         chunks_(make_chunks(layers_, 1, strategy)),
-        slice_(static_cast<std::size_t>(strategy.slice_params)),
-        transport_({.topology = kTwoHosts,
-                    .chunks = chunks_,
-                    .rules = rules_,
-                    .first = 0,
-                    .clock = clock_,
-                    .mailbox = mailbox_,
-                    .gates = gates_,
-                    .alarm = alarm_}) {}
+        slice_(static_cast<std::size_t>(strategy.slice_params)) {
+    if (carrier.is_tcp()) {
+      connect(world, carrier);
+    } else {
+      const auto alarm = watch_sockets(1);
+      mailbox_ = std::make_shared<Mailbox>(alarm);
+      transport_ = std::make_unique<MpiTransport>(MpiTransport::World{.topology = kTwoHosts,
+                                                                      .chunks = chunks_,
+                                                                      .rules = rules_,
+                                                                      .first = 0,
+                                                                      .clock = clock_,
+                                                                      .mailbox = mailbox_,
+                                                                      .gates = gates_,
+                                                                      .alarm = alarm});
+    }
+  }
   virtual ~End() = default;
   End(const End&) = delete;
   End& operator=(const End&) = delete;
@@ -86,34 +97,48 @@ class End : private Landing {
       for (; !events.empty(); events.pop_front()) {
         handle(events.front());
       }
-      if (!transport_.progress(*this)) {
-        mailbox_->wait(events, transport_.patience());
+      if (!transport_->progress(*this)) {
+        mailbox_->wait(events, transport_->patience());
       }
     }
   }
   void part() {
-    transport_.part();
-    run_while([this] { return !transport_.parted(); });
+    transport_->part();
+    run_while([this] { return !transport_->parted(); });
   }
 
   virtual void handle(const Event& event) = 0;
   Time now() const { return clock_.now(); }
   Mailbox& mailbox() const { return *mailbox_; }
-  MpiTransport& transport() { return transport_; }
+  PeerTransport& transport() { return *transport_; }
   Payload slice() const { return {slice_, nullptr}; }
 
  private:
   std::span<float> place(const Message& /*message*/) override { return slice_; }
+  void connect(MpiWorld& world, const Carrier& carrier) {
+    const auto poller = carrier.threads == 0 ? std::make_shared<Poller>() : nullptr;
+    mailbox_ = std::make_shared<Mailbox>(poller);
+    auto sockets = connect_mesh(world.rank(), carrier.address,
+                                [&](const std::string& own) { return world.all_gather(own); });
+    check(static_cast<bool>(sockets), "TCP has been tried");
+    transport_ = std::make_unique<TcpTransport>(TcpTransport::World{.topology = kTwoHosts,
+                                                                    .rules = rules_,
+                                                                    .rank = world.rank(),
+                                                                    .clock = clock_,
+                                                                    .mailbox = mailbox_,
+                                                                    .threads = carrier.threads,
+                                                                    .poller = poller},
+                                                *std::move(sockets));
+  }
 
   Clock clock_;
   std::vector<Layer> layers_;
   ChunkMap chunks_;
   std::vector<float> slice_;
-  std::shared_ptr<SocketAlarm> alarm_ = watch_sockets(1);
-  std::shared_ptr<Mailbox> mailbox_ = std::make_shared<Mailbox>(alarm_);
+  std::shared_ptr<Mailbox> mailbox_;
   Gates gates_;  // nobody trains
   TrustingRules rules_;
-  MpiTransport transport_;
+  std::unique_ptr<PeerTransport> transport_;
 };
 
 class Receiver final : public End {
@@ -148,7 +173,8 @@ struct Outcome {
 
 class Sender final : public End, private Effects {
  public:
-  explicit Sender(const Strategy& strategy) : End(strategy), egress_(strategy, kTwoHosts) {}
+  Sender(MpiWorld& world, const Strategy& strategy, const Carrier& carrier)
+      : End(world, strategy, carrier), egress_(strategy, kTwoHosts) {}
 
   // Keeps the link full until this number of urgent slices has arrived.
   Outcome send(std::size_t urgent_slices) {
@@ -272,11 +298,11 @@ int fail(const std::string& why) {
   return 2;
 }
 
-int measure(MpiWorld& world, const std::vector<double>& numbers) {
+int measure(MpiWorld& world, TransportKind transport, const std::vector<double>& numbers) {
   const double gbps = numbers[0];
   Job job{.layers = {}, .topology = Topology(2, 1, 0), .strategy = find_preset("p3")->strategy};
   job.link.ns_per_byte = 8 / gbps;
-  tune_for_link(job, {});
+  tune_for_link(job, {}, transport == TransportKind::kMpi);
   Strategy& strategy = job.strategy;
   const auto number = [&](std::size_t i, double otherwise) {
     return i < numbers.size() ? numbers[i] : otherwise;
@@ -288,11 +314,12 @@ int measure(MpiWorld& world, const std::vector<double>& numbers) {
     return fail("needs two processes");
   }
   world.meet();
+  const Carrier carrier = choose_carrier(world, kTwoHosts, strategy, {.kind = transport});
   if (world.rank() == 1) {
-    Receiver(strategy).run();
+    Receiver(world, strategy, carrier).run();
     return 0;
   }
-  Sender sender(strategy);
+  Sender sender(world, strategy, carrier);
   const Outcome outcome = sender.send(slices);
   sender.dismiss_receiver();
   fmt::print("{}", report(outcome, gbps,
@@ -306,12 +333,13 @@ int measure(MpiWorld& world, const std::vector<double>& numbers) {
 
 int main(int argc, char** argv) {
   std::vector<double> numbers;
-  for (int i = 1; i < argc; ++i) {
+  const auto transport = sluice::value_of(sluice::kTransportNames, argc > 1 ? argv[1] : "nothing");
+  for (int i = 2; i < argc; ++i) {
     numbers.push_back(std::atof(argv[i]));
   }
   const bool positive = std::all_of(numbers.begin(), numbers.end(), [](double n) { return n > 0; });
-  if (numbers.empty() || numbers.size() > 4 || !positive) {
-    return sluice::fail("expected one to four numbers; see the source");
+  if (!transport || numbers.empty() || numbers.size() > 4 || !positive) {
+    return sluice::fail("expected tcp or mpi, then one to four numbers; see the source");
   }
   if (!sluice::find_launch()) {
     return sluice::fail("must be started by mpirun");
@@ -319,5 +347,6 @@ int main(int argc, char** argv) {
   const auto world = sluice::join_mpi(
       [](const std::string& text) { sluice::fail(text); },
       [](std::size_t /*rank*/, const std::exception& why) { return sluice::fail(why.what()); });
-  return world ? sluice::measure(**world, numbers) : sluice::fail(world.error().message());
+  return world ? sluice::measure(**world, *transport, numbers)
+               : sluice::fail(world.error().message());
 }

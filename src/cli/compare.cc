@@ -12,6 +12,7 @@
 #include "base/file.h"
 #include "cli/commands.h"
 #include "cli/console.h"
+#include "cli/network.h"
 #include "cli/profile_search.h"
 #include "cli/report.h"
 #include "cli/specs.h"
@@ -258,6 +259,7 @@ int compare(const Settings& settings) {
   if (!group) {
     return failed(group.error());
   }
+  (*group)->carry_by(transport_choice(settings));
   return run_in(**group, [&] { return compare_really(**group, settings, *sweep); });
 }
 

@@ -116,6 +116,12 @@ int check_network(ProcessGroup& group, const Settings& settings) {
 
 }  // namespace
 
+TransportChoice transport_choice(const Settings& settings) {
+  const nlohmann::json threads = settings.values().at("transport-threads");
+  return {.kind = value_of(kTransportNames, settings.text("transport")),
+          .threads = threads.is_number() ? std::optional(threads.get<int>()) : std::nullopt};
+}
+
 Result<std::unique_ptr<ProcessGroup>> join_network(const std::string& command) {
   auto group = join_processes(warn, fail);
   if (group && (*group)->size() < 2) {

@@ -15,6 +15,9 @@ namespace sluice::cli {
 // Joins the processes between which `command` measures the network: several, started by a launcher.
 Result<std::unique_ptr<ProcessGroup>> join_network(const std::string& command);
 
+// What --transport and --transport-threads say.
+TransportChoice transport_choice(const Settings& settings);
+
 // Flushes the output and ends the job with the exit code of a failure; does not return.
 [[noreturn]] void give_up(ProcessGroup& group);
 

@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "data/idx.h"
+#include "drivers/mpi/carrier.h"
 #include "lab/plan.h"
 #include "optimizers/optimizer.h"
 #include "optimizers/rate_schedule.h"
@@ -167,6 +168,12 @@ std::vector<Setting> optimiser_settings() {
 
 std::vector<Setting> cluster_settings() {
   return {
+      {"transport", kReal, Form::word(words_or("auto", kTransportNames)), "auto",
+       "what carries messages between processes: mpi, or tcp, which is connections of their own; "
+       "auto: tcp between machines, where MPI uses TCP"},
+      {"transport-threads", kReal, Form::integer(0, 64).or_word({"auto"}), "auto",
+       "threads per process that write to and read from the connections of --transport tcp; 0: "
+       "the one that runs the protocol does it; auto: by the number of cores"},
       {"cluster", kSimulate, Form::text(), "",
        "TOML file with the hosts and the network, or the name of one that comes with Sluice, such "
        "as clusters/mg-wfbp"},

@@ -1,5 +1,6 @@
 #include "cli/commands.h"
 #include "cli/console.h"
+#include "cli/network.h"
 #include "cli/specs.h"
 #include "cli/train_report.h"
 #include "session/process_group.h"
@@ -7,13 +8,26 @@
 namespace sluice::cli {
 namespace {
 
+Result<TrainSpec> checked_spec(const Result<void>& dictated, const Settings& settings) {
+  if (!dictated) {
+    return dictated.error();
+  }
+  if (transport_choice(settings).kind == TransportKind::kTcp && settings.strategy().driver_sums()) {
+    return Error(
+        "--transport tcp: MPI or shared memory makes the sums; choose another --collective, or "
+        "leave --transport out");
+  }
+  return train_spec(settings);
+}
+
 int train(ProcessGroup& group, Settings settings) {
   const auto dictated = dictate_workers(group, settings);
   if (const std::string note = servers_apart(settings).note(settings.text("preset"));
       dictated && group.is_leader() && !note.empty()) {
     session_log().info(note);
   }
-  return train_and_report(group, dictated ? train_spec(settings) : dictated.error(), settings);
+  group.carry_by(transport_choice(settings));
+  return train_and_report(group, checked_spec(dictated, settings), settings);
 }
 
 }  // namespace

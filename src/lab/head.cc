@@ -15,6 +15,7 @@
 #include <string_view>
 
 #include "base/file.h"
+#include "drivers/realtime/processor.h"
 #include "lab/process.h"
 
 namespace sluice::lab {
@@ -52,11 +53,12 @@ fs::path program() { return fs::read_symlink("/proc/self/exe"); }
 
 Result<void> set_up_shelf() { return mount_at(kShelf, "tmpfs", "tmpfs", 0); }
 
-// Makes `sluice` in the command mean this program.
-void put_program_on_path() {
+// Makes `sluice` in the command mean this program, and tells it with whom it shares the cores.
+void prepare_environment(const Spec& spec) {
   const char* path = std::getenv("PATH");
   const std::string folder = program().parent_path();
   setenv("PATH", path == nullptr ? folder.c_str() : (folder + ":" + path).c_str(), 1);
+  setenv(kLabHosts, std::to_string(spec.rates.size()).c_str(), 1);
 }
 
 Result<void> furnish_head(const Spec& spec) {
@@ -176,7 +178,7 @@ void live_as_head(const Spec& spec, Launcher launcher, int report) {
     send(report, built.error().message());
     _exit(1);
   }
-  put_program_on_path();
+  prepare_environment(spec);
   const pid_t command = fork();
   if (command == 0) {
     const std::string message = become(launch_words(spec, launcher)).message() + "\n";

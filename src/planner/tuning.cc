@@ -16,7 +16,7 @@ void tune(T& size, bool chosen, T tuned) {
 
 }  // namespace
 
-void tune_for_link(Job& job, const ChosenSizes& chosen) {
+void tune_for_link(Job& job, const ChosenSizes& chosen, bool announced) {
   Strategy& strategy = job.strategy;
   const bool segment_is_chosen = chosen.segment || strategy.segment_params == 0;
   if (job.topology.on_one_machine()) {
@@ -26,7 +26,7 @@ void tune_for_link(Job& job, const ChosenSizes& chosen) {
     tune(strategy.peer_credit, chosen.peer_credit, Bytes{8'000'000});
     return;
   }
-  const MessageSize message = message_size(job.link.ns_per_byte);
+  const MessageSize message = message_size(job.link.ns_per_byte, announced);
   // The hops of a sum carry its share of a rank.
   const auto parts = static_cast<std::int64_t>(
       strategy.exchange == Exchange::kAllReduce ? AggregationGroups(job).size() : 1);

@@ -14,7 +14,8 @@ struct ChosenSizes {
 };
 
 // Tunes the other sizes to the machines and the link of the job, for drivers that know both.
-void tune_for_link(Job& job, const ChosenSizes& chosen);
+// `announced`: MPI carries the messages, see message_size().
+void tune_for_link(Job& job, const ChosenSizes& chosen, bool announced = false);
 
 // If the strategy leaves sums to the driver, checks that the driver can make them: one after
 // another in the same order on all processes, of plain gradients, one from each process. The error

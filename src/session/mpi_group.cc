@@ -45,11 +45,11 @@ class MpiGroup final : public ProcessGroup {
   }
 
   std::optional<int> train(const Phase& phase) override {
-    return train_on_mpi(*world_, phase, warn_);
+    return train_on_mpi(*world_, phase, carrier_for(phase), warn_);
   }
 
   std::unique_ptr<RunningPhase> begin(const Phase& phase) override {
-    return begin_on_mpi(*world_, phase, warn_);
+    return begin_on_mpi(*world_, phase, carrier_for(phase), warn_);
   }
   void while_waiting(std::function<void()> work) override {
     world_->while_waiting(std::move(work));
@@ -59,14 +59,23 @@ class MpiGroup final : public ProcessGroup {
   void attend(const std::function<void()>& work) override { world_->attend(work); }
 
   void abort(int code) override { world_->abort(code); }
+  void carry_by(const TransportChoice& choice) override { choice_ = choice; }
 
  private:
+  Carrier carrier_for(const Phase& phase) const {
+    return phase.strategy.driver_sums() ? Carrier{} : carrier_;
+  }
+
   const std::unique_ptr<MpiWorld> world_;
   const Warn warn_;
+  TransportChoice choice_;
+  Carrier carrier_;
 };
 
 NetworkFacts MpiGroup::tune(Job& job, const ChosenSizes& chosen) {
-  NetworkFacts facts{.link = std::nullopt, .long_messages = world_->long_messages()};
+  carrier_ = choose_carrier(*world_, job.topology, job.strategy, choice_);
+  NetworkFacts facts{
+      .link = std::nullopt, .long_messages = world_->long_messages(), .carrier = carrier_};
   job.here = HostId(rank());
   job.server_threads = arithmetic_threads(processes_on_a_machine(job.topology));
   const bool together = job.topology.on_one_machine();
@@ -74,8 +83,8 @@ NetworkFacts MpiGroup::tune(Job& job, const ChosenSizes& chosen) {
     job.link = world_->measure_link();
     facts.link = job.link;
   }
-  tune_for_link(job, chosen);
-  if (together) {
+  tune_for_link(job, chosen, !carrier_.is_tcp());
+  if (together && !carrier_.is_tcp()) {
     tune_sums_for_machine(job);
   }
   return facts;

@@ -76,14 +76,18 @@ std::vector<std::int64_t> sizes_for(double gbps) {
 }
 
 // All-reduces of whole models; as in train, every process is a host. The cluster gets the threads
-// that a host will have.
+// that a host will have, and over TCP there are no fragments.
 Job summing_job(ProcessGroup& group, std::size_t per_machine, Cluster& cluster) {
   Job job;
   job.topology = Topology(group.size(), 1, 0, per_machine);
   job.strategy = find_preset("single")->strategy;
   const NetworkFacts facts = group.tune(job, {});
   cluster.server_threads = job.server_threads;
-  cluster.message_threads = facts.long_messages && facts.long_messages->receiving_thread ? 2 : 1;
+  const bool over_tcp = facts.carrier && facts.carrier->is_tcp();
+  const bool two_threads = over_tcp ? facts.carrier->threads > 1
+                                    : facts.long_messages && facts.long_messages->receiving_thread;
+  cluster.message_threads = two_threads ? 2 : 1;
+  cluster.fragment_bytes = over_tcp ? 0 : cluster.fragment_bytes;
   return job;
 }
 
@@ -137,7 +141,7 @@ Measured measure_cluster(ProcessGroup& group, const std::optional<Survey>& surve
     cluster.bandwidth_gbps = measured.network.gbps;
     // On faster links the cost of an announcement is too small to measure.
     const bool is_slow =
-        per_machine < group.size() && message_size(cluster.link().ns_per_byte).eager();
+        per_machine < group.size() && message_size(cluster.link().ns_per_byte, true).eager();
     cluster.fragment_bytes = is_slow ? fragment_bytes(cluster.bandwidth_gbps) : 0;
     for (const auto& info : survey->ranks) {
       measured.hosts.push_back(info->host);

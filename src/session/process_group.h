@@ -10,6 +10,7 @@
 
 #include "base/check.h"
 #include "base/result.h"
+#include "drivers/mpi/carrier.h"
 #include "drivers/mpi/launch.h"
 #include "drivers/mpi/numbers.h"
 #include "drivers/realtime/phase.h"
@@ -25,6 +26,7 @@ namespace sluice {
 struct NetworkFacts {
   std::optional<LinkCost> link;  // measured, where hosts are on several machines
   std::optional<LongMessages> long_messages;
+  std::optional<Carrier> carrier = {};
   std::optional<Merging> merging = {};  // planned before the first iteration, not from measurements
 };
 
@@ -73,6 +75,8 @@ class ProcessGroup {
   // By rank: the first rank on the same machine. Only after meet().
   virtual std::vector<std::size_t> machines() = 0;
 
+  // What should carry messages between processes, from the next tune() on.
+  virtual void carry_by(const TransportChoice& /*choice*/) {}
   // Measures the links between the hosts, if there are any, and tunes the job to them. Only after
   // meet().
   virtual NetworkFacts tune(Job& job, const ChosenSizes& chosen) = 0;

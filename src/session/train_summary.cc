@@ -23,6 +23,10 @@ nlohmann::ordered_json network_summary(const Job& job, const NetworkFacts& facts
     network["gbps"] = facts.link->gbps();
     network["startup_us"] = to_us(facts.link->startup);
   }
+  if (facts.carrier) {
+    network["transport"] = name_of(kTransportNames, facts.carrier->kind());
+    network["transport_threads"] = facts.carrier->threads;
+  }
   if (facts.long_messages) {
     network["fragment_bytes"] = facts.long_messages->fragment_bytes;
     network["receiving_thread"] = facts.long_messages->receiving_thread;

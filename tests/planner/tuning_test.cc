@@ -99,7 +99,8 @@ TEST(TuningTest, SlicesGrowWithTheRate) {
 // sends them eagerly.
 RC_GTEST_PROP(TuningTest, AMessageIsLongForItsWire, ()) {
   const double ns_per_byte = 8 / (*rc::gen::inRange(1, 1000) / 10.0);
-  const MessageSize size = message_size(ns_per_byte);
+  const bool announced = *rc::gen::arbitrary<bool>();
+  const MessageSize size = message_size(ns_per_byte, announced);
   RC_ASSERT(size.params >= kEagerParams);
   const double wire = static_cast<double>(size.bytes()) * ns_per_byte;
   if (!size.eager() && size.params < MessageSize::kMaxParams) {

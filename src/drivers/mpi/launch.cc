@@ -117,16 +117,17 @@ bool has_idle_cores(std::size_t processes) {
 }
 
 int arithmetic_threads(std::size_t processes) {
-  // The other half computes and moves messages. Memory bandwidth leaves little for more threads.
+  // One core computes. Memory bandwidth leaves little for more threads than this.
   constexpr std::size_t kMax = 4;
-  return static_cast<int>(std::clamp<std::size_t>(usable_cores(processes) / 2, 1, kMax));
+  const std::size_t cores = usable_cores(processes);
+  return static_cast<int>(std::clamp<std::size_t>(cores, 2, kMax + 1) - 1);
 }
 
 std::int64_t fragment_bytes(std::optional<double> gbps) {
   constexpr std::int64_t kMin = 64 << 10;
   constexpr std::int64_t kMax = 1 << 20;
   constexpr double kUnknownGbps = 8;
-  return std::clamp(message_size(8 / gbps.value_or(kUnknownGbps)).bytes(), kMin, kMax);
+  return std::clamp(message_size(8 / gbps.value_or(kUnknownGbps), true).bytes(), kMin, kMax);
 }
 
 std::size_t processes_on_a_machine(const Topology& topology) {

@@ -1,18 +1,11 @@
 #pragma once
 
-#include <cstdint>
 #include <optional>
 #include <utility>
 
+#include "drivers/realtime/peer_transport.h"
+
 namespace sluice {
-
-// Messages that a process, or all of them, have sent to other processes and received from them.
-struct MessageCount {
-  std::int64_t sent = 0;
-  std::int64_t received = 0;
-
-  bool operator==(const MessageCount&) const = default;
-};
 
 // Finds out whether anything is in flight between processes that send nothing on their own: a
 // message may bring about others, and the processes are asked one after the other. They are asked

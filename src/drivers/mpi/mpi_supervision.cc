@@ -385,12 +385,12 @@ std::optional<Gate::Position> MpiSupervision::furthest_behind() const {
 }
 
 std::optional<InFlight> MpiSupervision::oldest(bool outgoing) const {
-  for (const MpiTransport::Transfer& transfer : world_.transport.transfers()) {
+  for (const PeerTransport::Transfer& transfer : world_.transport.transfers()) {
     if (transfer.outgoing == outgoing) {
       const Message& message = transfer.message;
       return InFlight{.kind = message.kind,
                       .layer = world_.chunks.layers_of(message.chunk).front(),
-                      .peer = world_.transport.rank_of(outgoing ? message.to : message.from),
+                      .peer = world_.topology.host_of(outgoing ? message.to : message.from).index(),
                       .seconds = to_seconds(now() - transfer.since)};
     }
   }

@@ -12,9 +12,11 @@
 
 #include "drivers/mpi/heartbeat.h"
 #include "drivers/mpi/message_census.h"
-#include "drivers/mpi/mpi_transport.h"
+#include "drivers/mpi/mpi_requests.h"
 #include "drivers/mpi/mpi_world.h"
 #include "drivers/realtime/finish_line.h"
+#include "drivers/realtime/mailbox.h"
+#include "drivers/realtime/peer_transport.h"
 #include "drivers/realtime/phase.h"
 #include "model/layer.h"
 
@@ -34,7 +36,8 @@ namespace sluice {
 class MpiSupervision final : public Transport {
  public:
   struct World {
-    MpiTransport& transport;
+    PeerTransport& transport;
+    const Topology& topology;
     const Gates& gates;                // of this process's workers; a server's has none
     FinishLine& line;                  // likewise
     std::function<int()> interrupted;  // as in a phase

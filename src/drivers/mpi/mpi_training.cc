@@ -7,6 +7,8 @@
 #include <functional>
 #include <mutex>
 #include <optional>
+#include <stdexcept>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -17,13 +19,16 @@
 #include "drivers/realtime/finish_line.h"
 #include "drivers/realtime/host_loop.h"
 #include "drivers/realtime/trainer.h"
+#include "drivers/tcp/mesh.h"
+#include "drivers/tcp/poller.h"
+#include "drivers/tcp/tcp_transport.h"
 
 namespace sluice {
 namespace {
 
 class Session final : public RunningPhase {
  public:
-  Session(MpiWorld& world, const Phase& phase, const Warn& warn);
+  Session(MpiWorld& world, const Phase& phase, const Carrier& carrier, const Warn& warn);
 
   std::optional<int> run();
 
@@ -39,13 +44,17 @@ class Session final : public RunningPhase {
   void guarded(const std::function<void()>& work);
   void pass_on_reports();
 
+  std::unique_ptr<PeerTransport> make_transport(const Carrier& carrier);
+  std::unique_ptr<PeerTransport> connect(const Carrier& carrier);
+
   MpiWorld& world_;
   const Phase& phase_;
-  std::shared_ptr<SocketAlarm> alarm_;
+  std::shared_ptr<SocketAlarm> alarm_;  // of MPI's connections
+  std::shared_ptr<Poller> poller_;      // of our own
   std::shared_ptr<Mailbox> mailbox_;
   Gates gates_;
   FinishLine line_;
-  MpiTransport transport_;
+  std::unique_ptr<PeerTransport> transport_;
   MpiSupervision supervision_;
   HostLoop loop_;
   std::mutex leading_;  // held while callbacks run
@@ -65,32 +74,33 @@ HostId host_of(const MpiWorld& world) { return HostId(world.rank()); }
 
 // Data from another machine wakes the loop; data in shared memory cannot, nor need it where the
 // loop does not sleep.
-std::shared_ptr<SocketAlarm> make_alarm(const Phase& phase) {
+std::shared_ptr<SocketAlarm> make_alarm(const Phase& phase, const Carrier& carrier) {
   const Topology& topology = phase.topology;
   const bool sleeps =
       processes_on_a_machine(topology) == 1 && topology.hosts() > 1 && !spins(phase);
-  return sleeps ? watch_sockets(topology.hosts() - 1) : nullptr;
+  return sleeps && !carrier.is_tcp() ? watch_sockets(topology.hosts() - 1) : nullptr;
 }
 
-Session::Session(MpiWorld& world, const Phase& phase, const Warn& warn)
+// With which the loop sleeps, if it moves the bytes of TCP connections.
+std::shared_ptr<Poller> make_poller(const Carrier& carrier) {
+  return carrier.is_tcp() && carrier.threads == 0 ? std::make_shared<Poller>() : nullptr;
+}
+
+// Where nothing is urgent and no host can flood another, a message need not be confirmed.
+bool awaits_receivers(const Strategy& strategy) {
+  return strategy.exchange != Exchange::kAllReduce || strategy.order == Order::kPriority;
+}
+
+Session::Session(MpiWorld& world, const Phase& phase, const Carrier& carrier, const Warn& warn)
     : world_(world),
       phase_(phase),
-      alarm_(make_alarm(phase)),
-      mailbox_(std::make_shared<Mailbox>(alarm_)),
+      alarm_(make_alarm(phase, carrier)),
+      poller_(make_poller(carrier)),
+      mailbox_(std::make_shared<Mailbox>(poller_ ? std::shared_ptr<Alarm>(poller_) : alarm_)),
       line_(phase.first, phase.last, pace_of(phase.strategy.algorithm)),
-      transport_({.topology = phase.topology,
-                  .chunks = phase.chunks,
-                  .rules = phase.rules,
-                  .sums_in_memory = phase.strategy.collective == Collective::kSharedMemory,
-                  .first = phase.first,
-                  .clock = phase.clock,
-                  .mailbox = mailbox_,
-                  .gates = gates_,
-                  .awaits_receivers = phase.strategy.exchange != Exchange::kAllReduce ||
-                                      phase.strategy.order == Order::kPriority,
-                  .spins = spins(phase),
-                  .alarm = alarm_}),
-      supervision_({.transport = transport_,
+      transport_(make_transport(carrier)),
+      supervision_({.transport = *transport_,
+                    .topology = phase.topology,
                     .gates = gates_,
                     .line = line_,
                     .interrupted = phase.interrupted,
@@ -106,6 +116,46 @@ Session::Session(MpiWorld& world, const Phase& phase, const Warn& warn)
   for (const auto& [worker, gate] : gates_) {
     mailbox_->post(Started{worker, phase.first});
   }
+}
+
+std::unique_ptr<PeerTransport> Session::make_transport(const Carrier& carrier) {
+  if (carrier.is_tcp()) {
+    return connect(carrier);
+  }
+  return std::make_unique<MpiTransport>(
+      MpiTransport::World{.topology = phase_.topology,
+                          .chunks = phase_.chunks,
+                          .rules = phase_.rules,
+                          .sums_in_memory = phase_.strategy.collective == Collective::kSharedMemory,
+                          .first = phase_.first,
+                          .clock = phase_.clock,
+                          .mailbox = mailbox_,
+                          .gates = gates_,
+                          .awaits_receivers = awaits_receivers(phase_.strategy),
+                          .spins = spins(phase_),
+                          .alarm = alarm_});
+}
+
+std::unique_ptr<PeerTransport> Session::connect(const Carrier& carrier) {
+  auto sockets = connect_mesh(world_.rank(), carrier.address,
+                              [this](const std::string& own) { return world_.all_gather(own); });
+  if (!sockets) {
+    throw std::runtime_error(
+        "the processes cannot connect over TCP; --transport mpi goes without: " +
+        sockets.error().message());
+  }
+  return std::make_unique<TcpTransport>(
+      TcpTransport::World{.topology = phase_.topology,
+                          .rules = phase_.rules,
+                          .rank = world_.rank(),
+                          .clock = phase_.clock,
+                          .mailbox = mailbox_,
+                          .awaits_receivers = awaits_receivers(phase_.strategy),
+                          .spins = spins(phase_),
+                          .threads = carrier.threads,
+                          .poller = poller_,
+                          .start = phase_.start},
+      *std::move(sockets));
 }
 
 std::optional<int> Session::run() {
@@ -187,16 +237,18 @@ void tune_process() {
 
 }  // namespace
 
-std::optional<int> train_on_mpi(MpiWorld& world, const Phase& phase, const Warn& warn) {
+std::optional<int> train_on_mpi(MpiWorld& world, const Phase& phase, const Carrier& carrier,
+                                const Warn& warn) {
   tune_process();
-  const std::optional<int> stopped = Session(world, phase, warn).run();
+  const std::optional<int> stopped = Session(world, phase, carrier, warn).run();
   world.expect_heartbeats();
   return stopped;
 }
 
-std::unique_ptr<RunningPhase> begin_on_mpi(MpiWorld& world, const Phase& phase, const Warn& warn) {
+std::unique_ptr<RunningPhase> begin_on_mpi(MpiWorld& world, const Phase& phase,
+                                           const Carrier& carrier, const Warn& warn) {
   tune_process();
-  auto session = std::make_unique<Session>(world, phase, warn);
+  auto session = std::make_unique<Session>(world, phase, carrier, warn);
   session->start();
   return session;
 }

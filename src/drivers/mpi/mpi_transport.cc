@@ -55,6 +55,7 @@ MpiTransport::MpiTransport(World world)
   MPI_Comm_size(comm_, &size);
   peers_ = static_cast<std::size_t>(size) - 1;
   check(world_.topology.hosts() == peers_ + 1, "every host is a process");
+  checks_.emplace(world_.topology, world_.rules, static_cast<std::size_t>(rank_));
   if (world_.sums_in_memory) {
     open_window();
   }
@@ -243,9 +244,7 @@ void MpiTransport::on_frame(const MPI_Status& status, Landing& landing) {
 }
 
 void MpiTransport::deliver(const Message& message, const Payload& payload) {
-  if (const auto legal = world_.rules.check_payload(message, payload.bytes()); !legal) {
-    throw BadMessage(rank_of(message.from), legal.error().message());
-  }
+  checks_->check_payload(message, payload.bytes());
   ++count_.received;
   world_.mailbox->post(Received{message, payload});
 }
@@ -257,7 +256,7 @@ Payload MpiTransport::take_payload(const Message& message, std::span<const std::
   if (payload.empty()) {
     return {};
   }
-  const std::span<float> place = place_for(message, landing);
+  const std::span<float> place = checks_->place(message, landing);
   if (!place.empty()) {
     std::memcpy(place.data(), payload.data(), payload.size());
     return {place, nullptr};
@@ -268,19 +267,8 @@ Payload MpiTransport::take_payload(const Message& message, std::span<const std::
   return {payload, std::exchange(incoming_, nullptr)};
 }
 
-// Where the payload belongs; empty if it has no place yet. The place that the protocol names is
-// free once the frame has arrived: its owner no longer uses what this message answers or completes.
-std::span<float> MpiTransport::place_for(const Message& message, Landing& landing) const {
-  const std::span<float> place = landing.place(message);
-  if (!place.empty() && static_cast<Bytes>(place.size_bytes()) != message.payload_bytes) {
-    throw BadMessage(rank_of(message.from), fmt::format("it has {} bytes where {} belong",
-                                                        message.payload_bytes, place.size_bytes()));
-  }
-  return place;
-}
-
 void MpiTransport::receive_payload(const Message& message, int source, Landing& landing) {
-  const std::span<float> place = place_for(message, landing);
+  const std::span<float> place = checks_->place(message, landing);
   const auto size = static_cast<std::size_t>(message.payload_bytes);
   std::shared_ptr<std::byte[]> fresh;
   if (place.empty()) {
@@ -302,32 +290,13 @@ void MpiTransport::receive_payload(const Message& message, int source, Landing& 
 // Nothing of the frame is used before it has been checked.
 Message MpiTransport::decode(std::span<const std::byte> frame, int source) {
   const auto rank = static_cast<std::size_t>(source);
-  const auto decoded = decode_header(frame.first(std::min(frame.size(), kHeaderBytes)));
-  if (!decoded) {
-    throw BadMessage(rank, decoded.error().message());
-  }
-  const Message message = *decoded;
-  if (const auto legal = world_.rules.check(message); !legal) {
-    throw BadMessage(rank, legal.error().message());
-  }
-  if (rank_of(message.from) != rank) {
-    throw BadMessage(rank, fmt::format("it says that it comes from node {}", message.from.index()));
-  }
-  if (!is_here(message.to)) {
-    throw BadMessage(rank, fmt::format("it is for node {}, which is not here", message.to.index()));
-  }
+  const Message message = checks_->decode(frame.first(std::min(frame.size(), kHeaderBytes)), rank);
   const auto inlined = static_cast<Bytes>(frame.size() - kHeaderBytes);
   const bool follows = message.payload_bytes > inline_bytes_;
   if (inlined != (follows ? 0 : message.payload_bytes) ||
       message.payload_bytes > std::numeric_limits<int>::max()) {
     throw BadMessage(
         rank, fmt::format("it announces {} bytes and brings {}", message.payload_bytes, inlined));
-  }
-  if (world_.rules.is_once_per_iteration() && repeats_.has(message)) {
-    throw BadMessage(rank, fmt::format("a message of kind {} about chunk {} for iteration {} "
-                                       "has come before",
-                                       static_cast<int>(message.kind), message.chunk.index(),
-                                       message.iteration));
   }
   return message;
 }

@@ -9,21 +9,20 @@
 #include <string>
 #include <vector>
 
-#include "drivers/mpi/message_census.h"
 #include "drivers/mpi/mpi_requests.h"
 #include "drivers/mpi/mpi_window.h"
 #include "drivers/mpi/socket_alarm.h"
 #include "drivers/mpi/sum_sequence.h"
 #include "drivers/realtime/clock.h"
 #include "drivers/realtime/gate.h"
+#include "drivers/realtime/incoming.h"
 #include "drivers/realtime/mailbox.h"
+#include "drivers/realtime/peer_transport.h"
 #include "drivers/realtime/shared_sums.h"
-#include "drivers/realtime/transport.h"
 #include "model/topology.h"
 #include "partition/chunk_map.h"
 #include "protocol/message_rules.h"
 #include "wire/header.h"
-#include "wire/repeats.h"
 
 namespace sluice {
 
@@ -41,7 +40,7 @@ namespace sluice {
 //
 // A worker's request for a sum becomes an MPI_Iallreduce over all processes, or a sum in shared
 // memory, in place where the protocol wants it.
-class MpiTransport final : public Transport {
+class MpiTransport final : public PeerTransport {
  public:
   struct World {
     const Topology& topology;
@@ -56,12 +55,6 @@ class MpiTransport final : public Transport {
     bool spins = false;                // while anything is in flight, since there is a core for it
     std::shared_ptr<SocketAlarm> alarm = nullptr;  // of the mailbox; null: data wakes nobody
   };
-  // A message with a payload, or a sum, in flight.
-  struct Transfer {
-    Message message;
-    bool outgoing;
-    Time since;
-  };
 
   explicit MpiTransport(World world);
   ~MpiTransport() override;
@@ -74,17 +67,12 @@ class MpiTransport final : public Transport {
   bool is_busy() const override { return !is_idle() || !sums_.empty(); }
   std::optional<Duration> patience() const override;
 
-  // Messages to and from other processes so far.
-  MessageCount count() const { return count_; }
-
-  // Call this when nothing is in flight any more in the whole job: the host parts from the others.
-  void part() { parting_ = true; }
-  // All have parted, and nothing is in flight.
-  bool parted() const;
-  // The process that runs this node.
-  std::size_t rank_of(NodeId node) const { return world_.topology.host_of(node).index(); }
-  // In the order in which they began.
-  const std::list<Transfer>& transfers() const { return transfers_; }
+  MessageCount count() const override { return count_; }
+  void part() override { parting_ = true; }
+  bool parted() const override;
+  std::vector<Transfer> transfers() const override {
+    return {transfers_.begin(), transfers_.end()};
+  }
 
  private:
   static constexpr Bytes kInlineBytes = kEagerParams * kFloatBytes;
@@ -103,13 +91,13 @@ class MpiTransport final : public Transport {
   void on_frame(const MPI_Status& status, Landing& landing);
   Payload take_payload(const Message& message, std::span<const std::byte> payload,
                        Landing& landing);
-  std::span<float> place_for(const Message& message, Landing& landing) const;
   void receive_payload(const Message& message, int source, Landing& landing);
   Message decode(std::span<const std::byte> frame, int source);
   // Posts a message that has come whole.
   void deliver(const Message& message, const Payload& payload);
   void await_frame();
   void say_farewell();
+  std::size_t rank_of(NodeId node) const { return world_.topology.host_of(node).index(); }
   bool is_here(NodeId node) const { return rank_of(node) == static_cast<std::size_t>(rank_); }
 
   bool workers_wait() const;
@@ -122,7 +110,7 @@ class MpiTransport final : public Transport {
   std::shared_ptr<std::byte[]> incoming_;  // with the payload's floats aligned
   std::optional<MPI_Status> arrived_;      // in incoming_
   MpiRequests requests_;                   // always includes one for the next frame
-  Repeats repeats_;
+  std::optional<Incoming> checks_;
   SumSequence sums_;
   std::optional<MpiWindow> window_;
   std::optional<SharedSums> shared_sums_;

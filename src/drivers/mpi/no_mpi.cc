@@ -21,12 +21,13 @@ bool program_runs_mpi() { return false; }
 
 MpiInfo mpi_info() { return {.library = "", .advice = kHowToGet}; }
 
-std::optional<int> train_on_mpi(MpiWorld& /*world*/, const Phase& /*phase*/, const Warn& /*warn*/) {
+std::optional<int> train_on_mpi(MpiWorld& /*world*/, const Phase& /*phase*/,
+                                const Carrier& /*carrier*/, const Warn& /*warn*/) {
   fail_check("there is no MPI to join");
 }
 
 std::unique_ptr<RunningPhase> begin_on_mpi(MpiWorld& /*world*/, const Phase& /*phase*/,
-                                           const Warn& /*warn*/) {
+                                           const Carrier& /*carrier*/, const Warn& /*warn*/) {
   fail_check("there is no MPI to join");
 }
 

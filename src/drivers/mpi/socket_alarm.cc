@@ -9,16 +9,15 @@
 
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <chrono>
 #include <cstdint>
 #include <cstring>
-#include <filesystem>
 #include <optional>
 #include <set>
 #include <string>
 #include <utility>
-#include <vector>
+
+#include "drivers/realtime/open_descriptors.h"
 
 namespace sluice {
 namespace {
@@ -49,19 +48,6 @@ std::optional<std::string> other_machine(int descriptor) {
     return IN6_IS_ADDR_LOOPBACK(&in.sin6_addr) ? std::nullopt : std::optional(bytes(in.sin6_addr));
   }
   return std::nullopt;
-}
-
-std::vector<int> open_descriptors() {
-  std::vector<int> descriptors;
-  std::error_code fault;
-  for (std::filesystem::directory_iterator entry("/proc/self/fd", fault), end;
-       !fault && entry != end; entry.increment(fault)) {
-    const std::string name = entry->path().filename().string();
-    int number = -1;
-    std::from_chars(name.data(), name.data() + name.size(), number);
-    descriptors.push_back(number);
-  }
-  return descriptors;
 }
 
 timespec to_timespec(Duration time) {

@@ -89,6 +89,7 @@ bool HostLoop::finish_aside() {
 }
 
 void HostLoop::handle(const Event& event) {
+  const std::lock_guard lock(in_protocol_);
   if (const auto* received = std::get_if<Received>(&event)) {
     return receive(*received);
   }
@@ -99,6 +100,7 @@ void HostLoop::handle(const Event& event) {
 }
 
 std::span<float> HostLoop::place(const Message& message) {
+  const std::lock_guard lock(in_protocol_);
   if (observer_ != nullptr) {
     arriving_.emplace_back(message, clock_.now());
   }

@@ -71,6 +71,7 @@ class HostLoop final : private Effects, private Landing {
 
   World world_;
   Protocol& protocol_;
+  std::mutex in_protocol_;  // and in arriving_: a thread of the transport asks for places
   const Clock& clock_;
   Observer* observer_;  // null: nobody watches
   std::unordered_map<NodeId, Node> nodes_;

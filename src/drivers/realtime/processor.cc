@@ -4,6 +4,7 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <thread>
 #include <vector>
 
@@ -11,6 +12,23 @@
 #include "drivers/realtime/start_thread.h"
 
 namespace sluice {
+namespace {
+
+// Those that the system lets this process run on.
+std::size_t bound_cores() {
+  cpu_set_t usable;
+  CPU_ZERO(&usable);
+  const bool known = sched_getaffinity(0, sizeof usable, &usable) == 0;
+  const auto all = std::max<std::size_t>(1, std::thread::hardware_concurrency());
+  return known ? std::max<std::size_t>(1, static_cast<std::size_t>(CPU_COUNT(&usable))) : all;
+}
+
+std::size_t lab_hosts() {
+  const char* hosts = std::getenv(kLabHosts);
+  return hosts == nullptr ? 1 : static_cast<std::size_t>(std::max(1, std::atoi(hosts)));
+}
+
+}  // namespace
 
 Duration processor_time() {
   rusage usage{};
@@ -21,17 +39,11 @@ Duration processor_time() {
   return from_us(us(usage.ru_utime) + us(usage.ru_stime));
 }
 
-std::size_t usable_cores() {
-  cpu_set_t usable;
-  CPU_ZERO(&usable);
-  const bool known = sched_getaffinity(0, sizeof usable, &usable) == 0;
-  const auto all = std::max<std::size_t>(1, std::thread::hardware_concurrency());
-  return known ? std::max<std::size_t>(1, static_cast<std::size_t>(CPU_COUNT(&usable))) : all;
-}
+std::size_t usable_cores() { return std::max<std::size_t>(1, bound_cores() / lab_hosts()); }
 
 std::size_t usable_cores(std::size_t processes) {
-  const auto all = std::max<std::size_t>(usable_cores(), std::thread::hardware_concurrency());
-  const std::size_t share = all / std::max<std::size_t>(1, processes);
+  const auto all = std::max<std::size_t>(bound_cores(), std::thread::hardware_concurrency());
+  const std::size_t share = all / (lab_hosts() * std::max<std::size_t>(1, processes));
   return std::clamp<std::size_t>(share, 1, usable_cores());
 }
 

@@ -15,7 +15,7 @@ class Landing {
   virtual ~Landing() = default;
 
   // For a message whose payload is about to arrive. Empty: it has no place yet and comes with the
-  // event.
+  // event. Any thread may call it, but not during a call of the transport.
   virtual std::span<float> place(const Message& message) = 0;
 };
 

@@ -1,7 +1,8 @@
 // Trains toy learners as one process of an MPI job, for mpi_test.cc:
 //
-//   toy_program STRATEGY ITERATIONS [RANK FAULT]     STRATEGY as for toy_set_up(); FAULT of that
-//                                                    rank: see below
+//   toy_program STRATEGY ITERATIONS [RANK FAULT]     STRATEGY as for toy_set_up(), after tcp/ or
+//                                                    tcp2/ over TCP (with 2 threads for it); FAULT
+//                                                    of that rank: see below
 //
 // throw, kill, stop, sleep: in the third iteration. babble, misdeal, garble, repeat: a message that
 // is wrong, has wrong contents, or comes twice. late: stops when it is done. Then: stop-trained
@@ -233,7 +234,20 @@ void check_still(MpiWorld& world, const std::vector<std::unique_ptr<Learner>>& l
   check(world.rank() != 0 || sum == static_cast<float>(expected), "the sum stays");
 }
 
-void run(MpiWorld& world, const ToySetUp& set_up, Iteration iterations, const std::string& fault) {
+// What stands before the slash in the words for a set-up, if there is one.
+Carrier carrier_in(std::string& words) {
+  const std::size_t slash = words.find('/');
+  if (slash == std::string::npos) {
+    return {};
+  }
+  const std::string kind = words.substr(0, slash);
+  words.erase(0, slash + 1);
+  return {.address = "127.0.0.1", .threads = kind == "tcp" ? 0 : kind.back() - '0'};
+}
+
+void run(MpiWorld& world, std::string words, Iteration iterations, const std::string& fault) {
+  const Carrier carrier = carrier_in(words);
+  const ToySetUp set_up = toy_set_up(words);
   const Strategy& strategy = set_up.strategy;
   const std::size_t workers = world.size() - set_up.servers;
   // A server has a learner only to begin with its parameters.
@@ -277,7 +291,7 @@ void run(MpiWorld& world, const ToySetUp& set_up, Iteration iterations, const st
                   .clock = clock,
                   .on_step = [&](const StepReport&) { ++steps; },
                   .on_boundary = {}},
-                 say);
+                 carrier, say);
   }
   if (fault == "stop-trained") {
     std::raise(SIGSTOP);
@@ -317,8 +331,7 @@ int main(int argc, char** argv) {
   const bool faulty = argc > 4 && joined->rank() == std::stoul(argv[3]);
   const std::string of_others = fault == "late" ? "linger" : fault == "still" ? fault : "";
   try {
-    sluice::testing::run(*joined, sluice::testing::toy_set_up(argv[1]), std::stol(argv[2]),
-                         faulty ? fault : of_others);
+    sluice::testing::run(*joined, argv[1], std::stol(argv[2]), faulty ? fault : of_others);
   } catch (const std::exception& e) {
     joined->abort(sluice::testing::fail(joined->rank(), e));
   }

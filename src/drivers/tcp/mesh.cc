@@ -1,0 +1,149 @@
+#include "drivers/tcp/mesh.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstring>
+#include <optional>
+#include <random>
+#include <span>
+#include <sstream>
+
+#include "base/units.h"
+#include "drivers/realtime/clock.h"
+
+namespace sluice {
+namespace {
+
+const Duration kConnectLimit = from_us(10e6);
+// A stranger that connects and says nothing holds up the others for this long.
+const Duration kGreetingLimit = from_us(1e6);
+
+constexpr std::size_t kTokenBytes = 32;
+constexpr std::size_t kRankBytes = 8;
+using Greeting = std::array<std::byte, kTokenBytes + kRankBytes>;
+
+struct Seat {
+  Endpoint endpoint;
+  std::string token;
+};
+
+std::string draw_token() {
+  std::random_device device;
+  std::string token;
+  while (token.size() < kTokenBytes) {
+    token += fmt::format("{:08x}", device());
+  }
+  return token;
+}
+
+std::string encode(const Seat& seat) {
+  return fmt::format("{} {} {}", seat.endpoint.address, seat.endpoint.port, seat.token);
+}
+
+std::optional<Seat> decode_seat(const std::string& text) {
+  std::istringstream in(text);
+  Seat seat;
+  in >> seat.endpoint.address >> seat.endpoint.port >> seat.token;
+  return in && seat.token.size() == kTokenBytes ? std::optional(seat) : std::nullopt;
+}
+
+Greeting greeting_of(const std::string& token, std::size_t rank) {
+  const std::string text = fmt::format("{}{:08x}", token, rank);
+  Greeting greeting{};
+  std::memcpy(greeting.data(), text.data(), greeting.size());
+  return greeting;
+}
+
+// The rank that greets; none if it does not know the token.
+std::optional<std::size_t> rank_in(const Greeting& greeting, const std::string& token) {
+  const std::string_view text(reinterpret_cast<const char*>(greeting.data()), greeting.size());
+  std::size_t rank = 0;
+  const char* end = text.data() + text.size();
+  const auto parsed = std::from_chars(text.data() + kTokenBytes, end, rank, 16);
+  return text.starts_with(token) && parsed.ptr == end ? std::optional(rank) : std::nullopt;
+}
+
+Result<void> connect_to_lower(std::size_t rank, const std::vector<Seat>& seats,
+                              const std::string& token, std::vector<Socket>& sockets) {
+  const Greeting greeting = greeting_of(token, rank);
+  for (std::size_t r = 0; r < rank; ++r) {
+    auto socket = connect_to(seats[r].endpoint, kConnectLimit);
+    if (!socket) {
+      return socket.error().within(fmt::format("rank {}", r));
+    }
+    sockets[r] = *std::move(socket);
+    if (const auto greeted = write_all(sockets[r], greeting, kGreetingLimit); !greeted) {
+      return greeted.error().within(fmt::format("rank {}", r));
+    }
+  }
+  return {};
+}
+
+// Turns strangers away.
+Result<void> accept_higher(std::size_t rank, const Socket& listening, const std::string& token,
+                           std::vector<Socket>& sockets) {
+  const Clock clock;
+  std::size_t missing = sockets.size() - rank - 1;
+  while (missing > 0) {
+    const Duration left = kConnectLimit - clock.now();
+    auto socket = left > Duration(0) ? accept_at(listening, left)
+                                     : Result<Socket>(Error("not all have connected in time"));
+    if (!socket) {
+      return socket.error().within(fmt::format("{} ranks missing", missing));
+    }
+    Greeting greeting{};
+    const bool greeted = static_cast<bool>(read_all(*socket, greeting, kGreetingLimit));
+    const auto from = greeted ? rank_in(greeting, token) : std::nullopt;
+    if (from && *from > rank && *from < sockets.size() && !sockets[*from].is_open()) {
+      sockets[*from] = *std::move(socket);
+      --missing;
+    }
+  }
+  return {};
+}
+
+Result<void> connect_all(std::size_t rank, const Socket& listening, const std::vector<Seat>& seats,
+                         std::vector<Socket>& sockets) {
+  const std::string& token = seats.front().token;
+  if (const auto connected = connect_to_lower(rank, seats, token, sockets); !connected) {
+    return connected;
+  }
+  return accept_higher(rank, listening, token, sockets);
+}
+
+}  // namespace
+
+Result<std::vector<Socket>> connect_mesh(std::size_t rank, const std::string& address,
+                                         const AllGather& all_gather) {
+  const auto listening =
+      address.empty() ? Result<Socket>(Error("MPI does not use TCP here")) : listen_at(address);
+  const auto texts = all_gather(listening ? encode({endpoint_of(*listening), draw_token()})
+                                          : "!" + listening.error().message());
+  std::vector<Seat> seats;
+  for (std::size_t r = 0; r < texts.size(); ++r) {
+    const auto seat = decode_seat(texts[r]);
+    if (texts[r].starts_with('!') || !seat) {
+      return Error(texts[r].substr(1)).within(fmt::format("rank {}", r));
+    }
+    seats.push_back(*seat);
+  }
+  std::vector<Socket> sockets(seats.size());
+  const auto connected = connect_all(rank, *listening, seats, sockets);
+  const auto outcomes = all_gather(connected ? "" : connected.error().message());
+  for (std::size_t r = 0; r < outcomes.size(); ++r) {
+    if (!outcomes[r].empty()) {
+      return Error(outcomes[r]).within(fmt::format("rank {}", r));
+    }
+  }
+  std::ranges::for_each(sockets, [](const Socket& socket) {
+    if (socket.is_open()) {
+      put_to_use(socket);
+    }
+  });
+  return sockets;
+}
+
+}  // namespace sluice
