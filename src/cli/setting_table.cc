@@ -170,7 +170,7 @@ std::vector<Setting> cluster_settings() {
   return {
       {"transport", kReal, Form::word(words_or("auto", kTransportNames)), "auto",
        "what carries messages between processes: mpi, or tcp, which is connections of their own; "
-       "auto: tcp between machines, where MPI uses TCP"},
+       "auto: tcp between machines where MPI uses TCP and messages are short"},
       {"transport-threads", kReal, Form::integer(0, 64).or_word({"auto"}), "auto",
        "threads per process that write to and read from the connections of --transport tcp; 0: "
        "the one that runs the protocol does it; auto: by the number of cores"},

@@ -22,12 +22,20 @@ int threads_for(const Topology& topology) {
              : 0;
 }
 
+// A connection of ours carries one message after the other, so a long one would hold up what is
+// small and urgent; MPI cuts it.
+bool has_short_messages(const Strategy& strategy) {
+  return strategy.exchange == Exchange::kAllReduce ? strategy.segment_params > 0
+                                                   : strategy.partition == Partition::kSlice;
+}
+
 }  // namespace
 
 Carrier choose_carrier(MpiWorld& world, const Topology& topology, const Strategy& strategy,
                        const TransportChoice& choice) {
   const bool asked = choice.kind == TransportKind::kTcp;
-  const bool suits = processes_on_a_machine(topology) == 1 && !topology.on_one_machine();
+  const bool suits = processes_on_a_machine(topology) == 1 && !topology.on_one_machine() &&
+                     has_short_messages(strategy);
   if (choice.kind == TransportKind::kMpi || topology.hosts() == 1 || strategy.driver_sums() ||
       (!asked && !suits)) {
     return {};

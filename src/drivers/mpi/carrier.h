@@ -34,7 +34,8 @@ struct Carrier {
 // Tries what was asked for. Connections of our own need less processor time than MPI's, and threads
 // can share them. But MPI may know a faster way than TCP, between processes of one machine or over
 // a network that is more than Ethernet, and only MPI and shared memory make sums. So by default TCP
-// is for processes that have a machine each and use TCP for MPI, too. Throws if TCP was asked for
+// is for processes that have a machine each and use TCP for MPI, too, and for exchanges whose
+// messages are short. Throws if TCP was asked for
 // and cannot be had. Collective, after meet().
 Carrier choose_carrier(MpiWorld& world, const Topology& topology, const Strategy& strategy,
                        const TransportChoice& choice);

@@ -10,6 +10,9 @@
 
 #include "drivers/mpi/mpi_jobs.h"
 #include "nodes/presets.h"
+#include "support/threaded.h"
+#include "support/toy_job.h"
+#include "support/toy_learner.h"
 
 namespace sluice {
 namespace {
