@@ -16,6 +16,7 @@ namespace {
 // long messages.
 nlohmann::ordered_json network_summary(const Job& job, const NetworkFacts& facts) {
   nlohmann::ordered_json network{{"slice", job.strategy.slice_params},
+                                 {"join", job.strategy.join_params},
                                  {"segment", job.strategy.segment_params},
                                  {"credit", job.strategy.credit},
                                  {"peer_credit", job.strategy.peer_credit}};
