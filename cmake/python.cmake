@@ -1,6 +1,8 @@
 # The Python package: python/sluice with the module _C, in ${CMAKE_BINARY_DIR}/python. It holds a copy of the core of
-# its own, whose symbols nobody else sees.
-option(SLUICE_PYTHON "Build the Python package, for PyTorch" OFF)
+# its own, whose symbols nobody else sees. ONLY builds nothing else, and needs less: neither the CMake files of PyTorch
+# nor the libraries of the program.
+set(SLUICE_PYTHON OFF CACHE STRING "Build the Python package, for PyTorch: ON, OFF or ONLY")
+set_property(CACHE SLUICE_PYTHON PROPERTY STRINGS ON OFF ONLY)
 if(NOT SLUICE_PYTHON)
   return()
 endif()
@@ -20,18 +22,26 @@ if(NOT Python_EXECUTABLE)
   endif()
 endif()
 find_package(Python REQUIRED COMPONENTS Interpreter Development.Module)
-find_package(pybind11 CONFIG REQUIRED)
-find_package(Torch REQUIRED)
-find_library(SLUICE_TORCH_PYTHON torch_python HINTS ${TORCH_INSTALL_PREFIX}/lib REQUIRED)
+# The PyTorch of this Python, which need not be the LibTorch of the program.
+execute_process(COMMAND ${Python_EXECUTABLE} -c "import torch; print(torch.__path__[0], end='')"
+  OUTPUT_VARIABLE SLUICE_PYTORCH COMMAND_ERROR_IS_FATAL ANY)
+set(SLUICE_PYTORCH_INCLUDES ${SLUICE_PYTORCH}/include ${SLUICE_PYTORCH}/include/torch/csrc/api/include)
+foreach(library c10 torch torch_cpu torch_python)
+  find_library(SLUICE_PYTORCH_${library} ${library} PATHS ${SLUICE_PYTORCH}/lib NO_DEFAULT_PATH REQUIRED)
+  list(APPEND SLUICE_PYTORCH_LIBRARIES ${SLUICE_PYTORCH_${library}})
+endforeach()
+# PyTorch brings it, except Debian's.
+find_path(SLUICE_PYBIND11 pybind11/pybind11.h HINTS ${SLUICE_PYTORCH}/include REQUIRED)
 
 set(SLUICE_PACKAGE_DIR ${CMAKE_BINARY_DIR}/python/sluice)
 file(GLOB SLUICE_MODULE_SOURCES CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/python/module/*.cc)
-pybind11_add_module(sluice_python ${SLUICE_MODULE_SOURCES})
-set_target_properties(sluice_python PROPERTIES OUTPUT_NAME _C LIBRARY_OUTPUT_DIRECTORY ${SLUICE_PACKAGE_DIR})
+Python_add_library(sluice_python MODULE WITH_SOABI ${SLUICE_MODULE_SOURCES})
+set_target_properties(sluice_python PROPERTIES OUTPUT_NAME _C LIBRARY_OUTPUT_DIRECTORY ${SLUICE_PACKAGE_DIR}
+  CXX_VISIBILITY_PRESET hidden BUILD_RPATH ${SLUICE_PYTORCH}/lib)
 target_include_directories(sluice_python PRIVATE ${PROJECT_SOURCE_DIR}/python/module)
-target_include_directories(sluice_python SYSTEM PRIVATE ${TORCH_INCLUDE_DIRS})
+target_include_directories(sluice_python SYSTEM PRIVATE ${SLUICE_PYTORCH_INCLUDES} ${SLUICE_PYBIND11})
 target_compile_definitions(sluice_python PRIVATE NDEBUG FMT_HEADER_ONLY)
-target_link_libraries(sluice_python PRIVATE sluice_exchange sluice_session sluice_torch_opener ${TORCH_LIBRARIES} ${SLUICE_TORCH_PYTHON})
+target_link_libraries(sluice_python PRIVATE sluice_exchange sluice_session sluice_torch_opener ${SLUICE_PYTORCH_LIBRARIES})
 target_link_options(sluice_python PRIVATE -Wl,--exclude-libs,ALL)
 
 file(MAKE_DIRECTORY ${SLUICE_PACKAGE_DIR})
@@ -40,7 +50,7 @@ foreach(part __init__.py py.typed torch)
 endforeach()
 
 # Launches are slow, so there are few: the loops are in the programs.
-if(BUILD_TESTING AND SLUICE_HAS_MPI)
+if(SLUICE_HAS_MPI)
   enable_testing()
   set(SLUICE_RUN_PYTHON ${Python_EXECUTABLE} ${PROJECT_SOURCE_DIR}/python/tests/run.py ${MPIEXEC_EXECUTABLE})
   set(SLUICE_PYTHON_PRESETS p3 p3-allreduce wfbp kvstore slicing ar-sgd)
@@ -51,7 +61,8 @@ if(BUILD_TESTING AND SLUICE_HAS_MPI)
   foreach(processes 1 3)
     add_test(NAME PythonSupport${processes} COMMAND ${SLUICE_RUN_PYTHON} ${processes} support.py)
     add_test(NAME PythonParallel${processes} COMMAND ${SLUICE_RUN_PYTHON} ${processes} parallel.py)
-    list(APPEND SLUICE_PYTHON_TESTS PythonSupport${processes} PythonParallel${processes})
+    add_test(NAME PythonRecording${processes} COMMAND ${SLUICE_RUN_PYTHON} ${processes} recording.py)
+    list(APPEND SLUICE_PYTHON_TESTS PythonSupport${processes} PythonParallel${processes} PythonRecording${processes})
   endforeach()
   add_test(NAME PythonWithMpi4py COMMAND ${SLUICE_RUN_PYTHON} 3 with_mpi4py.py)
   list(APPEND SLUICE_PYTHON_TESTS PythonWithMpi4py)

@@ -40,6 +40,13 @@ struct LoopOptions {
   std::optional<std::string> collective;  // such as "ring"
   std::optional<std::int64_t> slice;      // parameters, for partition slice
 
+  // The record of the run, as `sluice train` keeps it: a folder, new or empty, or "auto" for a new
+  // one under runs/, and a file for a Chrome trace, or "auto" for one in the folder. Rank 0 writes
+  // them when the loop ends; `sluice report` shows them. Empty: none.
+  std::string run;
+  std::string trace;
+  std::int64_t batch = 0;  // samples per step of each worker, for the record; 0: not known
+
   // A gradient that is infinite or NaN ends the run before anybody learns from it; the error names
   // the rank, the step and the layer.
   bool stop_on_nonfinite = true;

@@ -197,13 +197,19 @@ PYBIND11_MODULE(_C, m) {
       .def("abort", &Participant::abort, NoGil());
 
   py::class_<GradientExchange, std::shared_ptr<GradientExchange>>(m, "GradientExchange")
-      .def(py::init([](Participant& participant, const std::string& preset, bool half_precision,
-                       const std::vector<std::string>& names,
-                       const std::vector<std::int64_t>& sizes) {
-             return std::make_shared<GradientExchange>(
-                 participant, GradientExchange::Options{preset, half_precision}, names, sizes);
-           }),
-           NoGil(), py::keep_alive<1, 2>());
+      .def(
+          py::init([](Participant& participant, const std::string& preset, bool half_precision,
+                      const std::vector<std::string>& names, const std::vector<std::int64_t>& sizes,
+                      const std::string& run, const std::string& trace, const std::string& name,
+                      std::int64_t batch, bool joins_layers) {
+            const GradientExchange::Options options{
+                .preset = preset,
+                .half_precision = half_precision,
+                .joins_layers = joins_layers,
+                .record = {.run = run, .trace = trace, .name = name, .batch = batch}};
+            return std::make_shared<GradientExchange>(participant, options, names, sizes);
+          }),
+          NoGil(), py::keep_alive<1, 2>());
 
   py::class_<Reducer>(m, "Reducer")
       .def(py::init(&make_reducer))

@@ -45,9 +45,10 @@ void OperatorGate::watch() {
   const bool any =
       std::ranges::any_of(reducers_, [](const Reducer* r) { return r->is_watching(); });
   if (any && !handle_) {
-    handle_ = at::addGlobalCallback(at::RecordFunctionCallback(&OperatorGate::see)
-                                        .needsInputs(true)
-                                        .scopes({at::RecordScope::FUNCTION}));
+    handle_ = at::addGlobalCallback(
+        at::RecordFunctionCallback(&OperatorGate::see)
+            .needsInputs(true)
+            .scopes({at::RecordScope::FUNCTION, at::RecordScope::BACKWARD_FUNCTION}));
   } else if (!any && handle_) {
     at::removeCallback(*handle_);
     handle_.reset();
@@ -57,7 +58,12 @@ void OperatorGate::watch() {
 std::unique_ptr<at::ObserverContext> OperatorGate::see(const at::RecordFunction& call) {
   for (std::size_t i = 0; i < of_process().reducers_.size(); ++i) {
     Reducer& reducer = *of_process().reducers_[i];
-    if (reducer.is_watching()) {
+    if (!reducer.is_watching()) {
+      continue;
+    }
+    if (call.scope() == at::RecordScope::BACKWARD_FUNCTION) {
+      reducer.in_backward_pass();
+    } else {
       for (const c10::IValue& input : call.inputs()) {
         see_input(reducer, input);
       }

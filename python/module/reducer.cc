@@ -72,10 +72,12 @@ void Reducer::place(std::shared_ptr<GradientExchange> exchange, std::vector<Plac
     sums_.push_back(at::from_blob(exchange_->gradients().data() + places_[p].offset,
                                   parameters_[p].sizes(), at::kFloat));
   }
-  watch(false);
+  unread_.assign(layer_size_.size(), false);
+  watch();
 }
 
-void Reducer::watch(bool on) {
+void Reducer::watch() {
+  const bool on = !placed() || all_due_ > 0 || awaits_backward_;
   if (watching_ != on) {
     watching_ = on;
     OperatorGate::of_process().watch();
@@ -102,23 +104,23 @@ bool Reducer::may_send(std::size_t parameter) const {
   return placed() && passes_[parameter] == expected_[parameter] && (!cautious_ || discarded_);
 }
 
-void Reducer::finish() {
+void Reducer::finish(std::optional<double> loss) {
   rethrow();
   for (std::size_t p = 0; p < parameters_.size(); ++p) {
     expected_[p] = std::max<std::int64_t>(passes_[p], 1);
   }
-  send_rest(false);
+  send_rest(false, loss);
   rethrow();
 }
 
 bool Reducer::step_aside() {
   update_all();
-  send_rest(true);
+  send_rest(true, {});
   wait_all();
   return exchange_->gradients()[static_cast<std::size_t>(active_)] > 0;
 }
 
-void Reducer::send_rest(bool zero) {
+void Reducer::send_rest(bool zero, std::optional<double> loss) {
   for (std::size_t p = parameters_.size(); p-- > 0;) {
     if (!sent_[p]) {
       update(places_[p].layer);
@@ -126,11 +128,13 @@ void Reducer::send_rest(bool zero) {
       counts_.late += unsent_[places_[p].layer] == 0 ? 1 : 0;
     }
   }
-  exchange_->end_step();
+  exchange_->end_step(loss);
   std::ranges::fill(passes_, 0);
   std::fill(sent_.begin(), sent_.end(), false);
   unsent_ = layer_size_;
-  watch(false);
+  awaits_backward_ = exchange_->is_recorded();
+  unread_.assign(unread_.size(), awaits_backward_);
+  watch();
   in_backward_ = false;
   discarded_ = false;
 }
@@ -138,14 +142,14 @@ void Reducer::send_rest(bool zero) {
 void Reducer::arm() {
   due_.assign(due_.size(), true);
   all_due_ = due_.size();
-  watch(true);
+  watch();
 }
 
 void Reducer::update_all() {
   for (std::size_t l = 0; l < due_.size(); ++l) {
     update(l);
   }
-  watch(!placed());
+  watch();
   rethrow();
 }
 
@@ -204,13 +208,31 @@ void Reducer::before_read(const c10::StorageImpl* storage) noexcept {
     for (const std::size_t p : found->second) {
       if (!placed()) {
         mark(p, false);
-      } else if (due_[places_[p].layer]) {
+        continue;
+      }
+      note_read(places_[p].layer);
+      if (due_[places_[p].layer]) {
         ++counts_.stops;
         update(places_[p].layer);
       }
     }
   } catch (...) {
     failure_ = std::current_exception();
+  }
+}
+
+void Reducer::note_read(std::size_t layer) {
+  if (awaits_backward_ && unread_[layer]) {
+    unread_[layer] = false;
+    exchange_->enter(layer);
+  }
+}
+
+void Reducer::in_backward_pass() {
+  if (awaits_backward_ && std::ranges::find(unread_, false) != unread_.end()) {
+    awaits_backward_ = false;
+    exchange_->forward_done();
+    watch();
   }
 }
 
@@ -235,9 +257,7 @@ void Reducer::update(std::size_t layer) {
     }
   }
   all_due_ -= here.size();
-  if (all_due_ == 0) {
-    watch(false);
-  }
+  watch();
   ++counts_.updates;
   updating_ = true;
   try {

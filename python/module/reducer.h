@@ -9,6 +9,7 @@
 #include <exception>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -77,8 +78,8 @@ class Reducer {
   // from now on gradients leave only after a call of discard().
   void discard();
 
-  // Backward is over: sends what has not left, and ends the step.
-  void finish();
+  // Backward is over: sends what has not left, and ends the step. The loss is for the record.
+  void finish(std::optional<double> loss = {});
   // The step of a process that has no data: zeros. True if some process had data.
   bool step_aside();
   // From now on the sums of the last step are due as updates.
@@ -101,6 +102,8 @@ class Reducer {
   // For the gate, before an operator on any thread.
   void before_read(const c10::StorageImpl* storage) noexcept;
   bool is_watching() const { return watching_; }
+  // For the gate, before an operator of any backward pass.
+  void in_backward_pass();
 
  private:
   class Hook;
@@ -109,11 +112,13 @@ class Reducer {
 
   void on_gradient(std::size_t parameter);
   void send(std::size_t parameter, bool zero);
-  void send_rest(bool zero);
+  void send_rest(bool zero, std::optional<double> loss);
   void fill(std::size_t parameter, const at::Tensor& gradient);
   bool is_used(std::size_t parameter) const;
   at::Tensor sum_of(std::size_t parameter) const;
-  void watch(bool on);
+  // Watches operators as long as one of them may be of interest.
+  void watch();
+  void note_read(std::size_t layer);
   void mark(std::size_t parameter, bool is_gradient);
   bool may_send(std::size_t parameter) const;
   void update(std::size_t layer);
@@ -140,6 +145,8 @@ class Reducer {
   std::vector<std::size_t> layer_size_;
   std::vector<bool> due_;  // by layer: the update
   std::size_t all_due_ = 0;
+  std::vector<bool> unread_;  // by layer: the forward pass of a recorded step has not come to it
+  bool awaits_backward_ = false;  // in a recorded step: its backward pass has not begun
   bool sending_ = true;
   bool watching_ = true;
   bool in_backward_ = false;  // its end has been asked for

@@ -8,6 +8,7 @@ import sluice.torch as sluice
 from newer import check_compiled, check_scaler
 from prediction import check_prediction
 from reference import check, check_equal, finish, joined_batch, loss_of, make_net, own_part
+from sluice.torch import reduction
 from sluice.torch.reduction import Reduction
 
 
@@ -100,6 +101,32 @@ def check_sync_batch_norm() -> None:
     check_overlap("SyncBatchNorm", optimizer._reduction, 4)
 
 
+def check_joined() -> None:
+    """Tiny layers travel together, and nothing else changes."""
+    for preset in ("p3", "wfbp"):
+        nets = []
+        chunks = []
+        for joins in (False, True):
+            torch.manual_seed(0)
+            net = nn.Sequential(*(nn.Linear(8, 8, bias=False) for _ in range(51)))
+            reduction.JOINS_LAYERS = joins
+            optimizer = sluice.DistributedOptimizer(
+                torch.optim.SGD(net.parameters(), 0.05), net.named_parameters(), preset=preset
+            )
+            for step in range(3):
+                optimizer.zero_grad()
+                inputs, _ = own_part(joined_batch(step))
+                net(inputs).square().sum().backward()
+                optimizer.step()
+            optimizer.wait()
+            nets.append(net)
+            chunks.append(optimizer._reduction.counts().get("chunks", 0))
+        check_equal(f"joined layers with {preset}", *nets, 0.0 if preset == "p3" else 1e-6)
+        few = chunks[1] <= chunks[0] / 20
+        check(f"{preset} sends few chunks of tiny layers", few, str(chunks))
+    reduction.JOINS_LAYERS = False
+
+
 def main() -> None:
     torch.set_num_threads(1)
     sluice.init()
@@ -108,6 +135,7 @@ def main() -> None:
     check_used_by_one()
     check_buffers()
     check_sync_batch_norm()
+    check_joined()
     check_compiled()
     check_scaler()
     if sluice.rank() == 0:

@@ -10,7 +10,7 @@ import sluice.torch as sluice
 from sluice.torch import reduction
 
 BATCH = 6
-reduction.TINY = 0  # all modules are tiny here, and should be layers of their own
+reduction.JOINS_LAYERS = False  # all modules are tiny here, and should travel one by one
 Batch = Tuple[torch.Tensor, torch.Tensor]
 
 

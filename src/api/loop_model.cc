@@ -114,7 +114,7 @@ void ExchangedModel::begin_alike() {
 
 double ExchangedModel::step(const Loss& loss) {
   const double value = pass(loss, true);
-  exchange_.end_step();
+  exchange_.end_step(value);
   clear_gradients();
   accumulating_ = false;
   due_.assign(due_.size(), true);
@@ -151,23 +151,28 @@ double ExchangedModel::pass(const Loss& closure, bool sends) {
 
 void ExchangedModel::wait() {
   for (std::size_t layer = 0; layer < due_.size(); ++layer) {
-    before_layer(LayerId(layer));
+    bring_up_to_date(layer);
   }
 }
 
 bool ExchangedModel::before_layer(LayerId layer) {
-  if (!due_[layer.index()]) {
+  exchange_.enter(layer.index());
+  return bring_up_to_date(layer.index());
+}
+
+bool ExchangedModel::bring_up_to_date(std::size_t layer) {
+  if (!due_[layer]) {
     return true;
   }
-  const bool at_once = exchange_.is_here(layer.index());
+  const bool at_once = exchange_.is_here(layer);
   if (!at_once) {
     const auto begin = std::chrono::steady_clock::now();
-    exchange_.wait(layer.index());
+    exchange_.wait(layer);
     ++metrics_.waits;
     metrics_.waited_seconds +=
         std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   }
-  update_from(layer.index());
+  update_from(layer);
   return at_once;
 }
 

@@ -36,10 +36,12 @@ class ExchangedModel final : public LoopModel, private StepHooks {
   using Hyperparameters = std::vector<std::unique_ptr<torch::optim::OptimizerOptions>>;
 
   bool before_layer(LayerId layer) override;
-  void forward_done() override {}
+  void forward_done() override { exchange_.forward_done(); }
   void gradient_ready(LayerId layer) override;
 
   double pass(const Loss& loss, bool sends);
+  // Updates a layer that is due; false if its sum was not here.
+  bool bring_up_to_date(std::size_t layer);
   void begin_alike();
   void clear_gradients();
   // The layer, which is due, and all others whose sums are here.

@@ -40,7 +40,10 @@ void choose(const char* key, const std::optional<std::string>& word,
 }  // namespace
 
 GradientExchange::Options exchange_options(const LoopOptions& options) {
-  GradientExchange::Options chosen{.preset = options.preset};
+  GradientExchange::Options chosen{
+      .preset = options.preset,
+      .chose_partition = options.partition.has_value(),
+      .record = {.run = options.run, .trace = options.trace, .batch = options.batch}};
   const Preset* preset = find_preset(options.preset);
   if (preset == nullptr) {
     return chosen;  // which the exchange refuses

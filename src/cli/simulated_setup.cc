@@ -6,8 +6,6 @@
 
 #include "cli/optimizer_settings.h"
 #include "cli/specs.h"
-#include "drivers/virtual/limits.h"
-#include "nodes/validate_update.h"
 #include "session/batch_shares.h"
 #include "session/optimizer.h"
 #include "session/simulated_job.h"
@@ -22,35 +20,11 @@ Iteration counted_iterations(const Settings& settings) {
   return asked > 0 ? asked : kDefault;
 }
 
-// The servers are where the user wants them, or where the cluster file says, or where the preset
-// has them.
-Result<Cluster> place_servers(const Settings& settings, Cluster cluster) {
-  const Topology given = cluster.topology;
-  const ServersApart chosen = servers_apart(settings);
-  if (chosen.by_preset && (cluster.places_servers || cluster.allreduce)) {
-    return cluster;
-  }
-  const Strategy strategy = settings.strategy();
-  if (chosen.servers > 0 && (cluster.allreduce || !strategy.uses_servers())) {
-    return Error(cluster.allreduce
-                     ? "servers: the cluster's [allreduce] table stands in for them; leave it out"
-                     : fmt::format("servers: exchange {} has no servers; leave it out",
-                                   name_of(kExchangeNames, strategy.exchange)));
-  }
-  if (chosen.servers % given.servers_per_host() != 0) {
-    return Error(fmt::format("servers: {} do not fill hosts of {}, as the cluster has them",
-                             chosen.servers, given.servers_per_host()));
-  }
-  cluster.topology =
-      Topology(given.worker_hosts(), given.workers_per_host(),
-               chosen.servers / given.servers_per_host(), 1, given.servers_per_host());
-  return cluster;
-}
-
 // Whether the servers are where nobody but the preset wants them.
 std::string note_on_servers(const Settings& settings, const Cluster& cluster) {
   const ServersApart chosen = servers_apart(settings);
-  return cluster.places_servers || cluster.allreduce ? "" : chosen.note(settings.text("preset"));
+  return cluster.places_servers || cluster.allreduce ? ""
+                                                     : note_on(chosen, settings.text("preset"));
 }
 
 }  // namespace
@@ -64,34 +38,23 @@ Result<SimulatedSetup> simulated_setup(const Settings& settings, const Json& clu
   if (!file) {
     return file.error();
   }
-  auto placed = place_servers(settings, *file);
-  if (!placed) {
-    return placed.error();
-  }
   const auto optimizer = optimizer_spec(settings);
   if (!optimizer) {
     return optimizer.error();
   }
-  const UpdateRule rule = rule_of(*optimizer, {});
-  Cluster cluster = *std::move(placed);
-  cluster.update_ns_per_byte *= update_traffic(rule);
-  if (const auto fits = check_times(*profile, cluster); !fits) {
-    return fits.error().within(settings.text("cluster"));
+  const StrategySpec strategy = strategy_spec(settings);
+  auto made = simulated_case(strategy, servers_apart(settings), rule_of(*optimizer, {}), *profile,
+                             *file, settings.text("cluster"));
+  if (!made) {
+    return made.error();
   }
-  StrategySpec strategy = strategy_spec(settings);
-  if (const auto valid = validate(rule, strategy.strategy); !valid) {
-    return valid.error();
-  }
-  strategy.strategy.sums_first = sums_first(rule);
-  auto job = simulated_job(strategy, *profile, cluster);
-  if (!job) {
-    return job.error();
-  }
+  const Cluster& cluster = made->cluster;
   const auto shares = batch_shares(settings, &cluster);
   if (!shares) {
     return shares.error();
   }
-  if (const auto valid = check_shares(*shares, job->strategy, cluster.topology.workers()); !valid) {
+  if (const auto valid = check_shares(*shares, made->job.strategy, cluster.topology.workers());
+      !valid) {
     return valid.error();
   }
   std::vector<std::string> notes;
@@ -103,8 +66,8 @@ Result<SimulatedSetup> simulated_setup(const Settings& settings, const Json& clu
                                 name_of(kExchangeNames, strategy.strategy.exchange)));
   }
   return SimulatedSetup{.profile = *std::move(profile),
-                        .cluster = std::move(cluster),
-                        .job = *std::move(job),
+                        .cluster = cluster,
+                        .job = made->job,
                         .preset = settings.text("preset"),
                         .iterations = counted_iterations(settings),
                         .slowdowns = compute_factors(shares->parts),

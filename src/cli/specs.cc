@@ -184,12 +184,13 @@ StrategySpec strategy_spec(const Settings& settings) {
           .chosen = settings.chosen_sizes()};
 }
 
-std::string ServersApart::note(const std::string& preset) const {
-  return by_preset && servers > 0
+std::string note_on(const ServersApart& apart, const std::string& preset) {
+  return apart.by_preset && apart.servers > 0
              ? fmt::format(
                    "preset {} has {} on a host of its own, as its paper does; --servers 0 "
                    "puts servers beside the workers of every host",
-                   preset, servers == 1 ? "its server" : fmt::format("{} servers", servers))
+                   preset,
+                   apart.servers == 1 ? "its server" : fmt::format("{} servers", apart.servers))
              : "";
 }
 

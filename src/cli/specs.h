@@ -20,15 +20,9 @@ Agreement agreement_of(const Settings& settings);
 
 StrategySpec strategy_spec(const Settings& settings);
 
-// How many servers are on hosts of their own, and who says so.
-struct ServersApart {
-  std::size_t servers = 0;  // 0: beside the workers of every host
-  bool by_preset = false;   // the user leaves it to the preset
-
-  // For the user, who has not asked for it; empty if there is nothing to say.
-  std::string note(const std::string& preset) const;
-};
 ServersApart servers_apart(const Settings& settings);
+// For the user, who has not asked for it; empty if there is nothing to say.
+std::string note_on(const ServersApart& apart, const std::string& preset);
 
 // The folder of a run and its settings, without a trace.
 RecordSpec run_folder_spec(const Settings& settings);

@@ -22,7 +22,7 @@ Result<TrainSpec> checked_spec(const Result<void>& dictated, const Settings& set
 
 int train(ProcessGroup& group, Settings settings) {
   const auto dictated = dictate_workers(group, settings);
-  if (const std::string note = servers_apart(settings).note(settings.text("preset"));
+  if (const std::string note = note_on(servers_apart(settings), settings.text("preset"));
       dictated && group.is_leader() && !note.empty()) {
     session_log().info(note);
   }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <limits>
 #include <span>
 #include <vector>
@@ -17,59 +18,54 @@ namespace {
 
 constexpr std::int64_t kNothing = std::numeric_limits<std::int64_t>::max();
 
-// The smallest value of each field over all processes. A process that has joined says nothing of a
+// All numbers, of which the processes find the smallest each. One that has joined says nothing of a
 // call.
-enum Field : std::size_t {
-  kHash,
-  kMinusHash,
-  kKind,
-  kType,
-  kReduction,
-  kCount,
-  kRoot,
-  kNobodyJoined,   // 0 of a process that has joined
-  kRootIsMissing,  // 0 of the root
-  kFields,
+struct CallFields {
+  std::int64_t hash = kNothing;
+  std::int64_t minus_hash = kNothing;
+  std::int64_t kind = kNothing;
+  std::int64_t type = kNothing;
+  std::int64_t reduction = kNothing;
+  std::int64_t count = kNothing;
+  std::int64_t root = kNothing;
+  std::int64_t nobody_joined = kNothing;    // 0 of a process that has joined
+  std::int64_t root_is_missing = kNothing;  // 0 of the root
 };
-using CallFields = std::array<std::int64_t, kFields>;
+constexpr std::size_t kFields = sizeof(CallFields) / sizeof(std::int64_t);
 
 std::int64_t number(auto value) { return static_cast<std::int64_t>(value); }
 
 CallFields fields_of(const CollectiveCall& call, std::size_t rank) {
   constexpr std::uint64_t kMask = (std::uint64_t{1} << 62U) - 1;
   const auto hash = number(hash_of(std::as_bytes(std::span(call.text))) & kMask);
-  return {hash,
-          -hash,
-          number(call.kind),
-          number(call.type),
-          number(call.reduction),
-          number(call.count),
-          number(call.root),
-          1,
-          rank == call.root ? 0 : 1};
+  return {.hash = hash,
+          .minus_hash = -hash,
+          .kind = number(call.kind),
+          .type = number(call.type),
+          .reduction = number(call.reduction),
+          .count = number(call.count),
+          .root = number(call.root),
+          .nobody_joined = 1,
+          .root_is_missing = rank == call.root ? 0 : 1};
 }
 
-CallFields fields_of_joined() {
-  CallFields fields{};
-  fields.fill(kNothing);
-  fields[kNobodyJoined] = 0;
-  return fields;
+CallFields fields_of_joined() { return {.nobody_joined = 0}; }
+
+CallFields smallest(ProcessGroup& group, const CallFields& fields) {
+  auto numbers = std::bit_cast<std::array<std::int64_t, kFields>>(fields);
+  group.all_reduce({numbers.data(), numbers.size(), NumberType::kInt64}, Reduction::kMin);
+  return std::bit_cast<CallFields>(numbers);
 }
 
-CallFields smallest(ProcessGroup& group, CallFields fields) {
-  group.all_reduce({fields.data(), fields.size(), NumberType::kInt64}, Reduction::kMin);
-  return fields;
-}
-
-bool all_joined(const CallFields& all) { return all[kHash] == kNothing; }
-bool differ(const CallFields& all) { return all[kHash] != -all[kMinusHash]; }
+bool all_joined(const CallFields& all) { return all.hash == kNothing; }
+bool differ(const CallFields& all) { return all.hash != -all.minus_hash; }
 
 CollectiveCall call_in(const CallFields& all) {
-  return {.kind = static_cast<CollectiveCall::Kind>(all[kKind]),
-          .type = static_cast<NumberType>(all[kType]),
-          .reduction = static_cast<Reduction>(all[kReduction]),
-          .count = static_cast<std::size_t>(all[kCount]),
-          .root = static_cast<std::size_t>(all[kRoot])};
+  return {.kind = static_cast<CollectiveCall::Kind>(all.kind),
+          .type = static_cast<NumberType>(all.type),
+          .reduction = static_cast<Reduction>(all.reduction),
+          .count = static_cast<std::size_t>(all.count),
+          .root = static_cast<std::size_t>(all.root)};
 }
 
 bool works_with_joined(const CallFields& all) {
@@ -80,7 +76,7 @@ bool works_with_joined(const CallFields& all) {
     case CollectiveCall::Kind::kAllReduce:
       return call.reduction == Reduction::kSum;
     case CollectiveCall::Kind::kBroadcast:
-      return all[kRootIsMissing] == 0;
+      return all.root_is_missing == 0;
     case CollectiveCall::Kind::kOther:
       return false;
   }
@@ -137,7 +133,7 @@ void agree(ProcessGroup& group, const CollectiveCall& call) {
   if (differ(all)) {
     throw Disagreement(disagreement_in(group.all_gather(call.text)));
   }
-  if (all[kNobodyJoined] == 0 && !works_with_joined(all)) {
+  if (all.nobody_joined == 0 && !works_with_joined(all)) {
     throw Disagreement(
         fmt::format("{} while some processes are in join(): only sums, barriers and broadcasts "
                     "from a process that has not joined can do without them",

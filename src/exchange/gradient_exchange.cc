@@ -86,8 +86,11 @@ std::string outline(const GradientExchange::Options& options, const std::vector<
   for (const Layer& layer : layers) {
     texts.push_back(fmt::format("{} {}", layer.name, layer.range.size()));
   }
-  return fmt::format("an exchange by {}{} of {} layers ({})", options.preset, axes_of(options),
-                     layers.size(), fmt::join(texts, ", "));
+  const RecordingSpec& record = options.record;
+  return fmt::format("an exchange by {}{} of {} layers ({}){}{}", options.preset, axes_of(options),
+                     layers.size(), fmt::join(texts, ", "),
+                     record.is_wanted() ? " with a record" : "",
+                     record.trace.empty() ? "" : " and a trace");
 }
 
 }  // namespace
@@ -107,8 +110,11 @@ struct GradientExchange::Memory {
   std::vector<std::unique_ptr<Learner>> learners;  // one
   Job job;
   ChosenSizes chosen;
+  bool joins_layers = true;
+  bool chose_partition = false;
   Clock clock;
-  std::unique_ptr<const Assembly> assembly;
+  std::shared_ptr<const Assembly> assembly;  // null: this process is alone, without a record
+  std::shared_ptr<Recording> recording;      // which the phase observes with
   std::unique_ptr<TrainingState> state;
   std::unique_ptr<const Phase> phase;
 };
@@ -123,8 +129,31 @@ GradientExchange::GradientExchange(Participant& participant, const Options& opti
   memory_->job.topology = Topology(participant.size(), 1, 0, participant.per_machine_);
   memory_->job.strategy = exchange_strategy(options, memory_->job.topology);
   memory_->chosen = options.chosen;
-  participant.together({.text = outline(options, layers())},
-                       [&](ProcessGroup& group) { begin(group); });
+  memory_->joins_layers = options.joins_layers;
+  memory_->chose_partition = options.chose_partition;
+  std::string refused;
+  const auto start = [&](ProcessGroup& group) {
+    if (options.record.is_wanted()) {
+      auto opened = Recording::open(group, options.record, options.preset, memory_->job);
+      if (!opened) {
+        refused = opened.error().message();
+        return;
+      }
+      recording_ = *std::move(opened);
+    }
+    begin(group);
+  };
+  if (!is_alone()) {
+    participant.together({.text = outline(options, layers())}, start);
+  } else if (options.record.is_wanted()) {
+    participant.thread_->call(start);
+  }
+  if (!refused.empty()) {
+    throw std::invalid_argument(refused);
+  }
+  if (recording_ != nullptr) {
+    participant.recordings_.push_back(recording_);
+  }
   if (!is_alone()) {
     steps_of_phase_ = &learner().steps();
   }
@@ -146,9 +175,18 @@ OpenLearner& GradientExchange::learner() const {
 // All processes are here, and none waits for a sum meanwhile.
 void GradientExchange::begin(ProcessGroup& group) {
   Memory& memory = *memory_;
-  group.tune(memory.job, memory.chosen);
+  const NetworkFacts network = group.tune(memory.job, memory.chosen);
+  join_layers();
   memory.assembly.reset(new Assembly(assemble(memory.job)));
   const Assembly& assembly = *memory.assembly;
+  memory.clock = Clock();
+  if (recording_ != nullptr) {
+    memory.recording = recording_;
+    recording_->begin(memory.assembly, memory.clock, network, participant_.hosts_);
+  }
+  if (is_alone()) {
+    return;
+  }
   memory.state.reset(new TrainingState(state_of(group, assembly, memory.learners, {})));
   memory.phase.reset(new Phase{.topology = assembly.job.topology,
                                .chunks = *assembly.chunks,
@@ -159,13 +197,48 @@ void GradientExchange::begin(ProcessGroup& group) {
                                .first = 0,
                                .last = std::numeric_limits<Iteration>::max(),
                                .clock = memory.clock,
-                               .on_step = {},
+                               .observer = recording_ ? &recording_->observer() : nullptr,
+                               .on_step = on_step(group.is_leader()),
                                .on_boundary = {},
                                .is_open = true});
   participant_.thread_->carry_out(group.begin(*memory.phase), memory_);
 }
 
+// A preset with partition layer means that slices are not cut, not that tiny layers go one by one;
+// whoever sets the partition means it.
+void GradientExchange::join_layers() {
+  Strategy& strategy = memory_->job.strategy;
+  if (!memory_->joins_layers) {
+    strategy.join_params = 0;
+  } else if (strategy.partition == Partition::kLayer && !memory_->chose_partition) {
+    strategy.join_params = tiny_params(memory_->job);
+  }
+}
+
+// Empty if nobody keeps a record in this process.
+std::function<void(const StepReport&)> GradientExchange::on_step(bool leads) const {
+  if (recording_ == nullptr || !leads) {
+    return {};
+  }
+  return [recording = recording_](const StepReport& step) { recording->on_step(step); };
+}
+
+void GradientExchange::enter(std::size_t layer) {
+  if (recording_ != nullptr) {
+    recording_->enter(LayerId(layer), steps_);
+  }
+}
+
+void GradientExchange::forward_done() {
+  if (recording_ != nullptr) {
+    recording_->forward_done(steps_);
+  }
+}
+
 void GradientExchange::gradient_ready(std::size_t layer) {
+  if (recording_ != nullptr) {
+    recording_->gradient_ready(LayerId(layer), steps_);
+  }
   if (steps_of_phase_ != nullptr) {
     reported_[layer] = true;
     steps_of_phase_->gradient_ready(LayerId(layer));
@@ -173,18 +246,25 @@ void GradientExchange::gradient_ready(std::size_t layer) {
   }
 }
 
-void GradientExchange::end_step() {
+void GradientExchange::end_step(std::optional<double> loss) {
   if (steps_of_phase_ != nullptr) {
-    steps_of_phase_->end_step(std::nullopt);
+    steps_of_phase_->end_step(loss);
     participant_.thread_->nudge();
     std::fill(reported_.begin(), reported_.end(), false);
+  } else if (recording_ != nullptr && is_alone()) {
+    recording_->on_step({.iteration = steps_, .loss = loss, .at = memory_->clock.now()});
   }
   ++steps_;
 }
 
 void GradientExchange::wait(std::size_t layer) {
-  if (steps_of_phase_ != nullptr) {
-    steps_of_phase_->before_layer(LayerId(layer));
+  if (steps_of_phase_ == nullptr) {
+    return;
+  }
+  const Time begin = memory_->clock.now();
+  const bool at_once = steps_of_phase_->before_layer(LayerId(layer));
+  if (!at_once && recording_ != nullptr) {
+    recording_->waited(LayerId(layer), steps_, begin);
   }
 }
 

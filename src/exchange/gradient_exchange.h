@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -11,6 +12,7 @@
 
 #include "exchange/open_learner.h"
 #include "exchange/participant.h"
+#include "exchange/recording.h"
 #include "planner/tuning.h"
 #include "protocol/counters.h"
 
@@ -31,9 +33,13 @@ class GradientExchange {
     bool half_precision = false;         // gradients travel as 16 bits each
     std::optional<Strategy> strategy{};  // instead of the preset's
     ChosenSizes chosen{};                // of that strategy
+    bool chose_partition = false;        // its partition is the program's choice
+    bool joins_layers = true;            // tiny neighbours travel as one
+    RecordingSpec record{};              // written by Participant::leave()
   };
 
   // Collective. The layers are in the order of the forward pass, and the same in all processes.
+  // Throws std::invalid_argument for what cannot be exchanged, and for a run folder that is in use.
   GradientExchange(Participant& participant, const Options& options,
                    const std::vector<std::string>& names, const std::vector<std::int64_t>& sizes);
   ~GradientExchange();  // as end()
@@ -46,9 +52,15 @@ class GradientExchange {
   std::span<float> gradients() { return learner().gradients(); }
 
   void gradient_ready(std::size_t layer);
-  void end_step();
+  void end_step(std::optional<double> loss = {});  // of this process, for the record
   void wait(std::size_t layer);
   bool is_here(std::size_t layer);  // whether wait() would return at once
+
+  // For the times in the record: the forward pass comes to a layer, before it waits for it; it is
+  // over.
+  bool is_recorded() const { return recording_ != nullptr; }
+  void enter(std::size_t layer);
+  void forward_done();
 
   // There will be no more steps: ends the one that has begun, if any. All processes end after the
   // same number of steps, but need not wait for each other. The sums of the last one still come.
@@ -65,13 +77,16 @@ class GradientExchange {
 
   OpenLearner& learner() const;
   bool in_step() const;
+  void join_layers();
+  std::function<void(const StepReport&)> on_step(bool leads) const;
   void begin(ProcessGroup& group);
 
   Participant& participant_;
-  std::shared_ptr<Memory> memory_;       // of the phase, which may outlive this
-  OpenSteps* steps_of_phase_ = nullptr;  // null: this process is alone, or it has ended
-  std::int64_t steps_ = 0;               // taken
-  std::vector<bool> reported_;           // by layer, in this step
+  std::shared_ptr<Memory> memory_;        // of the phase, which may outlive this
+  std::shared_ptr<Recording> recording_;  // null: none is wanted
+  OpenSteps* steps_of_phase_ = nullptr;   // null: this process is alone, or it has ended
+  std::int64_t steps_ = 0;                // taken
+  std::vector<bool> reported_;            // by layer, in this step
 };
 
 // The names of the presets that can do it.

@@ -35,6 +35,7 @@ class OpenLearner final : public Learner {
     fail_check("another thread takes the steps");
   }
   bool can_update() const override { return true; }
+  bool times_itself() const override { return true; }  // the exchange does: see Recording
   void update_with(const UpdateRule& /*rule*/, const BatchShare& /*share*/) override {}
   std::optional<Evaluation> evaluate() override { return {}; }
 

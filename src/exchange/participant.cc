@@ -12,6 +12,7 @@
 
 #include "exchange/aborted.h"
 #include "exchange/gradient_exchange.h"
+#include "exchange/recording.h"
 #include "model/names.h"
 
 namespace sluice {
@@ -75,6 +76,7 @@ Participant::Participant(MpiLife life)
     rank_ = group.rank();
     size_ = group.size();
     per_machine_ = roster->per_machine;
+    hosts_ = roster->hosts;
     const auto& machines = roster->machines;
     local_size_ = static_cast<std::size_t>(std::ranges::count(machines, machines[rank_]));
     local_rank_ = static_cast<std::size_t>(std::count(
@@ -149,8 +151,24 @@ void Participant::leave() {
   for (GradientExchange* exchange : exchanges_) {
     exchange->end();
   }
-  together({.text = "shutdown"}, [](ProcessGroup&) {});
+  const auto close = [this](ProcessGroup& group) { close_records(group); };
+  size_ > 1 ? together({.text = "shutdown"}, close) : thread_->call(close);
+  if (!unwritten_.empty()) {
+    throw std::runtime_error(unwritten_);
+  }
   thread_.reset();
+}
+
+void Participant::close_records(ProcessGroup& group) {
+  if (recordings_.empty()) {
+    return;
+  }
+  thread_->finish_phases(group);
+  for (const auto& recording : recordings_) {
+    if (const auto closed = recording->close(group); !closed) {
+      unwritten_ = closed.error().message();
+    }
+  }
 }
 
 void Participant::abort(int code) {

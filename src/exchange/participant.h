@@ -16,6 +16,7 @@
 namespace sluice {
 
 class GradientExchange;
+class Recording;
 
 // This process among those of its job, for a program with a training loop of its own: it was
 // started alone, or by mpirun, srun or similar. One in a process. All calls come from one thread at
@@ -46,7 +47,8 @@ class Participant {
   // without this process throws in those that make it.
   void join();
   void end_join();
-  // Collective, and the last call of all. Ends the exchanges.
+  // Collective, and the last call of all. Ends the exchanges and writes their records; in rank 0 it
+  // throws if that fails.
   void leave();
 
   // Ends all processes of the job, from any thread. Print the reason first.
@@ -57,6 +59,7 @@ class Participant {
 
   // If there are others, has all agree on the call, and does the work.
   void together(const CollectiveCall& call, const ServiceThread::Task& work);
+  void close_records(ProcessGroup& group);
 
   std::size_t rank_ = 0;
   std::size_t size_ = 1;
@@ -64,7 +67,10 @@ class Participant {
   std::size_t local_size_ = 1;
   std::size_t per_machine_ = 1;  // as in a roster
   std::atomic<bool> joined_ = false;
+  std::vector<std::string> hosts_;  // names of machines, by rank
   std::vector<GradientExchange*> exchanges_;
+  std::vector<std::shared_ptr<Recording>> recordings_;  // in the order of their exchanges
+  std::string unwritten_;                               // why a record could not be written
   std::unique_ptr<ServiceThread> thread_;
 };
 

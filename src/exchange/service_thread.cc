@@ -92,14 +92,9 @@ ServiceThread::Task ServiceThread::next_amid_phases(ProcessGroup& group) {
   std::unique_lock lock(mutex_);
   busy_ = false;
   changed_.notify_all();
-  auto next_beat = std::chrono::steady_clock::now();
   while (!task_ && is_amid_phases()) {
     lock.unlock();
-    turn(activities_.size() == 1 ? kLongNap : kNapAmidSeveral);
-    if (const auto now = std::chrono::steady_clock::now(); now >= next_beat) {
-      group.beat();
-      next_beat = now + kBetweenBeats;
-    }
+    turn(activities_.size() == 1 ? kLongNap : kNapAmidSeveral, group);
     lock.lock();
   }
   busy_ = static_cast<bool>(task_);
@@ -121,6 +116,20 @@ void ServiceThread::turn(std::chrono::microseconds nap) {
   }
   if (!moved && sleeper != nullptr) {
     rest(*sleeper, nap);
+  }
+}
+
+void ServiceThread::turn(std::chrono::microseconds nap, ProcessGroup& group) {
+  turn(nap);
+  if (const auto now = std::chrono::steady_clock::now(); now >= next_beat_) {
+    group.beat();
+    next_beat_ = now + kBetweenBeats;
+  }
+}
+
+void ServiceThread::finish_phases(ProcessGroup& group) {
+  while (is_amid_phases()) {
+    turn(kBriefNap, group);
   }
 }
 

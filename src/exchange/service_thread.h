@@ -41,6 +41,8 @@ class ServiceThread {
 
   // For a task: carries out the phase until it is over. `memory` is what the phase uses.
   void carry_out(std::unique_ptr<RunningPhase> phase, std::shared_ptr<void> memory);
+  // For a task: returns when all phases are over, which have ended in all processes.
+  void finish_phases(ProcessGroup& group);
 
  private:
   // A phase stays when it is over: its communicators are freed at the end, by all processes in one
@@ -57,12 +59,15 @@ class ServiceThread {
   bool is_amid_phases() const;
   // Turns all phases; sleeps if nothing has moved.
   void turn(std::chrono::microseconds nap);
+  // The same, and lets the others hear from this process now and then.
+  void turn(std::chrono::microseconds nap, ProcessGroup& group);
   void rest(const Activity& sleeper, std::chrono::microseconds nap);
   void wake();  // under the lock
 
   const std::function<void(ProcessGroup&, std::exception_ptr)> failed_;
   std::list<Activity> activities_;  // of the thread
-  std::mutex mutex_;                // of all below
+  std::chrono::steady_clock::time_point next_beat_;
+  std::mutex mutex_;  // of all below
   std::condition_variable changed_;
   Task task_;
   bool busy_ = true;  // also while it joins

@@ -31,7 +31,10 @@ struct Strategy {
   Order order = Order::kPriority;
   Codec codec = Codec::kNone;
 
-  std::int64_t slice_params = 50'000;             // partition slice: at most so many parameters
+  std::int64_t slice_params = 50'000;  // partition slice: at most so many parameters
+  // Partitions slice and layer: neighbouring layers of together at most so many parameters are one
+  // chunk. 0: none are.
+  std::int64_t join_params = 0;
   std::int64_t kvstore_split_params = 1'000'000;  // partition kvstore: split from this size on
   Merge merge = Merge::kOptimal;                  // partition merged: how to group the layers
   Bytes credit = 600'000;  // order priority: handed to the network and not yet confirmed, per host

@@ -18,13 +18,39 @@ class RoundRobin {
   std::size_t turn_ = 0;
 };
 
-std::vector<Chunk> cut_layers(std::span<const Layer> layers, std::size_t servers) {
+// The layers from `first` on that together have at most so many parameters; at least one.
+LayerGroup joined_from(std::span<const Layer> layers, std::size_t first, std::int64_t limit) {
+  const std::int64_t begin = layers[first].range.begin;
+  std::size_t end = first + 1;
+  while (end < layers.size() && layers[end].range.end - begin <= limit) {
+    ++end;
+  }
+  return {first, end};
+}
+
+// All parameters of some neighbouring layers, with the urgency of the first that has any; empty if
+// none has.
+Chunk chunk_of(std::span<const Layer> layers, const LayerGroup& group) {
+  std::size_t urgent = group.begin;
+  while (urgent + 1 < group.end && layers[urgent].range.empty()) {
+    ++urgent;
+  }
+  return {{layers[urgent].range.begin, layers[group.end - 1].range.end},
+          static_cast<std::uint32_t>(urgent)};
+}
+
+// Each layer is a chunk, and so are tiny layers together.
+std::vector<Chunk> cut_layers(std::span<const Layer> layers, std::size_t servers,
+                              std::int64_t join_params) {
   RoundRobin deal(servers);
   std::vector<Chunk> chunks;
-  for (std::size_t l = 0; l < layers.size(); ++l) {
-    if (!layers[l].range.empty()) {
-      chunks.push_back({layers[l].range, static_cast<std::uint32_t>(l), deal.next()});
+  for (std::size_t l = 0; l < layers.size();) {
+    const LayerGroup group = joined_from(layers, l, join_params);
+    if (Chunk chunk = chunk_of(layers, group); !chunk.range.empty()) {
+      chunk.server = deal.next();
+      chunks.push_back(chunk);
     }
+    l = group.end;
   }
   return chunks;
 }
@@ -68,18 +94,22 @@ std::vector<Chunk> cut_kvstore(std::span<const Layer> layers, std::size_t server
   return chunks;
 }
 
-// P3: slices of at most slice_params parameters, dealt over the servers in turn.
+// P3: slices of at most slice_params parameters, dealt over the servers in turn; tiny layers
+// together are one slice.
 std::vector<Chunk> cut_slices(std::span<const Layer> layers, std::size_t servers,
                               const Strategy& strategy) {
   check(strategy.slice_params > 0, "a slice needs at least one parameter");
   RoundRobin deal(servers);
   std::vector<Chunk> chunks;
-  for (std::size_t l = 0; l < layers.size(); ++l) {
-    const Range range = layers[l].range;
+  const std::int64_t limit = std::min(strategy.join_params, strategy.slice_params);
+  for (std::size_t l = 0; l < layers.size();) {
+    const LayerGroup group = joined_from(layers, l, limit);
+    const auto [range, priority, server] = chunk_of(layers, group);
     for (std::int64_t begin = range.begin; begin < range.end; begin += strategy.slice_params) {
       const Range slice{begin, std::min(begin + strategy.slice_params, range.end)};
-      chunks.push_back({slice, static_cast<std::uint32_t>(l), deal.next()});
+      chunks.push_back({slice, priority, deal.next()});
     }
+    l = group.end;
   }
   return chunks;
 }
@@ -90,14 +120,9 @@ std::vector<Chunk> cut_merged(std::span<const Layer> layers, std::size_t servers
   RoundRobin deal(servers);
   std::vector<Chunk> chunks;
   for (auto group = groups.rbegin(); group != groups.rend(); ++group) {
-    std::size_t urgent = group->begin;
-    while (urgent < group->end && layers[urgent].range.empty()) {
-      ++urgent;
-    }
-    if (urgent < group->end) {
-      chunks.push_back({{layers[urgent].range.begin, layers[group->end - 1].range.end},
-                        static_cast<std::uint32_t>(urgent),
-                        deal.next()});
+    if (Chunk chunk = chunk_of(layers, *group); !chunk.range.empty()) {
+      chunk.server = deal.next();
+      chunks.push_back(chunk);
     }
   }
   return chunks;
@@ -137,7 +162,7 @@ ChunkMap make_chunks(std::span<const Layer> layers, std::size_t servers, const S
   check(servers > 0, "there is a server, or one channel for all");
   switch (strategy.partition) {
     case Partition::kLayer:
-      return {layers, cut_layers(layers, servers)};
+      return {layers, cut_layers(layers, servers, strategy.join_params)};
     case Partition::kWhole:
       return {layers, cut_whole(layers, servers)};
     case Partition::kKvstore:
@@ -145,8 +170,8 @@ ChunkMap make_chunks(std::span<const Layer> layers, std::size_t servers, const S
     case Partition::kSlice:
       return {layers, cut_slices(layers, servers, strategy)};
     case Partition::kMerged:
-      return {layers,
-              groups.empty() ? cut_layers(layers, servers) : cut_merged(layers, servers, groups)};
+      return {layers, groups.empty() ? cut_layers(layers, servers, 0)
+                                     : cut_merged(layers, servers, groups)};
   }
   fail_check("every partition is handled");
 }

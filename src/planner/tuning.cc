@@ -16,8 +16,27 @@ void tune(T& size, bool chosen, T tuned) {
 
 }  // namespace
 
+std::int64_t tiny_params(const Job& job) {
+  // Between processes of one machine; measured.
+  constexpr std::int64_t kInMemory = 8192;
+  const Strategy& strategy = job.strategy;
+  const CodecTraits& codec = traits_of(strategy.codec);
+  const bool by_value = codec.kind != CodecKind::kSparse && codec.header_bytes == 0;
+  if (strategy.algorithm != Algorithm::kBsp || !by_value ||
+      strategy.sums_first == SumsFirst::kChunk) {
+    return 0;
+  }
+  return job.topology.on_one_machine()
+             ? kInMemory
+             : static_cast<std::int64_t>(MessageSize::kMessageNs /
+                                         (kFloatBytes * job.link.ns_per_byte));
+}
+
 void tune_for_link(Job& job, const ChosenSizes& chosen, bool announced) {
   Strategy& strategy = job.strategy;
+  if (strategy.partition == Partition::kSlice && !chosen.slice) {
+    strategy.join_params = tiny_params(job);
+  }
   const bool segment_is_chosen = chosen.segment || strategy.segment_params == 0;
   if (job.topology.on_one_machine()) {
     // In memory there is no queue to keep short with short hops and a small credit, and fewer

@@ -13,8 +13,14 @@ struct ChosenSizes {
   bool segment = false;
 };
 
-// Tunes the other sizes to the machines and the link of the job, for drivers that know both.
-// `announced`: MPI carries the messages, see message_size().
+// Up to so many parameters, neighbouring layers of the job's model should travel as one chunk: a
+// message of fewer would take the wire less time than its processors. 0 where they must not,
+// because an update or a code depends on what is in a chunk.
+std::int64_t tiny_params(const Job& job);
+
+// Tunes the other sizes to the machines and the link of the job, for drivers that know both. Tiny
+// layers are joined where the strategy cuts slices and their size is not set. `announced`: MPI
+// carries the messages, see message_size().
 void tune_for_link(Job& job, const ChosenSizes& chosen, bool announced = false);
 
 // If the strategy leaves sums to the driver, checks that the driver can make them: one after

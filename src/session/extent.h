@@ -13,6 +13,8 @@ namespace sluice {
 
 // How long a training run is, and how many samples a step takes.
 struct Extent {
+  static constexpr Iteration kOpenWarmUp = 5;  // of a run whose length is not known
+
   std::size_t workers = 1;
   std::int64_t batch = 1;  // of each worker, at most
   Iteration iterations = 0;
@@ -20,6 +22,15 @@ struct Extent {
   std::int64_t samples_per_epoch = 1;  // of all workers
   std::optional<Sharding> sharding{};  // none: all batches have the same size
   std::int64_t epochs_evaluated = 1;   // the model is, each time after so many; 0: only at the end
+  // A program takes steps as long as it likes: it has no epochs, and its batch may be 0, unknown.
+  bool is_open = false;
+
+  static Extent open(std::size_t workers, std::int64_t batch) {
+    Extent extent{.workers = workers, .batch = batch};
+    extent.samples_per_epoch = static_cast<std::int64_t>(workers) * batch;
+    extent.is_open = true;
+    return extent;
+  }
 
   // The model is evaluated after each so many iterations; 0: only at the end.
   Iteration evaluate_every() const { return epochs_evaluated * per_epoch; }
@@ -32,10 +43,10 @@ struct Extent {
   }
   std::int64_t epoch_of(Iteration iteration) const { return iteration / per_epoch + 1; }
   // Reported times start at this iteration: earlier ones may be warm-up.
-  Iteration steady_from() const { return iterations / 2; }
+  Iteration steady_from() const { return is_open ? kOpenWarmUp : iterations / 2; }
   // The time line of a run starts here, and has four iterations.
   Iteration shown_from() const {
-    return std::max<Iteration>(0, std::min(steady_from(), iterations - 4));
+    return is_open ? kOpenWarmUp : std::max<Iteration>(0, std::min(steady_from(), iterations - 4));
   }
   // The number of samples that all workers learn from in this iteration.
   std::int64_t samples_of(Iteration iteration) const {

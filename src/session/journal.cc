@@ -45,11 +45,16 @@ void Journal::on_step(const StepReport& step) {
       .samples = samples_,
       .now = clock_.is_virtual() ? clock_.real.now() : ends_.back(),
       .virtual_now = clock_.is_virtual() ? std::optional(ends_.back()) : std::nullopt};
-  nlohmann::ordered_json row{{"step", state.step}, {"epoch", state.epoch}};
+  nlohmann::ordered_json row{{"step", state.step}};
+  if (!extent_.is_open) {
+    row["epoch"] = state.epoch;
+  }
   if (state.loss) {
     row["loss"] = json_number(*state.loss);
   }
-  row["samples"] = state.samples;
+  if (extent_.batch > 0) {
+    row["samples"] = state.samples;
+  }
   row["time_s"] = to_seconds(ends_.back());
   append(row);
   if (log_.progress != nullptr) {

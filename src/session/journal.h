@@ -63,6 +63,8 @@ class Journal {
   const std::optional<Evaluation>& evaluation() const { return evaluation_; }
   const std::vector<Evaluated>& evaluations() const { return evaluations_; }
   Duration trained() const { return trained_at(clock_.now()); }  // without evaluations
+  // When the last iteration ended that all workers have done; without evaluations.
+  Duration ended() const { return ends_.empty() ? Duration(0) : ends_.back(); }
   const RunClock& clock() const { return clock_; }
   // Mean time of a steady iteration.
   Duration steady_iteration() const;

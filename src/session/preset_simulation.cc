@@ -6,9 +6,7 @@
 #include <utility>
 
 #include "drivers/mpi/launch.h"
-#include "drivers/virtual/limits.h"
 #include "nodes/presets.h"
-#include "nodes/validate_update.h"
 #include "session/optimizer.h"
 #include "session/record.h"
 #include "session/simulated_job.h"
@@ -17,7 +15,7 @@
 namespace sluice {
 
 Result<nlohmann::ordered_json> simulate_preset(const std::string& preset, const Profile& profile,
-                                               Cluster cluster, Iteration iterations,
+                                               const Cluster& cluster, Iteration iterations,
                                                const std::string& trace) {
   const Preset* found = find_preset(preset);
   if (found == nullptr) {
@@ -26,27 +24,18 @@ Result<nlohmann::ordered_json> simulate_preset(const std::string& preset, const 
   if (iterations < 1) {
     return Error("iterations: expected at least 1");
   }
-  StrategySpec spec{.preset = preset, .strategy = found->strategy, .chosen = {}};
-  if (found->servers > 0 && !cluster.places_servers && !cluster.allreduce) {
-    const Topology given = cluster.topology;
-    cluster.topology = Topology(given.worker_hosts(), given.workers_per_host(), found->servers, 1);
-  }
-  const UpdateRule rule = rule_of({}, {});
-  cluster.update_ns_per_byte *= update_traffic(rule);
-  spec.strategy.sums_first = sums_first(rule);
-  if (const auto fits = check_times(profile, cluster); !fits) {
-    return fits.error();
-  }
-  auto job = simulated_job(spec, profile, cluster);
-  if (!job) {
-    return job.error();
+  const StrategySpec spec{.preset = preset, .strategy = found->strategy, .chosen = {}};
+  auto made = simulated_case(spec, {.servers = found->servers, .by_preset = true}, rule_of({}, {}),
+                             profile, cluster, "cluster");
+  if (!made) {
+    return made.error();
   }
   RecordSpec recording;
   recording.trace = trace;
   Record record = Record::without_folder(recording);
-  const SimulationReport report = simulate_steadily({.job = *std::move(job),
+  const SimulationReport report = simulate_steadily({.job = made->job,
                                                      .profile = profile,
-                                                     .cluster = cluster,
+                                                     .cluster = made->cluster,
                                                      .preset = preset,
                                                      .iterations = iterations},
                                                     record);

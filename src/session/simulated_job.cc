@@ -4,13 +4,65 @@
 
 #include <utility>
 
+#include "drivers/virtual/limits.h"
 #include "model/aggregation_groups.h"
 #include "nodes/presets.h"
+#include "nodes/validate_update.h"
 #include "partition/merge.h"
 #include "planner/allreduce_cost.h"
 #include "planner/tuning.h"
+#include "session/optimizer.h"
 
 namespace sluice {
+namespace {
+
+Result<Cluster> place_servers(const ServersApart& chosen, const Strategy& strategy,
+                              Cluster cluster) {
+  const Topology given = cluster.topology;
+  if (chosen.by_preset && (cluster.places_servers || cluster.allreduce)) {
+    return cluster;
+  }
+  if (chosen.servers > 0 && (cluster.allreduce || !strategy.uses_servers())) {
+    return Error(cluster.allreduce
+                     ? "servers: the cluster's [allreduce] table stands in for them; leave it out"
+                     : fmt::format("servers: exchange {} has no servers; leave it out",
+                                   name_of(kExchangeNames, strategy.exchange)));
+  }
+  if (chosen.servers % given.servers_per_host() != 0) {
+    return Error(fmt::format("servers: {} do not fill hosts of {}, as the cluster has them",
+                             chosen.servers, given.servers_per_host()));
+  }
+  cluster.topology =
+      Topology(given.worker_hosts(), given.workers_per_host(),
+               chosen.servers / given.servers_per_host(), 1, given.servers_per_host());
+  return cluster;
+}
+
+}  // namespace
+
+Result<SimulatedCase> simulated_case(StrategySpec spec, const ServersApart& servers,
+                                     const UpdateRule& rule, const Profile& profile,
+                                     const Cluster& cluster, const std::string& name) {
+  auto placed = place_servers(servers, spec.strategy, cluster);
+  if (!placed) {
+    return placed.error();
+  }
+  SimulatedCase made{.cluster = *std::move(placed), .job = {}};
+  made.cluster.update_ns_per_byte *= update_traffic(rule);
+  if (const auto fits = check_times(profile, made.cluster); !fits) {
+    return fits.error().within(name);
+  }
+  if (const auto valid = validate(rule, spec.strategy); !valid) {
+    return valid.error();
+  }
+  spec.strategy.sums_first = sums_first(rule);
+  auto job = simulated_job(spec, profile, made.cluster);
+  if (!job) {
+    return job.error();
+  }
+  made.job = *std::move(job);
+  return made;
+}
 
 Result<Job> simulated_job(const StrategySpec& spec, const Profile& profile,
                           const Cluster& cluster) {

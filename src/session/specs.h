@@ -25,6 +25,12 @@ struct StrategySpec {
   ChosenSizes chosen;  // set by the user, so not tuned to the link
 };
 
+// How many servers are on hosts of their own, and who says so.
+struct ServersApart {
+  std::size_t servers = 0;  // 0: beside the workers of every host
+  bool by_preset = false;   // the user leaves it to the preset
+};
+
 // Who trains. With several processes, each is a host.
 struct HostsSpec {
   std::size_t workers = 4;  // in total

@@ -16,6 +16,7 @@ namespace {
 // long messages.
 nlohmann::ordered_json network_summary(const Job& job, const NetworkFacts& facts) {
   nlohmann::ordered_json network{{"slice", job.strategy.slice_params},
+                                 {"join", job.strategy.join_params},
                                  {"segment", job.strategy.segment_params},
                                  {"credit", job.strategy.credit},
                                  {"peer_credit", job.strategy.peer_credit}};
@@ -48,6 +49,16 @@ nlohmann::ordered_json evaluations_of(const Journal& journal, const Extent& exte
     if (result.accuracy) {
       all.back()["test_accuracy"] = *result.accuracy;
     }
+  }
+  return all;
+}
+
+nlohmann::ordered_json by_worker(const Tally& tally, std::size_t workers) {
+  auto all = nlohmann::ordered_json::array();
+  for (std::size_t w = 0; w < workers; ++w) {
+    const WorkerTally worker = tally.worker(w);
+    all.push_back(
+        {{"compute_s", to_seconds(worker.compute)}, {"waited_s", to_seconds(worker.waited)}});
   }
   return all;
 }
@@ -152,12 +163,6 @@ nlohmann::ordered_json training_summary(const FinishedRun& run) {
   const Extent& extent = work.extent;
   const double iteration = to_seconds(journal.steady_iteration());
   const Iteration iterations = std::max<Iteration>(1, journal.mean_done());
-  nlohmann::ordered_json workers = nlohmann::ordered_json::array();
-  for (std::size_t w = 0; w < extent.workers; ++w) {
-    const WorkerTally of_worker = record.tally().worker(w);
-    workers.push_back(
-        {{"compute_s", to_seconds(of_worker.compute)}, {"waited_s", to_seconds(of_worker.waited)}});
-  }
   nlohmann::ordered_json summary{
       {"preset", spec.strategy.preset},
       {"model", work.name},
@@ -199,7 +204,7 @@ nlohmann::ordered_json training_summary(const FinishedRun& run) {
   if (work.task && work.task->device != "cpu") {
     summary["device_copies"] = device_copies_of(record, topology, iterations);
   }
-  summary["by_worker"] = workers;
+  summary["by_worker"] = by_worker(record.tally(), extent.workers);
   summary["by_host"] = by_host(record.tally(), topology);
   if (trained.merging) {
     summary["merging"] = to_json(*trained.merging);
@@ -214,6 +219,36 @@ nlohmann::ordered_json training_summary(const FinishedRun& run) {
   if (!loading.is_null()) {
     summary["loading"] = loading;
   }
+  return summary;
+}
+
+nlohmann::ordered_json loop_summary(const FinishedLoop& run) {
+  const auto& [preset, name, extent, assembly, counters, record, journal, network] = run;
+  const Topology& topology = assembly.job.topology;
+  const double iteration = to_seconds(journal.steady_iteration());
+  nlohmann::ordered_json summary{{"preset", preset},
+                                 {"model", name},
+                                 {"parameters", total_params(assembly.job.layers)},
+                                 {"workers", extent.workers}};
+  if (extent.batch > 0) {
+    summary["batch"] = extent.batch;
+  }
+  summary["iterations"] = journal.done();
+  summary["train_s"] = to_seconds(journal.ended());
+  if (extent.batch > 0) {
+    summary["samples_per_s"] = iteration > 0 ? extent.samples_per_iteration() / iteration : 0;
+  }
+  summary["iteration_us"] = iteration * 1e6;
+  add_results(journal, extent, summary);
+  const RunTotals totals = record.totals(topology, counters);
+  if (const Iteration steady = journal.done() - extent.steady_from(); steady > 0) {
+    summary["breakdown"] = breakdown_of(totals, topology, steady);
+  }
+  summary["mechanism"] = mechanism_of(assembly, totals);
+  summary["mechanism"]["updates_on"] = "program";
+  summary["by_worker"] = by_worker(record.tally(), extent.workers);
+  summary["by_host"] = by_host(record.tally(), topology);
+  summary["network"] = network_summary(assembly.job, network);
   return summary;
 }
 

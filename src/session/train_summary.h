@@ -32,6 +32,20 @@ struct FinishedRun {
 
 nlohmann::ordered_json training_summary(const FinishedRun& run);
 
+// A program's own training loop that has ended: see Extent::open().
+struct FinishedLoop {
+  const std::string& preset;
+  const std::string& name;
+  const Extent& extent;
+  const Assembly& assembly;
+  const Counters& counters;  // of all processes
+  const Record& record;
+  const Journal& journal;
+  const NetworkFacts& network;
+};
+
+nlohmann::ordered_json loop_summary(const FinishedLoop& run);
+
 std::string parameters_hash(std::span<const float> parameters);
 
 }  // namespace sluice

@@ -14,6 +14,7 @@
 #include "nodes/presets.h"
 #include "nodes/validate_update.h"
 #include "session/batch_shares.h"
+#include "session/collection.h"
 #include "session/dedicated_servers.h"
 #include "session/engine.h"
 #include "session/loading.h"
@@ -163,7 +164,7 @@ TrainReport TrainingSession::run() {
     const EvaluatedModel evaluated = evaluated_model(trained.assembly.job.strategy);
     group_.attend([&] { kept = end_training(stopped, model.learner(), evaluated, *journal); });
   }
-  trained.counters = collect(trained.counters);
+  trained.counters = collect(group_, record_, trained.counters);
   const nlohmann::ordered_json loading =
       work_.loader ? collect_loading(group_, work_.loader->tally()) : nlohmann::ordered_json();
   TrainReport report;
@@ -223,7 +224,7 @@ TrainReport TrainingSession::serve() {
                                              .record = &record_,
                                              .evaluates = has_task,
                                              .interrupted = interrupted_});
-  collect(trained.counters);
+  collect(group_, record_, trained.counters);
   if (has_task) {
     collect_loading(group_, {});
   }
@@ -350,33 +351,6 @@ void TrainingSession::begin_together(Learner& replica) const {
         "the model does not start with the parameters of rank 0; is its file the same on all "
         "hosts?");
   }
-}
-
-Counters TrainingSession::collect(const Counters& own) {
-  auto counters = nlohmann::ordered_json::array();
-  for (const auto counter : kCounters) {
-    counters.push_back(own.*counter);
-  }
-  std::string self;
-  group_.attend([&] {
-    const std::string seen = record_.report(HostId(group_.rank()));
-    self = nlohmann::ordered_json{{"counters", counters}, {"seen", seen}}.dump();
-  });
-  const std::vector<std::string> reports = group_.to_leader(self, "the record");
-  Counters sum;
-  const auto adopt_reports = [&] {
-    for (std::size_t r = 0; r < reports.size(); ++r) {
-      const auto report = nlohmann::ordered_json::parse(reports[r]);
-      for (std::size_t c = 0; c < kCounters.size(); ++c) {
-        sum.*kCounters[c] += report.at("counters").at(c).get<std::int64_t>();
-      }
-      if (r != group_.rank()) {
-        record_.adopt(HostId(r), report.at("seen"));
-      }
-    }
-  };
-  group_.attend(adopt_reports);
-  return sum;
 }
 
 Result<void> TrainingSession::end_training(const std::string& stopped, Learner& model,

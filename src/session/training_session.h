@@ -70,8 +70,6 @@ class TrainingSession {
   void begin_together(Learner& replica) const;
   // Adds groups that were planned before the run; warns if there are none where there should be.
   void note_merging(const NetworkFacts& network, const Journal& journal, Trained& trained) const;
-  // Sums the counters of all processes; the leader's record adopts what the others have seen.
-  Counters collect(const Counters& own);
   // Saves the model, before anything else that can fail or take long, and evaluates it unless the
   // run was stopped.
   Result<void> end_training(const std::string& stopped, Learner& model, EvaluatedModel evaluated,

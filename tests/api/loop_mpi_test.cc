@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/file.h"
+#include "report/page/run_data.h"
 #include "support/mpirun.h"
 
 namespace sluice {
@@ -24,6 +26,23 @@ TEST_F(LoopMpiTest, ProcessesTrainAsOneOnTheJoinedBatch) {
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   const std::string once = "3 workers, 1.00 of them right\n";
   EXPECT_EQ(outcome.out, once + once + once + once);
+}
+
+TEST_F(LoopMpiTest, LeavesTheRecordOfARun) {
+  const std::string run_folder = (folder_.path() / "run").string();
+  const Outcome outcome = run(3, "equal preset=p3,trace=auto,run=" + run_folder);
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  const auto data = read_run(run_folder);
+  ASSERT_TRUE(data) << data.error().message();
+  ASSERT_FALSE(data->steps.empty());
+  EXPECT_TRUE(data->steps.back().loss);
+  EXPECT_EQ(data->number({"iterations"}), static_cast<double>(data->steps.size()));
+  EXPECT_GT(data->number({"mechanism", "messages"}), 0);
+  const auto trace = read_file(run_folder + "/trace.json");
+  ASSERT_TRUE(trace);
+  for (const char* span : {"\"forward ", "\"backward ", "\"wait for ", "\"push ", "\"sum "}) {
+    EXPECT_THAT(*trace, ::testing::HasSubstr(span));
+  }
 }
 
 TEST_F(LoopMpiTest, RunsTwiceInAProgramThatHasInitialisedMpi) {

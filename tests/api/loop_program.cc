@@ -27,6 +27,8 @@ sluice::LoopOptions options_of(const std::string& text) {
      : key == "partition"  ? options.partition.emplace()
      : key == "order"      ? options.order.emplace()
      : key == "collective" ? options.collective.emplace()
+     : key == "run"        ? options.run
+     : key == "trace"      ? options.trace
                            : options.codec.emplace()) = value;
   }
   if (options.partition == "slice") {

@@ -1,10 +1,11 @@
-// Exchanges gradients as a process of an MPI job: exchange_program CASE [PRESET].
+// Exchanges gradients as a process of an MPI job: exchange_program CASE [PRESET [FOLDER]].
 
 #include <fmt/format.h>
 
 #include <chrono>
 #include <cstdlib>
 #include <functional>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
@@ -54,8 +55,10 @@ void take_step(GradientExchange& exchange, const Participant& self,
                const std::function<void()>& after_layer = {}) {
   const std::size_t layers = exchange.layers().size();
   for (std::size_t l = 0; exchange.steps() > 0 && l < layers; ++l) {
+    exchange.enter(l);
     check_layer(exchange, l, self.size());
   }
+  exchange.forward_done();
   for (std::size_t l = layers; l-- > 0;) {
     const Range range = exchange.layers()[l].range;
     for (auto i = static_cast<std::size_t>(range.begin); i < static_cast<std::size_t>(range.end);
@@ -67,7 +70,7 @@ void take_step(GradientExchange& exchange, const Participant& self,
       after_layer();
     }
   }
-  exchange.end_step();
+  exchange.end_step(static_cast<double>(self.rank()));
 }
 
 void check_collectives(Participant& self) {
@@ -149,10 +152,32 @@ void run_join(Participant& self, const std::string& preset) {
   }
 }
 
-int run(const std::string& what, const std::string& preset) {
+// The record has the mean loss of the ranks. A folder that is in use is refused in all processes.
+void run_record(Participant& self, const std::string& preset, const std::string& folder) {
+  const GradientExchange::Options options{.preset = preset,
+                                          .record = {.run = folder, .trace = "auto", .batch = 4}};
+  {
+    GradientExchange exchange(self, options, {"a", "b", "c"}, {7, 100'001, 3});
+    for (int i = 0; i < 12; ++i) {
+      take_step(exchange, self);
+    }
+  }
+  try {
+    GradientExchange again(self, options, {"a"}, {7});
+    fail("a folder in use was accepted");
+  } catch (const std::invalid_argument& e) {
+    if (self.rank() == self.size() - 1) {
+      fmt::print("{}\n", e.what());
+    }
+  }
+}
+
+int run(const std::string& what, const std::string& preset, const std::string& folder) {
   Participant self;
   if (what == "steps") {
     run_steps(self, preset);
+  } else if (what == "record") {
+    run_record(self, preset, folder);
   } else if (what == "join") {
     run_join(self, preset);
   } else if (what == "differ") {
@@ -188,7 +213,8 @@ int run(const std::string& what, const std::string& preset) {
 
 int main(int argc, char** argv) {
   try {
-    return sluice::run(argc > 1 ? argv[1] : "steps", argc > 2 ? argv[2] : "wfbp");
+    return sluice::run(argc > 1 ? argv[1] : "steps", argc > 2 ? argv[2] : "wfbp",
+                       argc > 3 ? argv[3] : "");
   } catch (const std::exception& e) {
     fmt::print(stderr, "{}\n", e.what());
     std::_Exit(1);

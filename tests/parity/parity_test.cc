@@ -198,6 +198,33 @@ TEST_P(Parity, HoldsForMergedLayers) {
   }
 }
 
+// Servers add in the order of ranks, however the layers are cut. The order in an all-reduce depends
+// on the chunk: there whole numbers have the same sums.
+TEST_P(Parity, JoinedLayersGiveTheSameBits) {
+  const auto joined = [](std::string_view preset) {
+    Strategy strategy = small(preset);
+    strategy.slice_params = 300;
+    strategy.join_params = 300;
+    return strategy;
+  };
+  const auto p3 = on_threads(small("p3"), topology_);
+  for (const char* preset : {"p3", "slicing", "tensorflow"}) {
+    SCOPED_TRACE(preset);
+    EXPECT_EQ(on_threads(joined(preset), topology_), p3);
+    EXPECT_EQ(in_virtual_time(joined(preset), topology_), p3);
+  }
+  for (const char* preset : {"p3", "slicing", "p3-allreduce", "wfbp"}) {
+    SCOPED_TRACE(preset);
+    EXPECT_EQ(on_threads(joined(preset), topology_), in_virtual_time(joined(preset), topology_));
+    Strategy apart = joined(preset);
+    apart.join_params = 0;
+    const Exactly one_by_one = exactly(apart, topology_);
+    const Exactly together = exactly(joined(preset), topology_);
+    EXPECT_EQ(together.parameters, one_by_one.parameters);
+    EXPECT_LT(together.counters.chunks, one_by_one.counters.chunks);
+  }
+}
+
 TEST_P(Parity, EqualsOneProcessOnTheJoinedBatch) {
   const auto expected = single_process(GetParam());
   for (const Preset& preset : presets()) {

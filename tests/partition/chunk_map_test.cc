@@ -48,6 +48,45 @@ RC_GTEST_PROP(ChunkMapProperties, ChunksTileTheLayers, ()) {
   RC_ASSERT(end == total_params(layers));
 }
 
+// Tiny neighbours are one chunk, as many of them as the limit allows, and all of each.
+RC_GTEST_PROP(ChunkMapProperties, TinyNeighboursAreJoined, ()) {
+  const auto layers = layers_of(
+      *rc::gen::nonEmpty(rc::gen::container<std::vector<std::int64_t>>(testing::between(0, 300))));
+  Strategy strategy;
+  strategy.partition = *rc::gen::element(Partition::kLayer, Partition::kSlice);
+  strategy.join_params = *testing::between(0, 400);
+  strategy.slice_params = *testing::between(50, 500);
+  const std::int64_t limit = strategy.partition == Partition::kLayer
+                                 ? strategy.join_params
+                                 : std::min(strategy.join_params, strategy.slice_params);
+  const ChunkMap chunks = make_chunks(layers, 3, strategy);
+  const auto is_whole = [&](std::size_t c) {
+    const auto of = chunks.layers_of(ChunkId(c));
+    return chunks[ChunkId(c)].range ==
+           Range{layers[of.front().index()].range.begin, layers[of.back().index()].range.end};
+  };
+  for (std::size_t c = 0; c < chunks.size(); ++c) {
+    const auto of = chunks.layers_of(ChunkId(c));
+    const Chunk& chunk = chunks[ChunkId(c)];
+    RC_ASSERT(chunk.priority == of.front().index());
+    RC_ASSERT(of.size() == 1 || (is_whole(c) && chunk.range.size() <= limit));
+    if (c + 1 < chunks.size() && is_whole(c) && is_whole(c + 1)) {
+      const LayerId next = chunks.layers_of(ChunkId(c + 1)).front();
+      RC_ASSERT(layers[next.index()].range.end - chunk.range.begin > limit);
+    }
+  }
+}
+
+TEST(ChunkMap, FiftyOneTinyLayersAreFewChunks) {
+  Strategy strategy;
+  const auto layers = layers_of(std::vector<std::int64_t>(51, 64));
+  EXPECT_EQ(make_chunks(layers, 4, strategy).size(), 51U);
+  strategy.join_params = 8192;
+  EXPECT_EQ(make_chunks(layers, 4, strategy).size(), 1U);
+  strategy.join_params = 562;
+  EXPECT_EQ(make_chunks(layers, 4, strategy).size(), 7U);
+}
+
 TEST(ChunkMap, MergedLayersAreCutByTheirGroupsAndAloneWithoutThem) {
   Strategy strategy;
   strategy.partition = Partition::kMerged;

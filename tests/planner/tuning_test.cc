@@ -51,6 +51,28 @@ TEST(TuningTest, OnSlowLinksLittleIsOnItsWayToAPeerIfSomethingCanBeUrgent) {
   EXPECT_EQ(fifo.strategy.peer_credit, usual().peer_credit);
 }
 
+TEST(TuningTest, JoinsLayersWhoseMessagesCostMoreThanTheirBytes) {
+  EXPECT_EQ(tuned(kApart, 1).join_params, 562) << "18 us of a link of 1 Gb/s";
+  EXPECT_EQ(tuned(kApart, 10).join_params, 5625);
+  EXPECT_EQ(tuned(kTogether, 10).join_params, 8192);
+  EXPECT_EQ(tuned(kApart, 1, {.slice = true}).join_params, 0) << "the user has set the sizes";
+}
+
+TEST(TuningTest, JoinsNothingWhereAChunkIsMoreThanItsValues) {
+  const auto joined = [](const auto& change) {
+    Job job{.layers = {}, .topology = kTogether, .strategy = usual()};
+    change(job.strategy);
+    tune_for_link(job, {});
+    return job.strategy.join_params;
+  };
+  EXPECT_GT(joined([](Strategy& s) { s.codec = Codec::kTruncate16; }), 0);
+  EXPECT_EQ(joined([](Strategy& s) { s.codec = Codec::kQuantise8; }), 0) << "a scale per chunk";
+  EXPECT_EQ(joined([](Strategy& s) { s.codec = Codec::kDgc; }), 0);
+  EXPECT_EQ(joined([](Strategy& s) { s.sums_first = SumsFirst::kChunk; }), 0) << "LAMB";
+  EXPECT_EQ(joined([](Strategy& s) { s.algorithm = Algorithm::kSsp; }), 0);
+  EXPECT_EQ(joined([](Strategy& s) { s.partition = Partition::kLayer; }), 0);
+}
+
 Strategy tuned_for_machine(const Topology& topology, const std::string& preset) {
   Job job;
   job.topology = topology;

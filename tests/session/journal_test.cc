@@ -161,5 +161,25 @@ TEST_F(JournalTest, KeepsTheFirstFailureToWrite) {
   EXPECT_EQ(journal_->done(), 1) << "training goes on";
 }
 
+// A program's own loop has no epochs, and need not say how many samples it takes.
+TEST_F(JournalTest, AnOpenRunHasStepsAndLossesOnly) {
+  for (const std::int64_t batch : {0, 8}) {
+    TemporaryFolder folder;
+    auto created = RunFolder::create(folder.path() / "run");
+    ASSERT_TRUE(created);
+    RunFolder run = *std::move(created);
+    Journal journal(
+        Extent::open(2, batch), RunClock{clock_}, [] { return std::nullopt; }, run, log_);
+    journal.on_step({.rank = 1, .iteration = 0, .loss = 3.0, .at = Time(5)});
+    journal.on_step({.rank = 0, .iteration = 0, .loss = 1.0, .at = Time(2)});
+    EXPECT_EQ(journal.ended(), Time(5));
+    const json row = json::parse(folder.read("run/metrics.jsonl"));
+    EXPECT_EQ(row.at("loss"), 2.0);
+    EXPECT_FALSE(row.contains("epoch"));
+    EXPECT_EQ(row.contains("samples"), batch > 0);
+    EXPECT_EQ(row.value("samples", 16), 16);
+  }
+}
+
 }  // namespace
 }  // namespace sluice

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "nodes/presets.h"
+#include "planner/tuning.h"
 
 namespace sluice {
 namespace {
@@ -57,6 +58,22 @@ TEST(SimulatedJobTest, SuitsANetworkWhereLengthHasAPrice) {
   const auto chosen = simulated_job(spec, kNet, cluster);
   ASSERT_TRUE(chosen);
   EXPECT_EQ(chosen->strategy.slice_params, spec.strategy.slice_params);
+}
+
+// What trains there cuts the same chunks: see MpiGroup::tune().
+TEST(SimulatedJobTest, JoinsTinyLayersAsARunOnSuchMachinesDoes) {
+  Cluster cluster = cluster_of(4);
+  cluster.fragment_bytes = 65'536;
+  for (const char* preset : {"p3", "slicing", "p3-allreduce", "wfbp"}) {
+    const StrategySpec spec = spec_of(preset);
+    const auto simulated = simulated_job(spec, kNet, cluster);
+    ASSERT_TRUE(simulated);
+    Job trained{.layers = kNet.layout(), .topology = cluster.topology, .strategy = spec.strategy};
+    trained.link = cluster.link();
+    tune_for_link(trained, spec.chosen);
+    EXPECT_EQ(simulated->strategy.join_params, trained.strategy.join_params);
+    EXPECT_EQ(trained.strategy.join_params > 0, preset != std::string("wfbp"));
+  }
 }
 
 TEST(SimulatedJobTest, AChannelStandsInForTheNetwork) {

@@ -78,6 +78,7 @@ inline Strategy any_strategy() {
                               Partition::kSlice);
   strategy.order = *rc::gen::element(Order::kFifo, Order::kPriority);
   strategy.slice_params = *between(50, 2000);
+  strategy.join_params = *rc::gen::element<std::int64_t>(0, 40, 700, 5000);
   strategy.kvstore_split_params = *between(100, 3000);
   strategy.credit = *between(1, 10'000);
   strategy.peer_credit = *between(1, 10'000);

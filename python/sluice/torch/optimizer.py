@@ -8,6 +8,7 @@ import torch
 from .collectives import Average, Sum
 from .compression import Compression
 from .process import size
+from .record import Path, Record, record_of
 from .reduction import Reduction
 
 
@@ -23,9 +24,12 @@ class _Distributed:
         compression: str,
         op: str,
         passes: int,
+        record: Record,
     ) -> None:
         self._base = type(self).__mro__[2]
         self._settings = (names, preset, compression, 1.0 if op == Sum else 1.0 / size())
+        self._record = record
+        self._reductions = 0  # so far
         self._passes = passes
         self._synchronized = False
         self._updating = False
@@ -38,8 +42,15 @@ class _Distributed:
 
     def _make_reduction(self) -> Reduction:
         names, preset, compression, scale = self._settings
+        self._reductions += 1
         reduction = Reduction(
-            self._all_parameters(), names, preset, compression, scale, self._update
+            self._all_parameters(),
+            names,
+            preset,
+            compression,
+            scale,
+            self._update,
+            record=self._record.part(self._reductions),
         )
         reduction.expect_passes(self._passes)
         return reduction
@@ -59,6 +70,8 @@ class _Distributed:
         if closure is not None:
             with torch.enable_grad():
                 loss = closure()
+            if loss is not None:
+                self._reduction.record_loss(loss)
         if self._synchronized:
             self._synchronized = False
             with self._plain():
@@ -107,6 +120,11 @@ class _Distributed:
             yield
         finally:
             self._reduction.set_sending(True)
+
+    def record_loss(self, loss: Any) -> None:
+        """The mean loss of this process's batch, for the record: call it before step(), in all
+        processes. A closure's loss is recorded without it. Does nothing without a record."""
+        self._reduction.record_loss(loss)
 
     def wait(self) -> None:
         """Makes all updates that are due. Only needed before reads that PyTorch does not see as
@@ -197,6 +215,9 @@ def DistributedOptimizer(  # noqa: N802  (Horovod's name)
     op: str = Average,
     gradient_predivide_factor: float = 1.0,
     preset: str = "p3",
+    run: Optional[Path] = None,
+    trace: Optional[Path] = None,
+    batch: int = 0,
 ) -> torch.optim.Optimizer:
     """Makes an optimizer of torch.optim use the gradients of all processes, and returns it.
 
@@ -209,6 +230,10 @@ def DistributedOptimizer(  # noqa: N802  (Horovod's name)
         op: Average or Sum of the gradients.
         gradient_predivide_factor: for Horovod's scripts; only 1 is supported.
         preset: what is exchanged when and how; presets() has the names.
+        run: the folder for the record of the run, as of `sluice train`: new or empty, or "auto" for
+            a new one under runs/. Process 0 writes it in shutdown(); `sluice report` shows it.
+        trace: the file for a trace, or "auto" for one in the folder of the run.
+        batch: samples per step of each process, for the record.
     """
     if isinstance(optimizer, torch.optim.LBFGS):
         raise TypeError("LBFGS takes several steps with one closure, which cannot be distributed")
@@ -220,9 +245,10 @@ def DistributedOptimizer(  # noqa: N802  (Horovod's name)
         raise ValueError("backward_passes_per_step must be at least 1")
     if isinstance(optimizer, _Distributed):
         raise ValueError("the optimizer is distributed already")
+    record = record_of(run, trace, batch)
     names = {id(p): name for name, p in named_parameters or ()}
     kind = type(optimizer)
     optimizer.__class__ = type(kind.__name__, (_Distributed, kind), {})
     optimizer.__dict__.pop("step", None)  # a scheduler has wrapped the optimizer's own
-    optimizer._attach(names, preset, compression, op, backward_passes_per_step)  # type: ignore[attr-defined]
+    optimizer._attach(names, preset, compression, op, backward_passes_per_step, record)  # type: ignore[attr-defined]
     return optimizer

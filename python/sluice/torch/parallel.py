@@ -1,12 +1,13 @@
 """A module whose gradients are those of all processes after every backward pass."""
 
 import contextlib
-from typing import Any, Iterator
+from typing import Any, Iterator, Optional
 
 import torch
 
 from .compression import Compression
 from .process import size
+from .record import Path, record_of
 from .reduction import Reduction
 from .replicas import broadcast_tensors
 
@@ -26,10 +27,14 @@ class DistributedDataParallel(torch.nn.Module):
         find_unused_parameters: bool = False,
         preset: str = "wfbp",
         compression: str = Compression.none,
+        run: Optional[Path] = None,
+        trace: Optional[Path] = None,
+        batch: int = 0,
         **ignored: Any,
     ) -> None:
         """`find_unused_parameters` has no effect: a parameter without a gradient in this process gets
-        that of the others, and None if there is none. Further arguments of PyTorch's class, such as
+        that of the others, and None if there is none. `run`, `trace` and `batch` are those of
+        DistributedOptimizer. Further arguments of PyTorch's class, such as
         device_ids and bucket_cap_mb, have no effect either."""
         super().__init__()
         unknown = set(ignored) - _WITHOUT_EFFECT
@@ -46,6 +51,7 @@ class DistributedDataParallel(torch.nn.Module):
             compression,
             1.0 / size(),
             after_backward=self._after_backward,
+            record=record_of(run, trace, batch),
         )
         self._sending = True
 
@@ -67,6 +73,11 @@ class DistributedDataParallel(torch.nn.Module):
         finally:
             self._sending = True
             self._reduction.set_sending(True)
+
+    def record_loss(self, loss: Any) -> None:
+        """The mean loss of this process's batch, for the record: call it before backward(), in all
+        processes. Does nothing without a record."""
+        self._reduction.record_loss(loss)
 
     def _after_backward(self) -> None:
         self._reduction.finish()

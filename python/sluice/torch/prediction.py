@@ -50,7 +50,7 @@ def profile(
     marks: Marks = reducer.marks()
     counts = [p.numel() for _, p in named]
     reads = [p for p, is_gradient, _ in marks if not is_gradient]
-    names, members = form_layers([n for n, _ in named], counts, reads)
+    names, members = form_layers([n for n, _ in named], reads)
     layer_of = {p: layer for layer, indices in enumerate(members) for p in indices}
     spans = [_spans(marks, layer_of, len(names), *moments) for moments in begins[1:]]
     result = {

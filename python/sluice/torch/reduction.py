@@ -10,39 +10,27 @@ from .. import _C
 from .collectives import broadcast_object
 from .compression import is_half
 from .process import participant, register
+from .record import Record, program_name
 
 _numbers = itertools.count()
-# Of so many parameters together, modules travel as one layer.
-TINY = 8192
+# Whether layers with few parameters travel with their neighbours.
+JOINS_LAYERS = True
 # Those with updates that are due, and their owners: a program may drop an optimizer after its last step.
 _held: "Dict[int, Tuple[Reduction, Any]]" = {}
 
 
 def form_layers(
-    names: Sequence[str], counts: Sequence[int], reads: Sequence[int]
+    names: Sequence[str], reads: Sequence[int]
 ) -> Tuple[List[str], List[List[int]]]:
     """Names of layers and the indices of their parameters, in the order of `reads`.
 
-    The parameters of a module are a layer; a tiny one goes with the layer before it, since every
-    layer costs messages.
+    The parameters of a module are a layer.
     """
     owners = [name.rpartition(".")[0] or "model" for name in names]
     of_owner: Dict[str, List[int]] = {owners[p]: [] for p in reads}
     for p, owner in enumerate(owners):
         of_owner.setdefault(owner, []).append(p)
-    layers: List[str] = []
-    members: List[List[int]] = []
-    added = TINY
-    for owner, indices in of_owner.items():
-        count = sum(counts[p] for p in indices)
-        added += count
-        if added <= TINY:
-            members[-1] += indices
-        else:
-            layers.append(owner)
-            members.append(indices)
-            added = count if count < TINY else 0
-    return layers, members
+    return list(of_owner), list(of_owner.values())
 
 
 def _release() -> None:
@@ -64,6 +52,7 @@ class Reduction:
         scale: float,
         update: Optional[Callable[[List[int]], None]] = None,
         after_backward: Optional[Callable[[], None]] = None,
+        record: Record = Record(),
     ) -> None:
         """`names` is by id(parameter); `update` gets the indices of parameters whose sums are here."""
         if preset not in _C.presets():
@@ -77,6 +66,8 @@ class Reduction:
         self._names = [names.get(id(p), f"parameter{i}.") for i, p in enumerate(self.parameters)]
         self._preset = preset
         self._half = is_half(compression)
+        self._record = record
+        self._loss: Optional[float] = None  # of the step that has begun
         self._members: Optional[List[List[int]]] = None  # by layer: parameters
         # The module's objects are unknown to Python's collector of cycles.
         self._update = None if update is None else weakref.WeakMethod(update)  # type: ignore[arg-type]
@@ -93,18 +84,35 @@ class Reduction:
     def finish(self) -> None:
         """Backward is over: what has not left leaves now."""
         self.place()
-        self._reducer.finish()
+        self._reducer.finish(self._loss)
+        self._loss = None
         self.steps += 1
+
+    def record_loss(self, loss: Any) -> None:
+        """Of the step that has begun, for the record, if there is one."""
+        if self._record.run or self._record.trace:
+            self._loss = float(loss)
 
     def place(self) -> None:
         """Forms layers, in the order in which process 0 has read them. Collective; once."""
         if self._members is not None:
             return
         reads = broadcast_object([p for p, is_gradient, _ in self._reducer.marks() if not is_gradient])
-        counts = [p.numel() for p in self.parameters]
-        names, members = form_layers(self._names, counts, reads)
+        names, members = form_layers(self._names, reads)
         sizes, places, active = self._laid_out(members)
-        exchange = _C.GradientExchange(participant(), self._preset, self._half, names, sizes)
+        run, trace, batch = self._record
+        exchange = _C.GradientExchange(
+            participant(),
+            self._preset,
+            self._half,
+            names,
+            sizes,
+            run,
+            trace,
+            program_name(),
+            batch,
+            JOINS_LAYERS,
+        )
         self._reducer.place(exchange, places, active)
         self._members = members
 

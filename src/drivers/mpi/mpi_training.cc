@@ -184,6 +184,7 @@ void Session::rest(Duration limit) {
   guarded([&] { over_ = !loop_.rest(limit); });
   if (over_) {
     workers_.clear();
+    pass_on_reports();
     world_.expect_heartbeats();
   }
 }
