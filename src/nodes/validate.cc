@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "nodes/validate_cadence.h"
+
 namespace sluice {
 namespace {
 
@@ -135,6 +137,9 @@ Result<void> validate(const Strategy& strategy) {
     return valid;
   }
   if (auto valid = validate_update(strategy); !valid) {
+    return valid;
+  }
+  if (auto valid = validate_cadence(strategy); !valid) {
     return valid;
   }
   return validate_codec(strategy);
