@@ -85,7 +85,13 @@ TEST(PresetsTest, FewBitsNeedServersAndErrorFeedback) {
       s.error_feedback = true;
     };
     EXPECT_THAT(refusal("p3", alone), HasSubstr("turn error feedback on"));
-    EXPECT_THAT(refusal("wfbp", corrected), HasSubstr("with servers"));
+    EXPECT_THAT(refusal("wfbp", corrected), HasSubstr("with servers, collective direct"));
+    EXPECT_EQ(refusal("streaming-diloco",
+                      [&](Strategy& s) {
+                        corrected(s);
+                        s.collective = Collective::kDirect;
+                      }),
+              "");
     EXPECT_EQ(refusal("p3", corrected), "");
   }
 }
