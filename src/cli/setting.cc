@@ -23,7 +23,7 @@ std::vector<std::string> preset_names() {
   return names;
 }
 
-// Visits the five axes: key, help, names of the values, member of the strategy.
+// Visits the axes that are words: key, help, names of the values, member of the strategy.
 template <class Visit>
 void for_each_axis(Visit visit) {
   visit("algorithm", "how the workers stay in step", kAlgorithmNames, &Strategy::algorithm);
@@ -58,6 +58,37 @@ void for_each_dgc_value(Visit visit) {
   visit(
       "dgc-clip-norm", Form::number(0, 1e9), "dgc: maximum norm of the mean gradient of a layer",
       [](auto& s) -> auto& { return s.dgc.clip_norm; });
+}
+
+// The same for how often workers exchange.
+template <class Visit>
+void for_each_cadence_value(Visit visit) {
+  visit(
+      "every", Form::integer(1, kMaxCount),
+      "local-steps: local steps between two exchanges of a worker's parameters",
+      [](auto& s) -> auto& { return s.cadence.every; });
+  visit(
+      "synchronous-first", Form::integer(0, kMaxCount),
+      "local-steps: number of synchronous iterations at the start",
+      [](auto& s) -> auto& { return s.cadence.synchronous; });
+  visit(
+      "outer-rate", Form::number(0, 1e3), "local-steps: learning rate of the outer step",
+      [](auto& s) -> auto& { return s.cadence.rate; });
+  visit(
+      "outer-momentum", Form::number(0, 1), "local-steps, outer nesterov: its momentum",
+      [](auto& s) -> auto& { return s.cadence.momentum; });
+  visit(
+      "fragments", Form::integer(1, kMaxCount),
+      "local-steps: parts of the model that are exchanged in turn, each once in --every",
+      [](auto& s) -> auto& { return s.cadence.fragments; });
+  visit(
+      "outer-delay", Form::integer(0, kMaxCount),
+      "local-steps: the outer step follows so many local steps after its exchange began",
+      [](auto& s) -> auto& { return s.cadence.delay; });
+  visit(
+      "outer-mix", Form::number(0, 1),
+      "local-steps: share of its own parameters that a worker keeps after an outer step",
+      [](auto& s) -> auto& { return s.cadence.mix; });
 }
 
 // The same for all plain values of a strategy.
@@ -115,6 +146,7 @@ void for_each_value(Visit visit) {
       "pipeline-warmup", Form::integer(0, kMaxCount),
       "pipe-sgd: number of synchronous iterations at the start",
       [](auto& s) -> auto& { return s.pipeline_warmup; });
+  for_each_cadence_value(visit);
 }
 
 // The value of a word that its form has accepted.
@@ -136,6 +168,9 @@ std::vector<Setting> strategy_settings() {
   for_each_value([&](const char* key, const Form& form, const char* help, auto access) {
     all.push_back({key, kRuns, form, access(strategy), help});
   });
+  all.push_back({"outer", kRuns, Form::word(words_of(kOuterNames)),
+                 name_of(kOuterNames, strategy.cadence.outer),
+                 "local-steps: optimiser of the outer step; elastic is algorithm easgd"});
   all.push_back({"merge", kRuns, Form::word(words_of(kMergeNames)),
                  name_of(kMergeNames, strategy.merge),
                  "partition merged: the best groups of layers, or those of MG-WFBP's greedy rule"});
@@ -167,7 +202,8 @@ constexpr std::array kAliases{
     Alias{"betas", "beta1"},           Alias{"eps", "epsilon"},
     Alias{"grad-clip", "clip-norm"},   Alias{"max-grad-norm", "clip-norm"},
     Alias{"gpus", "device"},           Alias{"output", "run"},
-    Alias{"verbose", "log-level"},
+    Alias{"verbose", "log-level"},     Alias{"sync-every", "every"},
+    Alias{"outer-lr", "outer-rate"},   Alias{"outer-codec", "codec"},
 };
 
 }  // namespace
@@ -250,6 +286,7 @@ std::string full_help(const Setting& setting) {
 
 Json to_values(const Strategy& strategy) {
   Json values{{"merge", name_of(kMergeNames, strategy.merge)},
+              {"outer", name_of(kOuterNames, strategy.cadence.outer)},
               {"deal", strategy.staggered ? "staggered" : "round-robin"},
               {"collective", strategy.collective ? name_of(kCollectiveNames, *strategy.collective)
                                                  : std::string_view("auto")},
@@ -268,12 +305,16 @@ Json to_values(const Preset& preset) {
   Json values = to_values(preset.strategy);
   values["lr"] = preset.lr;
   values["weight-decay"] = preset.weight_decay();
+  if (preset.optimizer != Optimizer::kSgd) {
+    values["optimizer"] = traits_of(preset.optimizer).name;
+  }
   return values;
 }
 
 Strategy to_strategy(const Json& values) {
   Strategy strategy;
   strategy.merge = known(kMergeNames, values.at("merge"));
+  strategy.cadence.outer = known(kOuterNames, values.at("outer"));
   strategy.staggered = values.at("deal") == "staggered";
   strategy.collective = value_of(kCollectiveNames, values.at("collective").get<std::string>());
   strategy.update = value_of(kUpdateNames, values.at("update").get<std::string>());

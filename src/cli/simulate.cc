@@ -22,9 +22,10 @@ namespace sluice::cli {
 namespace {
 
 // A row for each counted iteration, numbered as in the trace, where the warm-up comes first.
-Result<void> write_metrics(const std::vector<Time>& starts, RunFolder& folder) {
+Result<void> write_metrics(const SimulationReport& report, RunFolder& folder) {
+  const std::vector<Time>& starts = report.starts;
   for (std::size_t i = 0; i + 1 < starts.size(); ++i) {
-    const OrderedJson row{{"iteration", static_cast<Iteration>(i) + kSimulatedWarmUp},
+    const OrderedJson row{{"iteration", static_cast<Iteration>(i) + report.first},
                           {"start_us", to_us(starts[i])},
                           {"length_us", to_us(starts[i + 1] - starts[i])}};
     if (auto written = folder.append_metrics(row); !written) {
@@ -105,27 +106,27 @@ int simulate(const Settings& settings) {
     return bad_input(opened.error());
   }
   Record record = *std::move(opened);
-  const auto [summary, starts] = simulate_steadily({.job = setup.job,
-                                                    .profile = setup.profile,
-                                                    .cluster = setup.cluster,
-                                                    .preset = setup.preset,
-                                                    .iterations = setup.iterations,
-                                                    .slowdowns = setup.slowdowns},
-                                                   record);
+  const SimulationReport report = simulate_steadily({.job = setup.job,
+                                                     .profile = setup.profile,
+                                                     .cluster = setup.cluster,
+                                                     .preset = setup.preset,
+                                                     .iterations = setup.iterations,
+                                                     .slowdowns = setup.slowdowns},
+                                                    record);
   if (record.has_folder()) {
-    if (const auto written = write_metrics(starts, record.folder()); !written) {
+    if (const auto written = write_metrics(report, record.folder()); !written) {
       return failed(written.error());
     }
   }
-  if (const auto closed = record.close(summary, {host_name()}); !closed) {
+  if (const auto closed = record.close(report.summary, {host_name()}); !closed) {
     return failed(closed.error());
   }
   const std::string page = record.has_folder() ? report_of(record.folder().path()) : "";
   if (settings.on("json")) {
-    print(summary);
+    print(report.summary);
     return kOk;
   }
-  print_simulation(summary);
+  print_simulation(report.summary);
   if (!page.empty()) {
     print(fmt::format("report in {}\n", page));
   }

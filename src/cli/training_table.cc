@@ -61,6 +61,9 @@ void print_training(const OrderedJson& summary, const std::string& report) {
                            count("messages"))});
   table.add_row({"chunks per model", fmt::format("{}", count("chunks_per_model"))});
   table.add_row({"chunks sent", fmt::format("{}", count("chunks_sent"))});
+  if (mechanism.contains("outer_steps")) {
+    table.add_row({"outer steps of chunks", fmt::format("{}", count("outer_steps"))});
+  }
   table.add_row({"overtakings on the way out", fmt::format("{}", count("overtakings_egress"))});
   table.add_row({"overtakings in a server", fmt::format("{}", count("overtakings_inbox"))});
   table.add_row({"communication hidden behind compute",

@@ -134,7 +134,7 @@ BufferRange CollectiveRunner::landing(const Message& message) const {
   };
   return {Buffer::kGradients,
           made.empty() ? range_in(plan_of(message.chunk, message.segment)) : range_in(made),
-          strategy_.gradient_slot(message.iteration)};
+          strategy_.sum_slot(message.iteration)};
 }
 
 std::optional<CollectiveRunner::Done> CollectiveRunner::advance(Run& run, Effects& effects) {
@@ -239,7 +239,7 @@ void CollectiveRunner::send_or_pack(Run& run, std::size_t index, Effects& effect
   }
   const Range range = round.send->range;
   if (!strategy_.coded()) {
-    const BufferRange what{Buffer::kGradients, range, strategy_.gradient_slot(run.iteration)};
+    const BufferRange what{Buffer::kGradients, range, strategy_.sum_slot(run.iteration)};
     const bool copied = adds_to_what_it_sends(round);
     send(run, index, copied ? effects.copy(self_, what) : effects.borrow(self_, what), !copied,
          effects);
@@ -357,7 +357,7 @@ Work CollectiveRunner::work_on(const Run& run, std::size_t round, WorkKind kind,
   work.coded = strategy_.coded();
   work.segment = run.segment;
   work.range = range;
-  work.slot = strategy_.gradient_slot(run.iteration);
+  work.slot = strategy_.sum_slot(run.iteration);
   return work;
 }
 

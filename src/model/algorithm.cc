@@ -20,6 +20,11 @@ Iteration lead_of_staleness(const Strategy& strategy) { return strategy.stalenes
 
 Iteration lead_of_pipeline(const Strategy& strategy) { return strategy.pipeline_depth - 1; }
 
+// A worker that waits for the sum of an exchange needs the others to have begun it.
+Iteration lead_of_cadence(const Strategy& strategy) {
+  return strategy.cadence.every + strategy.cadence.delay - 1;
+}
+
 Iteration any_lead(const Strategy& /*strategy*/) { return std::numeric_limits<Iteration>::max(); }
 
 }  // namespace sluice::algorithm_traits

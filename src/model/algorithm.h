@@ -21,6 +21,7 @@ enum class Algorithm : std::uint8_t {
   kAsp,     // the server takes each gradient as it comes
   kSsp,     // as kAsp, but nobody gets further ahead than the staleness bound
   kEasgd,   // local steps, elastically tied to a centre
+  kLocal,   // local steps, at times an outer step of all workers (local SGD, DiLoCo)
   kGossip,  // local steps, now and then a weighted share to a random peer (GoSGD)
   kAdPsgd,  // local steps, the mean with a random partner (AD-PSGD)
   kPipe,    // as kBsp, with the gradient of a fixed number of iterations ago (Pipe-SGD)
@@ -36,7 +37,11 @@ enum class Coupling : std::uint8_t {
 };
 
 // What leaves a worker.
-enum class Sends : std::uint8_t { kGradients, kParameters };
+enum class Sends : std::uint8_t {
+  kGradients,
+  kParameters,
+  kOuterGradients,  // how far its own steps have led it from the global parameters
+};
 
 // What the rest of Sluice has to know about an algorithm.
 struct AlgorithmTraits {
@@ -66,6 +71,7 @@ std::size_t slots_of_pipeline(const Strategy& strategy);
 Iteration no_lead(const Strategy&);
 Iteration lead_of_staleness(const Strategy& strategy);
 Iteration lead_of_pipeline(const Strategy& strategy);
+Iteration lead_of_cadence(const Strategy& strategy);
 Iteration any_lead(const Strategy&);
 
 }  // namespace algorithm_traits
@@ -108,6 +114,15 @@ inline constexpr std::array kAlgorithms{
         .sends = Sends::kParameters,
         .gradient_slots = algorithm_traits::one_slot,
         .max_lead = algorithm_traits::any_lead},
+    AlgorithmTraits{.value = Algorithm::kLocal,
+                    .name = "local-steps",
+                    .exchanges = {Exchange::kAllReduce},
+                    .why_no_other = "its workers sum how far they have come among themselves; take "
+                                    "exchange allreduce, or algorithm easgd with servers",
+                    .coupling = Coupling::kBounded,
+                    .sends = Sends::kOuterGradients,
+                    .gradient_slots = algorithm_traits::one_slot,
+                    .max_lead = algorithm_traits::lead_of_cadence},
     AlgorithmTraits{.value = Algorithm::kGossip,
                     .name = "gosgd",
                     .exchanges = {Exchange::kGossip},

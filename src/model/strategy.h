@@ -8,6 +8,7 @@
 #include "base/units.h"
 #include "model/algorithm.h"
 #include "model/axes.h"
+#include "model/cadence.h"
 #include "model/codec.h"
 #include "model/deep_gradient_options.h"
 
@@ -23,13 +24,14 @@ enum class SumsFirst : std::uint8_t {
   kModel,    // all gradients of the iteration, for their norm
 };
 
-// The five axes. A run is a point: algorithm x exchange x partition x order x codec.
+// The six axes. A run is a point: algorithm x exchange x partition x order x codec x cadence.
 struct Strategy {
   Algorithm algorithm = Algorithm::kBsp;
   Exchange exchange = Exchange::kBroadcast;
   Partition partition = Partition::kSlice;
   Order order = Order::kPriority;
   Codec codec = Codec::kNone;
+  Cadence cadence;
 
   std::int64_t slice_params = 50'000;  // partition slice: at most so many parameters
   // Partitions slice and layer: neighbouring layers of together at most so many parameters are one
@@ -90,6 +92,14 @@ struct Strategy {
   // Which of them holds the gradient that goes into the parameters of this iteration.
   std::size_t gradient_slot(Iteration iteration) const {
     return static_cast<std::size_t>(iteration - 1) % gradient_slots();
+  }
+  // Whether sums are made while the worker computes with all its gradients: in a buffer of their
+  // own, after those of gradient_slots().
+  bool sums_aside() const { return algorithm == Algorithm::kLocal && cadence.delay > 0; }
+  // Which buffer holds the sum of this iteration.
+  std::size_t sum_slot(Iteration iteration) const {
+    return sums_aside() && iteration > cadence.synchronous ? gradient_slots()
+                                                           : gradient_slot(iteration);
   }
 };
 

@@ -10,6 +10,7 @@
 #include "nodes/elastic_server.h"
 #include "nodes/elastic_worker.h"
 #include "nodes/gossip_worker.h"
+#include "nodes/local_steps_worker.h"
 #include "nodes/server_worker.h"
 #include "nodes/shard.h"
 #include "nodes/stale_worker.h"
@@ -57,6 +58,8 @@ const AlgorithmNodes& nodes_of(Algorithm algorithm) {
                      make_algorithm<ElasticWorker>,
                      make_server<ElasticServer>,
                      {kElastic, kParameters}},
+      AlgorithmNodes{
+          Algorithm::kLocal, make_algorithm<LocalStepsWorker>, nullptr, {kReduce, kGather}},
       AlgorithmNodes{Algorithm::kGossip, make_algorithm<GoSgdWorker>, nullptr, {kShare}},
       AlgorithmNodes{Algorithm::kAdPsgd, make_ad_psgd, nullptr, {kSwap, kSwapped}},
       AlgorithmNodes{

@@ -97,7 +97,7 @@ void AllReduceWorker::on_summed(ChunkId chunk, std::size_t index, Iteration iter
   }
   if (strategy().sums_first == SumsFirst::kModel && ++chunks_summed_ == chunks().size()) {
     chunks_summed_ = 0;
-    find_norm(iteration, effects);
+    find_norm(iteration, topology().workers(), effects);
   }
   update_if_ready(chunk, index, effects);
 }

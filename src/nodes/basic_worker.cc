@@ -55,11 +55,11 @@ void BasicWorker::apply(Work work, const BatchShare& share, Payload gradient, Ef
   effects.start(std::move(work));
 }
 
-void BasicWorker::find_norm(Iteration iteration, Effects& effects) const {
+void BasicWorker::find_norm(Iteration iteration, std::size_t workers, Effects& effects) const {
   Work work = work_on(ChunkId(0), WorkKind::kNorm, iteration);
   work.range = {0, chunks().all().back().range.end};
   work.slot = strategy().gradient_slot(iteration);
-  work.workers = static_cast<std::uint32_t>(topology().workers());
+  work.workers = static_cast<std::uint32_t>(workers);
   effects.start(std::move(work));
 }
 

@@ -33,9 +33,9 @@ class BasicWorker : public WorkerAlgorithm {
   // The same with a gradient as the codec writes it.
   void update_coded(ChunkId chunk, Iteration iteration, const BatchShare& share, Payload gradient,
                     Effects& effects) const;
-  // Finds the norm of all sums that go into this iteration, which its updates need; Finished
-  // follows.
-  void find_norm(Iteration iteration, Effects& effects) const;
+  // Finds the norm of all sums that go into this iteration, each of the gradients of so many
+  // workers, which its updates need; Finished follows.
+  void find_norm(Iteration iteration, std::size_t workers, Effects& effects) const;
   // Has the gradient packed that goes into this iteration; Finished brings it.
   void pack(ChunkId chunk, Iteration iteration, Effects& effects) const;
   // Applies what a server says has changed; Finished follows.

@@ -76,6 +76,7 @@ class Host::Scheduled final : public Effects {
   void start(Work work) override {
     Counters& counters = host_.counters_of(work.iteration);
     counters.updates += work.kind == WorkKind::kUpdate ? 1 : 0;
+    counters.outer_steps += work.kind == WorkKind::kOuterStep && !work.fresh ? 1 : 0;
     const bool lent = work.kind == WorkKind::kReduce && work.origin != work.node;
     counters.local_sums += lent ? 1 : 0;
     host_.workbench_.start(std::move(work), driver_);

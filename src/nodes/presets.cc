@@ -32,6 +32,26 @@ constexpr Strategy whole_vectors(Algorithm algorithm, Codec codec = Codec::kNone
   return strategy;
 }
 
+// Slices with priority: what the next forward pass needs first is exchanged first.
+constexpr Strategy local_steps(const Cadence& cadence) {
+  Strategy strategy =
+      point(Algorithm::kLocal, Exchange::kAllReduce, Partition::kSlice, Order::kPriority);
+  strategy.cadence = cadence;
+  return strategy;
+}
+
+// DiLoCo's outer optimiser.
+constexpr Cadence nesterov(Iteration every) {
+  return {.every = every, .outer = Outer::kNesterov, .rate = 0.7, .momentum = 0.9};
+}
+
+constexpr Cadence streaming(Cadence cadence) {
+  cadence.fragments = 6;
+  cadence.delay = 5;
+  cadence.mix = 0.5;
+  return cadence;
+}
+
 // The one table of presets.
 constexpr std::array kPresets{
     Preset{
@@ -111,6 +131,16 @@ constexpr std::array kPresets{
         "ar-sgd+dgc",
         point(Algorithm::kBsp, Exchange::kAllReduce, Partition::kLayer, Order::kFifo, Codec::kDgc),
         "ar-sgd with the sparse sum of the largest 0.1 % of each gradient", "Analysis"},
+    Preset{"local-sgd", local_steps({.every = 8}),
+           "local steps, and every 8 of them the mean of all workers", "Local SGD"},
+    Preset{"post-local-sgd", local_steps({.every = 8, .synchronous = 500}),
+           "p3-allreduce for the first 500 iterations, then local-sgd", "Local SGD"},
+    Preset{"diloco", local_steps(nesterov(30)),
+           "30 local steps with AdamW, then an outer step of all with Nesterov's momentum",
+           "DiLoCo", 0.05, 0, Optimizer::kAdamW},
+    Preset{"streaming-diloco", local_steps(streaming(nesterov(30))),
+           "diloco in six fragments in turn, each exchanged behind the next five local steps",
+           "DiLoCo", 0.05, 0, Optimizer::kAdamW},
 };
 
 }  // namespace

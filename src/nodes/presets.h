@@ -6,6 +6,7 @@
 
 #include "model/strategy.h"
 #include "nodes/validate.h"
+#include "optimizers/optimizer.h"
 
 namespace sluice {
 
@@ -17,6 +18,7 @@ struct Preset {
   std::string_view paper;
   double lr = 0.05;         // learning rate to begin with; stale gradients bear less
   std::size_t servers = 0;  // on hosts of their own; 0: beside the workers of every host
+  Optimizer optimizer = Optimizer::kSgd;
 
   // The paper trains with it.
   double weight_decay() const { return paper == "Analysis" ? 1e-4 : 0; }

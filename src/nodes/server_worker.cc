@@ -104,7 +104,7 @@ void ServerWorker::on_sum(ChunkId chunk, Iteration iteration, Effects& effects) 
   if (strategy().sums_first != SumsFirst::kModel) {
     update_with_sum(chunk, iteration, effects);
   } else if (sums_missing_.arrive(0)) {
-    find_norm(iteration, effects);
+    find_norm(iteration, topology().workers(), effects);
   }
 }
 

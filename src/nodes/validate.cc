@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "nodes/validate_cadence.h"
+
 namespace sluice {
 namespace {
 
@@ -112,11 +114,13 @@ Result<void> validate_codec(const Strategy& strategy) {
                  " sums a gradient in parts, and codec dgc's sparse sum travels whole; take "
                  "collective auto or recursive-doubling");
   }
-  if (codec.needs_feedback && (!strategy.error_feedback || !strategy.uses_servers())) {
+  // Who packs, packs for the first time: a gradient on its way to where it is summed, or the sum.
+  const bool packs_once = strategy.uses_servers() || strategy.collective == Collective::kDirect;
+  if (codec.needs_feedback && (!strategy.error_feedback || !packs_once)) {
     return Error(named(strategy.codec) +
                  " loses more than training bears unless error feedback corrects all that is "
                  "packed, and an all-reduce packs at every hop; turn error feedback on and take an "
-                 "exchange with servers, or codec quantise8");
+                 "exchange with servers, collective direct, or codec quantise8");
   }
   if (strategy.error_feedback && codec.kind != CodecKind::kDense) {
     const auto is_dense = [](const CodecTraits& c) { return c.kind == CodecKind::kDense; };
@@ -135,6 +139,9 @@ Result<void> validate(const Strategy& strategy) {
     return valid;
   }
   if (auto valid = validate_update(strategy); !valid) {
+    return valid;
+  }
+  if (auto valid = validate_cadence(strategy); !valid) {
     return valid;
   }
   return validate_codec(strategy);

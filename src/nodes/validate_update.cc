@@ -81,10 +81,13 @@ Result<void> validate_norm(const UpdateRule& rule, const Strategy& strategy) {
   if (rule.clip_value > 0) {
     return Error("clip-norm and clip-value are two ways to clip; take one of them");
   }
+  if (traits_of(strategy.algorithm).sends == Sends::kOuterGradients) {
+    return {};
+  }
   if (strategy.algorithm != Algorithm::kBsp) {
     return Error("clip-norm does not go with " + algorithm_name(strategy) +
                  ": it needs all gradients of an iteration before the first update; take "
-                 "algorithm bsp with exchange allreduce, or clip-value");
+                 "algorithm bsp with exchange allreduce, algorithm local-steps, or clip-value");
   }
   if (strategy.exchange != Exchange::kAllReduce && !strategy.servers_sum()) {
     return Error("clip-norm does not go with exchange " +

@@ -68,6 +68,11 @@ Result<void> check_driver_sums(const Strategy& strategy, const Topology& topolog
     return Error("exchange " + std::string(name_of(kExchangeNames, strategy.exchange)) +
                  " does not sum between workers; take exchange allreduce");
   }
+  if (traits_of(strategy.algorithm).sends == Sends::kOuterGradients) {
+    return Error(
+        "all processes sum every chunk in every iteration, and algorithm local-steps does not; "
+        "take collective auto");
+  }
   if (strategy.coded()) {
     return Error("it supports no codec; take codec none");
   }

@@ -19,6 +19,7 @@ struct Counters {
   Bytes after_packing = 0;
   std::int64_t local_sums = 0;  // gradients added within their machine
   std::int64_t updates = 0;
+  std::int64_t outer_steps = 0;  // of chunks
   std::int64_t releases = 0;
 
   Counters& operator+=(const Counters& other);
@@ -28,7 +29,7 @@ inline constexpr std::array kCounters{
     &Counters::messages,       &Counters::payload_bytes,      &Counters::local_messages,
     &Counters::chunks,         &Counters::egress_overtakings, &Counters::inbox_overtakings,
     &Counters::before_packing, &Counters::after_packing,      &Counters::local_sums,
-    &Counters::updates,        &Counters::releases,
+    &Counters::updates,        &Counters::outer_steps,        &Counters::releases,
 };
 
 inline Counters& Counters::operator+=(const Counters& other) {

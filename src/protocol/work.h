@@ -47,6 +47,13 @@ enum class WorkKind : std::uint8_t {
   kPatch,    // parameters[range] <- the entries of the one source, which is sparse
   kChanges,  // the output is a patch: what changed since the last one for `origin`
   kNorm,     // notes the norm of gradients[range], the whole mean, for the updates that follow
+  // gradients[range] <- global parameters - parameters
+  kOuterGradient,
+  // global parameters[range] <- outer rule(global parameters, mean of gradients[range]); if they
+  // are `fresh`, the worker's own parameters
+  kOuterStep,
+  // parameters[range] <- keep * parameters + (1 - keep) * global parameters
+  kTakeOver,
 };
 
 // Arithmetic on ranges. A node asks for it and gets a Finished event; the real-time driver
@@ -58,7 +65,7 @@ struct Work {
   std::uint32_t contributors = 1;  // update: workers whose gradients are in the sum
   std::uint32_t workers = 1;       // update: workers of the joined batch, the divisor of the mean
   std::uint32_t before = 0;        // reduce: sources that are added before the gradients
-  bool fresh = false;              // reduce: the sum of the sources alone
+  bool fresh = false;              // reduce: of the sources alone; outer step: as kOuterStep has it
   bool begun = false;              // update, sum: gradients[range] has the sum of earlier ones
   bool coded = false;              // the sources are packed by the codec
   bool exact = false;              // encode: gradients[range] become the values as they unpack

@@ -62,6 +62,12 @@ std::string_view name_of(WorkKind kind) {
       return "changes";
     case WorkKind::kNorm:
       return "norm";
+    case WorkKind::kOuterGradient:
+      return "outer gradient";
+    case WorkKind::kOuterStep:
+      return "outer step";
+    case WorkKind::kTakeOver:
+      return "take over";
   }
   return "?";
 }

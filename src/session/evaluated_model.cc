@@ -83,9 +83,23 @@ std::string sum_of_replicas(const Assembly& assembly, TrainingState& state,
   return bytes;
 }
 
+// Worker 0's copy, from its host.
+std::string global_of(const Assembly& assembly, TrainingState& state, std::optional<HostId> host) {
+  const NodeId worker = assembly.job.topology.worker(0);
+  const HostId home = assembly.job.topology.host_of(worker);
+  std::string bytes;
+  if (host.value_or(home) == home) {
+    append<float>(bytes, state.workspace(worker).global_parameters());
+  }
+  return bytes;
+}
+
 }  // namespace
 
 EvaluatedModel evaluated_model(const Strategy& strategy) {
+  if (traits_of(strategy.algorithm).sends == Sends::kOuterGradients) {
+    return EvaluatedModel::kGlobal;
+  }
   if (traits_of(strategy.algorithm).replicas_agree()) {
     return EvaluatedModel::kReplica;
   }
@@ -101,6 +115,8 @@ std::string contribution_of(const Assembly& assembly, TrainingState& state,
       return servers_of(assembly, state, host);
     case EvaluatedModel::kMean:
       return sum_of_replicas(assembly, state, host);
+    case EvaluatedModel::kGlobal:
+      return global_of(assembly, state, host);
   }
   fail_check("there is no such model");
 }
@@ -109,7 +125,8 @@ std::vector<float> model_from(const Assembly& assembly,
                               std::span<const std::string> contributions) {
   const bool by_host = contributions.size() > 1;
   std::vector<float> model(static_cast<std::size_t>(total_params(assembly.job.layers)));
-  const bool is_mean = evaluated_model(assembly.job.strategy) == EvaluatedModel::kMean;
+  const EvaluatedModel kind = evaluated_model(assembly.job.strategy);
+  const bool is_mean = kind == EvaluatedModel::kMean;
   std::vector<double> sum(is_mean ? model.size() : 0);
   std::vector<double> part(sum.size());
   for (std::size_t r = 0; r < contributions.size(); ++r) {
@@ -117,6 +134,8 @@ std::vector<float> model_from(const Assembly& assembly,
     if (is_mean) {
       reader.read(std::span(part));
       std::transform(sum.begin(), sum.end(), part.begin(), sum.begin(), std::plus<>());
+    } else if (kind == EvaluatedModel::kGlobal) {
+      reader.read(std::span(model).first(r == 0 ? model.size() : 0));
     } else {
       for_each_chunk_on(
           assembly, by_host ? std::optional(HostId(r)) : std::nullopt,

@@ -22,12 +22,14 @@ enum class EvaluatedModel : std::uint8_t {
   kReplica,  // any worker's: all have the same
   kServers,  // those of the servers, in EASGD the center variable
   kMean,     // the mean of all workers
+  kGlobal,   // the global parameters, of which each worker has a copy
 };
 
 inline constexpr std::array kEvaluatedModelNames{
     Names<EvaluatedModel>{EvaluatedModel::kReplica, "replica"},
     Names<EvaluatedModel>{EvaluatedModel::kServers, "servers"},
     Names<EvaluatedModel>{EvaluatedModel::kMean, "mean of the workers"},
+    Names<EvaluatedModel>{EvaluatedModel::kGlobal, "global parameters"},
 };
 
 EvaluatedModel evaluated_model(const Strategy& strategy);

@@ -49,10 +49,24 @@ std::string new_folder(const std::string& name) {
   return path;
 }
 
-// Workers that send parameters update themselves, whether there are servers or not.
+// Workers that do not send gradients update themselves, whether there are servers or not.
 std::string_view updates_by(const Strategy& strategy) {
-  const bool own = traits_of(strategy.algorithm).sends == Sends::kParameters;
+  const bool own = traits_of(strategy.algorithm).sends != Sends::kGradients;
   return strategy.uses_servers() && !strategy.servers_sum() && !own ? "server" : "worker";
+}
+
+nlohmann::ordered_json cadence_of(const Cadence& cadence) {
+  nlohmann::ordered_json summary{{"every", cadence.every},
+                                 {"synchronous_first", cadence.synchronous},
+                                 {"outer", name_of(kOuterNames, cadence.outer)},
+                                 {"outer_rate", cadence.rate},
+                                 {"fragments", cadence.fragments},
+                                 {"outer_delay", cadence.delay},
+                                 {"outer_mix", cadence.mix}};
+  if (cadence.outer == Outer::kNesterov) {
+    summary["outer_momentum"] = cadence.momentum;
+  }
+  return summary;
 }
 
 }  // namespace
@@ -235,22 +249,28 @@ nlohmann::ordered_json mechanism_of(const Assembly& assembly, const RunTotals& t
       chunks = chunks.is_null() ? 1 : chunks.get<int>() + 1;
     }
   }
-  return {{"messages", counters.messages},
-          {"bytes", counters.payload_bytes},
-          {"local_messages", counters.local_messages},
-          {"chunks_per_model", assembly.chunks->size()},
-          {"chunks_sent", counters.chunks},
-          {"bytes_before_packing", counters.before_packing},
-          {"bytes_after_packing", counters.after_packing},
-          {"gradients_summed_locally", counters.local_sums},
-          {"updates", counters.updates},
-          {"updates_by", updates_by(assembly.job.strategy)},
-          {"updates_on", assembly.job.strategy.learners_update ? "device" : "host"},
-          {"overtakings_egress", counters.egress_overtakings},
-          {"overtakings_inbox", counters.inbox_overtakings},
-          {"chunks_by_collective", collectives},
-          {"hidden_share", totals.hidden_share()},
-          {"sent_by_kind", by_kind}};
+  nlohmann::ordered_json mechanism{
+      {"messages", counters.messages},
+      {"bytes", counters.payload_bytes},
+      {"local_messages", counters.local_messages},
+      {"chunks_per_model", assembly.chunks->size()},
+      {"chunks_sent", counters.chunks},
+      {"bytes_before_packing", counters.before_packing},
+      {"bytes_after_packing", counters.after_packing},
+      {"gradients_summed_locally", counters.local_sums},
+      {"updates", counters.updates},
+      {"updates_by", updates_by(assembly.job.strategy)},
+      {"updates_on", assembly.job.strategy.learners_update ? "device" : "host"},
+      {"overtakings_egress", counters.egress_overtakings},
+      {"overtakings_inbox", counters.inbox_overtakings},
+      {"chunks_by_collective", collectives},
+      {"hidden_share", totals.hidden_share()},
+      {"sent_by_kind", by_kind}};
+  if (traits_of(assembly.job.strategy.algorithm).sends == Sends::kOuterGradients) {
+    mechanism["outer_steps"] = counters.outer_steps;
+    mechanism["cadence"] = cadence_of(assembly.job.strategy.cadence);
+  }
+  return mechanism;
 }
 
 }  // namespace sluice

@@ -20,23 +20,36 @@ struct Simulated {
   RunTotals totals;
 };
 
+// Whole turns of a cadence, so that each of its exchanges counts as often as it comes.
+Iteration counted(const SteadyRun& run) {
+  const Iteration every = run.job.strategy.cadence.every;
+  return (run.iterations + every - 1) / every * every;
+}
+
+// With a turn more, so that as much is in flight at the beginning as at the end.
+Iteration warm_up_of(const Strategy& strategy) {
+  return kSimulatedWarmUp + strategy.cadence.every - 1;
+}
+
 Simulated run_job(const Job& job, const SteadyRun& run, Record& record) {
-  const auto& [ignored, profile, cluster, preset, iterations, slowdowns] = run;
+  const auto& [ignored, profile, cluster, preset, asked, slowdowns] = run;
+  const Iteration iterations = counted(run);
+  const Iteration warm_up = warm_up_of(job.strategy);
   Assembly assembly = assemble(job);
   for (const auto& host : assembly.hosts) {
-    host->count_from(kSimulatedWarmUp + 1);
+    host->count_from(warm_up + 1);
   }
-  record.watch_after(kSimulatedWarmUp, assembly);
+  record.watch_after(warm_up, assembly);
   SimulationResult result = simulate({.profile = profile,
                                       .cluster = cluster,
                                       .hosts = assembly.protocols,
-                                      .iterations = kSimulatedWarmUp + iterations,
+                                      .iterations = warm_up + iterations,
                                       .channel_order = assembly.job.strategy.order,
                                       .observer = record.observer(),
                                       .slowdowns = slowdowns,
                                       .seed = assembly.job.strategy.seed,
-                                      .warm_up = kSimulatedWarmUp});
-  result.starts.erase(result.starts.begin(), result.starts.begin() + kSimulatedWarmUp);
+                                      .warm_up = warm_up});
+  result.starts.erase(result.starts.begin(), result.starts.begin() + warm_up);
   const RunTotals totals = record.totals(cluster.topology, assembly.counters());
   return {std::move(assembly), std::move(result), totals};
 }
@@ -102,16 +115,17 @@ SimulationReport simulate_steadily(const SteadyRun& run, Record& record) {
   const Profile& profile = run.profile;
   const Cluster& cluster = run.cluster;
   Job job = run.job;
+  job.strategy.cadence.synchronous = 0;  // what comes after them is steady
   const bool merges = job.strategy.partition == Partition::kMerged;
   Merging merging = merges ? plan_groups(job, profile, cluster) : Merging{};
   const Simulated simulated = run_job(job, run, record);
-  OrderedJson summary = summarise(run.preset, run.iterations, profile, cluster, simulated);
+  OrderedJson summary = summarise(run.preset, counted(run), profile, cluster, simulated);
   if (merges) {
     merging.groups = groups_of(simulated.assembly);
     merging.iteration = iteration_of(simulated);
     summary["merging"] = to_json(merging);
   }
-  return {std::move(summary), simulated.result.starts};
+  return {std::move(summary), warm_up_of(job.strategy), simulated.result.starts};
 }
 
 }  // namespace sluice

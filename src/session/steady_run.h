@@ -25,8 +25,9 @@ struct SteadyRun {
 };
 
 struct SimulationReport {
-  nlohmann::ordered_json summary;  // all numbers are of the iterations that count
-  std::vector<Time> starts;        // of these iterations, and the end of the last
+  nlohmann::ordered_json summary;      // all numbers are of the iterations that count
+  Iteration first = kSimulatedWarmUp;  // of these iterations
+  std::vector<Time> starts;            // of these iterations, and the end of the last
 };
 
 SimulationReport simulate_steadily(const SteadyRun& run, Record& record);

@@ -38,14 +38,22 @@ TrainingState::TrainingState(const Topology& topology,
       if (strategy.learners_update) {
         learner.update_with(rule, BatchShare::all(topology.workers()));
       }
-      add(node, learner.parameters(), replica->second.slots.all());
+      std::vector<std::span<float>> gradients = replica->second.slots.all();
+      if (strategy.sums_aside()) {
+        buffers_.emplace_back(learner.parameters().size());
+        gradients.push_back(buffers_.back().values());
+      }
+      add(node, learner.parameters(), std::move(gradients));
+      if (traits_of(strategy.algorithm).sends == Sends::kOuterGradients) {
+        workspaces_.at(node).keep_global(strategy.cadence);
+      }
     } else {
       ZeroedBuffer parameters =
           server_parameters(first.parameters, chunks, topology.server_index(node));
       ZeroedBuffer sums(parameters.values().size());
       add(node, parameters.values(), {sums.values()});
-      server_buffers_.push_back(std::move(parameters));
-      server_buffers_.push_back(std::move(sums));
+      buffers_.push_back(std::move(parameters));
+      buffers_.push_back(std::move(sums));
     }
   }
   check(workers_.size() == learners.size(), "every learner belongs to a worker");

@@ -53,7 +53,7 @@ class TrainingState {
 
   std::vector<Layer> layers_;
   std::unordered_map<NodeId, Replica> workers_;
-  std::vector<ZeroedBuffer> server_buffers_;
+  std::vector<ZeroedBuffer> buffers_;  // of servers, and for sums aside
   std::unordered_map<NodeId, Workspace> workspaces_;
 };
 

@@ -168,6 +168,15 @@ Payload Workspace::execute(const Work& work) {
     case WorkKind::kNorm:
       note_norm(work);
       return {};
+    case WorkKind::kOuterGradient:
+      outer().find_gradient(work.range, part(parameters_, work.range), gradient(work));
+      return {};
+    case WorkKind::kOuterStep:
+      outer_step(work);
+      return {};
+    case WorkKind::kTakeOver:
+      outer().take_over(work.range, work.keep, part(parameters_, work.range));
+      return {};
   }
   fail_check("every kind of work is handled");
 }
@@ -339,6 +348,20 @@ Payload Workspace::pull(const Work& work) const {
     x[i] += delta;
   }
   return Payload::owning(std::move(output));
+}
+
+const OuterState& Workspace::outer() const {
+  check(outer_.has_value(), "a worker with outer steps keeps global parameters");
+  return *outer_;
+}
+
+void Workspace::outer_step(const Work& work) {
+  check(outer_.has_value(), "a worker with outer steps keeps global parameters");
+  if (work.fresh) {
+    outer_->follow(work.range, part(parameters_, work.range));
+  } else {
+    outer_->step(work.range, gradient(work), work.workers, work.iteration);
+  }
 }
 
 void Workspace::move(const Work& work) const {

@@ -12,6 +12,7 @@
 #include "protocol/work.h"
 #include "state/change_log.h"
 #include "state/coder.h"
+#include "state/outer_state.h"
 
 namespace sluice {
 
@@ -31,6 +32,10 @@ class Workspace {
   Payload execute(const Work& work);
   // Whether parts of an update may be made by themselves.
   bool updates_in_parts() const { return rule_.elementwise(); }
+  // Keeps global parameters beside its own, which are a worker's, and makes outer steps with them.
+  void keep_global(const Cadence& cadence) { outer_.emplace(cadence, parameters_); }
+  // Only after keep_global().
+  std::span<const float> global_parameters() const { return outer().global(); }
   // What the optimiser remembers; only the ranges that this node updates are in use.
   const OptimizerState& optimizer_state() const { return state_; }
 
@@ -48,6 +53,8 @@ class Workspace {
   Payload changes(const Work& work);
   Payload pull(const Work& work) const;
   void move(const Work& work) const;
+  void outer_step(const Work& work);
+  const OuterState& outer() const;
   std::span<float> gradient(const Work& work) const;
 
   std::span<float> parameters_;
@@ -59,6 +66,7 @@ class Workspace {
   bool sparse_;
   std::optional<Coder> coder_;
   ChangeLog changed_;
+  std::optional<OuterState> outer_;
 };
 
 }  // namespace sluice

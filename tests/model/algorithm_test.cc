@@ -63,6 +63,8 @@ TEST(AlgorithmTraits, ALeadIsWhatTheNamePromises) {
   EXPECT_EQ(lead(Algorithm::kBsp), 0);
   EXPECT_EQ(lead(Algorithm::kSsp), 3);
   EXPECT_EQ(lead(Algorithm::kPipe), 3);
+  strategy.cadence = {.every = 6, .delay = 2};
+  EXPECT_EQ(lead(Algorithm::kLocal), 7);
   for (const AlgorithmTraits& algorithm : kAlgorithms) {
     SCOPED_TRACE(algorithm.name);
     if (algorithm.coupling == Coupling::kFree) {

@@ -255,6 +255,26 @@ TEST(CodecRuns, FewBitsLoseNothingForGood) {
     Strategy strategy = with_codec("p3", codec);
     strategy.error_feedback = true;
     EXPECT_LT(drift(strategy, 400), 4 * step) << "what is kept back is a few steps";
+    Strategy direct = with_codec("wfbp", codec);
+    direct.error_feedback = true;
+    direct.collective = Collective::kDirect;
+    EXPECT_LT(drift(direct, 400), 4 * step);
+    direct.error_feedback = false;
+    EXPECT_GT(drift(direct, 400), 4 * step);
+  }
+}
+
+// An outer gradient is that of several steps.
+TEST(CodecRuns, FewBitsOfOuterGradientsLoseNothingForGood) {
+  for (const auto& [codec, step] :
+       {std::pair{Codec::kQuantise4, 1.0 / 7}, {Codec::kQuantise2, 1.0}}) {
+    Strategy strategy = with_codec("local-sgd", codec);
+    strategy.cadence = {.every = 5};
+    strategy.collective = Collective::kDirect;
+    strategy.error_feedback = true;
+    EXPECT_LT(drift(strategy, 400), 4 * 5 * step);
+    strategy.error_feedback = false;
+    EXPECT_GT(drift(strategy, 400), 4 * 5 * step);
   }
 }
 

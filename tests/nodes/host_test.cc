@@ -95,9 +95,11 @@ Buffer written_by(const Work& work) {
     case WorkKind::kElastic:
     case WorkKind::kSwapped:
     case WorkKind::kPatch:
+    case WorkKind::kTakeOver:
       return Buffer::kParameters;
     case WorkKind::kReduce:
     case WorkKind::kDecode:
+    case WorkKind::kOuterGradient:
       return Buffer::kGradients;
     case WorkKind::kEncode:
       return work.exact ? Buffer::kGradients : Buffer::kNone;
@@ -105,13 +107,15 @@ Buffer written_by(const Work& work) {
     case WorkKind::kMerge:
     case WorkKind::kChanges:
     case WorkKind::kSwap:
+    case WorkKind::kOuterStep:
       return Buffer::kNone;
   }
   return Buffer::kNone;
 }
 
 bool needs_parameters(const Work& work) {
-  return written_by(work) == Buffer::kParameters || work.kind == WorkKind::kChanges;
+  return written_by(work) == Buffer::kParameters || work.kind == WorkKind::kChanges ||
+         work.kind == WorkKind::kOuterGradient || (work.kind == WorkKind::kOuterStep && work.fresh);
 }
 
 // A host whose driver holds it to the contract of Effects::start.

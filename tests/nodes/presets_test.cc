@@ -85,7 +85,13 @@ TEST(PresetsTest, FewBitsNeedServersAndErrorFeedback) {
       s.error_feedback = true;
     };
     EXPECT_THAT(refusal("p3", alone), HasSubstr("turn error feedback on"));
-    EXPECT_THAT(refusal("wfbp", corrected), HasSubstr("with servers"));
+    EXPECT_THAT(refusal("wfbp", corrected), HasSubstr("with servers, collective direct"));
+    EXPECT_EQ(refusal("streaming-diloco",
+                      [&](Strategy& s) {
+                        corrected(s);
+                        s.collective = Collective::kDirect;
+                      }),
+              "");
     EXPECT_EQ(refusal("p3", corrected), "");
   }
 }
@@ -176,6 +182,40 @@ TEST(PresetsTest, ARefusalNamesWhatGoes) {
   EXPECT_THAT(
       refusal("p3", [](Strategy& s) { s.error_feedback = true; }),
       HasSubstr("keeps what codec truncate16, bf16, quantise8, quantise4 or quantise2 loses"));
+}
+
+TEST(PresetsTest, ACadenceFitsTogether) {
+  const auto with = [](auto change) {
+    return refusal("diloco", [&](Strategy& s) { change(s.cadence); });
+  };
+  EXPECT_EQ(with([](Cadence& c) { c.fragments = 30; }), "");
+  EXPECT_THAT(with([](Cadence& c) { c.fragments = 31; }), HasSubstr("at most 30 fragments"));
+  EXPECT_EQ(with([](Cadence& c) { c.delay = 29; }), "");
+  EXPECT_THAT(with([](Cadence& c) { c.delay = 30; }), HasSubstr("an outer-delay of at most 29"));
+  EXPECT_THAT(with([](Cadence& c) { c.mix = 1; }), HasSubstr("never hear of each other"));
+  EXPECT_THAT(with([](Cadence& c) {
+                c.outer = Outer::kMean;
+                c.momentum = 0.5;
+              }),
+              HasSubstr("is for outer nesterov"));
+  EXPECT_THAT(refusal("streaming-diloco", [](Strategy& s) { s.partition = Partition::kWhole; }),
+              HasSubstr("all layers are one chunk"));
+}
+
+TEST(PresetsTest, ACadenceIsForLocalSteps) {
+  EXPECT_THAT(refusal("wfbp", [](Strategy& s) { s.cadence.every = 4; }),
+              HasSubstr("take algorithm local-steps"));
+  EXPECT_THAT(refusal("diloco", [](Strategy& s) { s.algorithm = Algorithm::kBsp; }),
+              HasSubstr("workers of algorithm bsp exchange as it says"));
+  EXPECT_THAT(refusal("diloco", [](Strategy& s) { s.exchange = Exchange::kBroadcast; }),
+              HasSubstr("algorithm easgd with servers"));
+  EXPECT_THAT(refusal("diloco", [](Strategy& s) { s.codec = Codec::kDgc; }),
+              HasSubstr("local steps have used theirs"));
+  EXPECT_THAT(refusal("diloco", [](Strategy& s) { s.update = Update::kServer; }),
+              HasSubstr("has none: workers update"));
+  EXPECT_THAT(refusal("diloco", [](Strategy& s) { s.local_aggregation = true; }),
+              HasSubstr("step together"));
+  EXPECT_EQ(refusal("diloco", [](Strategy& s) { s.codec = Codec::kQuantise8; }), "");
 }
 
 TEST(PresetsTest, AnAlgorithmNeedsItsExchange) {

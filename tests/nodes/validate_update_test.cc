@@ -81,7 +81,7 @@ TEST(ValidateUpdate, LambNeedsWholeLayers) {
 TEST(ValidateUpdate, ANormNeedsTheWholeMeanGradient) {
   UpdateRule rule;
   rule.clip_norm = 1;
-  for (const char* preset : {"wfbp", "ar-sgd", "mg-wfbp", "p3-allreduce"}) {
+  for (const char* preset : {"wfbp", "ar-sgd", "mg-wfbp", "p3-allreduce", "diloco"}) {
     EXPECT_EQ(update_refusal(rule, preset), "") << preset;
   }
   EXPECT_THAT(update_refusal(rule, "p3"), HasSubstr("take update worker"));

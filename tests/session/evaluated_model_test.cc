@@ -13,6 +13,7 @@
 #include "session/training.h"
 #include "session/virtual_group.h"
 #include "support/simulated.h"
+#include "support/talkative.h"
 #include "support/temporary_folder.h"
 #include "support/toy_learner.h"
 
@@ -48,6 +49,7 @@ Job job_of(std::string_view preset, const Topology& topology) {
   job.strategy = find_preset(preset)->strategy;
   job.strategy.slice_params = 64;
   job.strategy.period = 2;  // several exchanges in a short run
+  job.strategy.cadence = testing::talkative(job.strategy).cadence;
   return job;
 }
 
@@ -57,7 +59,8 @@ TEST(EvaluatedModelTest, ReplicasThatDifferAreNotTheResult) {
         std::pair{"wfbp", EvaluatedModel::kReplica},
         std::pair{"pipe-sgd", EvaluatedModel::kReplica}, std::pair{"asp", EvaluatedModel::kServers},
         std::pair{"ssp", EvaluatedModel::kServers}, std::pair{"easgd", EvaluatedModel::kServers},
-        std::pair{"gosgd", EvaluatedModel::kMean}, std::pair{"ad-psgd", EvaluatedModel::kMean}}) {
+        std::pair{"gosgd", EvaluatedModel::kMean}, std::pair{"ad-psgd", EvaluatedModel::kMean},
+        std::pair{"diloco", EvaluatedModel::kGlobal}}) {
     EXPECT_EQ(evaluated_model(find_preset(preset)->strategy), expected) << preset;
   }
 }
@@ -217,6 +220,48 @@ TEST_F(EvaluatedThreadsTest, OfServersItIsTheirs) {
   topology_ = Topology(1, 1, 0);
   train(*make_thread_group(), "asp");
   EXPECT_EQ(end_, copy_of(learners_.front()->parameters()));
+}
+
+// Exchanges fall between evaluations, and a local step follows the last one.
+TEST_F(EvaluatedThreadsTest, OfLocalStepsItIsGlobal) {
+  const auto threads = make_thread_group();
+  const auto virtually = virtual_group();
+  for (const char* preset : {"local-sgd", "post-local-sgd", "diloco", "streaming-diloco"}) {
+    SCOPED_TRACE(preset);
+    train(*threads, preset);
+    const auto evaluated = evaluated_;
+    const auto end = end_;
+    ASSERT_THAT(evaluated, SizeIs(2));
+    EXPECT_NE(evaluated[0], evaluated[1]);
+    EXPECT_THAT(whose_, Each(EvaluatedModel::kGlobal));
+    EXPECT_NE(evaluated[1], end);
+    train(*virtually, preset);
+    EXPECT_EQ(evaluated_, evaluated);
+    EXPECT_EQ(end_, end);
+    train(*threads, preset, 0);
+    EXPECT_EQ(end_, end) << "without a rest";
+  }
+}
+
+TEST(EvaluatedModelTest, GlobalParametersAreWorkerZeros) {
+  const Topology topology(3, 2, 0);
+  const Assembly assembly = assemble(job_of("diloco", topology));
+  const auto learners = testing::toy_learners(kLayers, topology.workers());
+  const auto initial = copy_of(learners.front()->parameters());
+  TrainingState state(topology, learners, *assembly.chunks, assembly.job.strategy, kRule);
+  for (const auto& learner : learners) {
+    std::ranges::fill(learner->parameters(), 7.0F);
+  }
+  std::vector<std::string> by_host;
+  for (std::size_t h = 0; h < topology.hosts(); ++h) {
+    by_host.push_back(contribution_of(assembly, state, HostId(h)));
+  }
+  EXPECT_EQ(by_host[1], "");
+  EXPECT_EQ(model_from(assembly, by_host), initial);
+  EXPECT_EQ(model_from(assembly, std::span(by_host).first(1)), initial);
+  by_host[1] = "1234";
+  EXPECT_THAT([&] { model_from(assembly, by_host); },
+              ThrowsMessage<std::runtime_error>(HasSubstr("bytes of the model")));
 }
 
 TEST_F(EvaluatedThreadsTest, WhereReplicasAgreeItIsAReplica) {

@@ -107,6 +107,27 @@ TEST(SteadyRunTest, CountsWhatTheFurtherIterationsAdd) {
   }
 }
 
+// A cadence is counted in whole turns, without its synchronous iterations.
+TEST(SteadyRunTest, CountsEveryExchangeOfACadence) {
+  const OrderedJson dense = steady_summary(steady_cluster(), "p3-allreduce");
+  for (const auto& [preset, every] : {std::pair{"local-sgd", 8},
+                                      {"post-local-sgd", 8},
+                                      {"diloco", 30},
+                                      {"streaming-diloco", 30}}) {
+    SCOPED_TRACE(preset);
+    const OrderedJson summary = steady_summary(steady_cluster(), preset);
+    EXPECT_EQ(summary["iterations"], every);
+    EXPECT_DOUBLE_EQ(summary["bytes_per_iteration"].get<double>() * every,
+                     dense["bytes_per_iteration"].get<double>());
+    EXPECT_EQ(summary["mechanism"]["outer_steps"],
+              summary["mechanism"]["chunks_per_model"].get<int>() * 6);
+    EXPECT_EQ(summary["mechanism"]["cadence"]["every"], every);
+    EXPECT_LT(summary["iteration_us"], dense["iteration_us"]);
+    EXPECT_GE(summary["iteration_us"], summary["bound_us"]);
+  }
+  EXPECT_FALSE(dense["mechanism"].contains("cadence"));
+}
+
 TEST(SteadyRunTest, CountsWhatPassesTheChannel) {
   Cluster cluster = steady_cluster();
   cluster.topology = Topology(3, 1, 0);

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <algorithm>
+
 #include "model/strategy.h"
 
 namespace sluice::testing {
@@ -9,6 +11,11 @@ inline Strategy talkative(Strategy strategy) {
   strategy.staleness = 3;
   strategy.period = 4;
   strategy.gossip_probability = 0.25;
+  Cadence& cadence = strategy.cadence;
+  cadence.every = std::min<Iteration>(cadence.every, 3);
+  cadence.synchronous = std::min<Iteration>(cadence.synchronous, 2);
+  cadence.fragments = std::min<std::int64_t>(cadence.fragments, 2);
+  cadence.delay = std::min<Iteration>(cadence.delay, 1);
   return strategy;
 }
 

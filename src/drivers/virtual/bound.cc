@@ -185,30 +185,58 @@ Duration at_best(Duration compute, const Cluster& cluster) {
   return factor == 1 ? compute : from_us(to_us(compute) * factor);
 }
 
+// What an iteration in lock step takes at least.
+struct Bounds {
+  Duration waiting{0};  // of the worker: compute, and what it waits for
+  Duration busy{0};     // of links and processors with all that is exchanged
+};
+
+Bounds bounds_of(const Profile& profile, const Cluster& cluster, const Strategy& strategy,
+                 const ChunkMap& chunks) {
+  const Cluster best = best_of(cluster);
+  const Limits limits = limits_of(best, strategy);
+  const std::vector<Layer> layers = profile.layout();
+  Bounds bounds{.waiting = at_best(profile.compute(), cluster)};
+  Duration rest = profile.compute();  // forward and backward of this layer and later ones
+  Prefix prefix{0, std::vector<double>(cluster.topology.server_hosts())};
+  for (std::size_t l = 0; l < layers.size(); ++l) {
+    add_layer(layers[l], LayerId(l), chunks, cluster.topology.servers_per_host(), prefix);
+    if (prefix.bytes > 0) {
+      bounds.waiting = std::max(bounds.waiting, at_best(rest, cluster) + limits.window(prefix));
+    }
+    rest -= profile.layers[l].forward + profile.layers[l].backward;
+  }
+  if (prefix.bytes > 0) {
+    bounds.busy = limits.iteration(prefix.bytes);
+  }
+  return bounds;
+}
+
+// One iteration in `every` exchanges what every iteration of algorithm bsp does, unless exchanges
+// run behind later steps or take turns.
+Duration with_cadence(Duration compute, const Bounds& bounds, const Cadence& cadence) {
+  const bool waits = cadence.delay == 0 && cadence.fragments == 1;
+  const Duration steps = (cadence.every - 1) * compute + (waits ? bounds.waiting : compute);
+  return std::max(steps, bounds.busy) / cadence.every;
+}
+
 }  // namespace
 
 Duration lower_bound(const Profile& profile, const Cluster& cluster, const Strategy& strategy,
                      const ChunkMap& chunks) {
   const AlgorithmTraits& algorithm = traits_of(strategy.algorithm);
-  const bool lock_step = algorithm.coupling == Coupling::kLockStep;
-  Duration bound = at_best(profile.compute(), cluster);
+  const bool local_steps = algorithm.sends == Sends::kOuterGradients;
+  const Duration compute = at_best(profile.compute(), cluster);
   // Between hosts that share an interface, nothing is known to take time.
-  if (!algorithm.replicas_agree() || cluster.hosts_per_nic > 1) {
-    return bound;
+  if (!(algorithm.replicas_agree() || local_steps) || cluster.hosts_per_nic > 1) {
+    return compute;
   }
-  const Cluster best = best_of(cluster);
-  const Limits limits = limits_of(best, strategy);
-  const std::vector<Layer> layers = profile.layout();
-  Duration rest = profile.compute();  // forward and backward of this layer and later ones
-  Prefix prefix{0, std::vector<double>(cluster.topology.server_hosts())};
-  for (std::size_t l = 0; l < layers.size(); ++l) {
-    add_layer(layers[l], LayerId(l), chunks, cluster.topology.servers_per_host(), prefix);
-    if (prefix.bytes > 0 && lock_step) {
-      bound = std::max(bound, at_best(rest, cluster) + limits.window(prefix));
-    }
-    rest -= profile.layers[l].forward + profile.layers[l].backward;
+  const Bounds bounds = bounds_of(profile, cluster, strategy, chunks);
+  if (local_steps) {
+    return with_cadence(compute, bounds, strategy.cadence);
   }
-  return prefix.bytes > 0 ? std::max(bound, limits.iteration(prefix.bytes)) : bound;
+  return std::max(algorithm.coupling == Coupling::kLockStep ? bounds.waiting : compute,
+                  bounds.busy);
 }
 
 }  // namespace sluice

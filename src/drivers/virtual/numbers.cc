@@ -50,8 +50,7 @@ void Numbers::all_reduce(const Message& request) {
   }
   check(!numbers_->strategy.coded(), "an all-reduce channel has no codec");
   const Range range = (*numbers_->chunks)[request.chunk].range;
-  const BufferRange what{Buffer::kGradients, range,
-                         numbers_->strategy.gradient_slot(request.iteration)};
+  const BufferRange what{Buffer::kGradients, range, numbers_->strategy.sum_slot(request.iteration)};
   const std::size_t workers = numbers_->learners.size();
   Work add;
   add.kind = WorkKind::kReduce;

@@ -49,6 +49,8 @@ double nanoseconds(const Work& work, const Cluster& cluster) {
   switch (work.kind) {
     case WorkKind::kUpdate:
       return update_ns(work, bytes, cluster);
+    case WorkKind::kOuterStep:
+      return bytes * (work.fresh ? cluster.reduce_ns_per_byte : cluster.update_ns_per_byte);
     case WorkKind::kSum:
       return sum_ns(work, bytes, cluster);
     case WorkKind::kReduce:
@@ -58,6 +60,8 @@ double nanoseconds(const Work& work, const Cluster& cluster) {
     case WorkKind::kSwap:
     case WorkKind::kSwapped:
     case WorkKind::kNorm:
+    case WorkKind::kOuterGradient:
+    case WorkKind::kTakeOver:
       return bytes * cluster.reduce_ns_per_byte;
     case WorkKind::kEncode:
     case WorkKind::kDecode:

@@ -100,6 +100,12 @@ OtherWait other_wait(std::optional<Algorithm> algorithm) {
               "(--batch-shares auto), or a preset that does not wait for the slowest (asp, ssp, "
               "ad-psgd). A faster link would not."};
     case Coupling::kBounded:
+      if (traits_of(*algorithm).sends == Sends::kOuterGradients) {
+        return {
+            "Slow workers limit this run.", "for the sums of outer steps, which need all workers",
+            "Machines of equal speed and load, a larger --every or an --outer-delay would help. "
+            "A faster link would not."};
+      }
       return {"Slow workers limit this run.", "for workers that are too far behind",
               "Machines of equal speed and load or a larger --staleness would help. A faster link "
               "would not."};

@@ -166,6 +166,7 @@ Rows mechanism_rows(const RunData& run) {
         Row{"bytes_after_packing", "after", bytes_text},
         Row{"gradients_summed_locally", "gradients summed on their machine", whole},
         Row{"updates", "updates of parameters", whole},
+        Row{"outer_steps", "outer steps of chunks", whole},
         Row{"overtakings_egress", "overtakings on the way out", whole},
         Row{"overtakings_inbox", "overtakings in a server", whole},
         Row{"hidden_share", "communication hidden behind compute", percent_text}}) {

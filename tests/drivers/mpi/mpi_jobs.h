@@ -48,8 +48,10 @@ inline std::vector<std::string> hashes_on_threads(
   return hashes;
 }
 
-inline bool is_synchronous(const Strategy& strategy) {
-  return strategy.algorithm == Algorithm::kBsp || strategy.algorithm == Algorithm::kPipe;
+// Its result does not depend on timing.
+inline bool is_deterministic(const Strategy& strategy) {
+  return strategy.algorithm == Algorithm::kBsp || strategy.algorithm == Algorithm::kPipe ||
+         strategy.algorithm == Algorithm::kLocal;
 }
 
 class MpiTrainTest : public MpiTest {

@@ -38,7 +38,7 @@ TEST_P(MpiServersTest, TrainWithServersOfTheirOwn) {
     const std::vector<std::string> lines = lines_of(outcome.out);
     ASSERT_THAT(lines, SizeIs(kProcesses));
     EXPECT_EQ(std::ranges::count(lines, "server"), static_cast<std::ptrdiff_t>(servers));
-    if (is_synchronous(preset.strategy)) {
+    if (is_deterministic(preset.strategy)) {
       const auto learners = testing::toy_learners(testing::kToyLayers, kProcesses - servers);
       auto expected =
           hashes_on_threads(learners, testing::toy_strategy(std::string(preset.name)), servers);

@@ -59,5 +59,35 @@ TEST(BoundTest, OneSpeaksForTheWorkersOfAHost) {
   EXPECT_LT(to_us(run.result.iteration_time()), 1.02 * net.bound_us(run));
 }
 
+// Five steps of four units, and a sum that every interface carries twice less a quarter: between
+// two steps, or behind four of them.
+TEST(BoundTest, LocalStepsShareASum) {
+  Net net;
+  net.strategy.algorithm = Algorithm::kLocal;
+  net.strategy.exchange = Exchange::kAllReduce;
+  net.strategy.collective = Collective::kRing;
+  net.strategy.slice_params = 40;
+  net.strategy.segment_params = 0;
+  net.strategy.credit = net.strategy.peer_credit = 1'000'000;
+  net.cluster.bandwidth_gbps = 3.2;
+  net.profile = profile_of({400, 0}, 10, 10);
+  const double compute = 40;
+  for (const auto& [delay, expected] :
+       {std::pair{0, (5 * compute + 0.75 * 4) / 5}, std::pair{4, compute}}) {
+    net.strategy.cadence = {.every = 5, .delay = delay};
+    const auto run = run_simulated(net.profile, net.cluster, net.strategy, 20);
+    EXPECT_DOUBLE_EQ(net.bound_us(run), expected);
+    EXPECT_LT(to_us(run.result.iteration_time()), 1.03 * expected);
+    EXPECT_GE(to_us(run.result.iteration_time()), expected);
+  }
+  net.cluster.bandwidth_gbps = 0.032;
+  for (const Iteration delay : {0, 4}) {
+    net.strategy.cadence = {.every = 5, .delay = delay};
+    const auto run = run_simulated(net.profile, net.cluster, net.strategy, 20);
+    EXPECT_EQ(net.bound_us(run), 2 * 0.75 * 400 / 5);
+    EXPECT_GE(to_us(run.result.iteration_time()), net.bound_us(run));
+  }
+}
+
 }  // namespace
 }  // namespace sluice

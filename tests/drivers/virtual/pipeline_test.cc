@@ -159,6 +159,23 @@ TEST(TableOne, CentralisedAlgorithms) {
   }
 }
 
+// Beside it: a sum once in so many iterations, whole or in fragments, applied at once or later.
+TEST(TableOne, LocalStepsDivideTheTrafficOfASum) {
+  Strategy strategy = find_preset("local-sgd")->strategy;
+  strategy.collective = Collective::kRing;
+  strategy.cadence = {};
+  const double dense = traffic(strategy, 4);
+  EXPECT_DOUBLE_EQ(dense, traffic(find_preset("d-sync")->strategy, 4));
+  for (const Iteration every : {2, 8, 30}) {
+    for (const std::int64_t fragments : {1, 2}) {
+      strategy.cadence = {.every = every, .fragments = fragments, .delay = every - 1};
+      EXPECT_DOUBLE_EQ(traffic(strategy, 4), dense / static_cast<double>(every));
+      strategy.cadence.delay = 0;
+      EXPECT_DOUBLE_EQ(traffic(strategy, 4), dense / static_cast<double>(every));
+    }
+  }
+}
+
 TEST(TableOne, LocalAggregationDividesByTheWorkersOfAMachine) {
   Cluster cluster;
   cluster.topology = Topology(2, 3, 1);

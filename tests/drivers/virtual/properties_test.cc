@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "drivers/virtual/bound.h"
+#include "nodes/validate.h"
 #include "support/forwarding_effects.h"
 #include "support/generators.h"
 #include "support/simulated.h"
@@ -97,6 +98,21 @@ RC_GTEST_PROP(SimulationProperties, NoScheduleBeatsTheBound, ()) {
   const Duration bound = lower_bound(world.profile, world.cluster, strategy, *run.assembly.chunks);
   // Times are rounded to picoseconds for each message.
   RC_ASSERT(run.result.iteration_time() + from_ns(1) >= bound);
+}
+
+RC_GTEST_PROP(SimulationProperties, NoScheduleOfLocalStepsBeatsTheBound, ()) {
+  const World world = any_world();
+  Strategy strategy = any_strategy();
+  strategy.algorithm = Algorithm::kLocal;
+  strategy.exchange = Exchange::kAllReduce;
+  strategy.cadence.every = *rc::gen::inRange<Iteration>(1, 7);
+  strategy.cadence.fragments = *rc::gen::inRange<std::int64_t>(1, strategy.cadence.every + 1);
+  strategy.cadence.delay = *rc::gen::inRange<Iteration>(0, strategy.cadence.every);
+  RC_PRE(static_cast<bool>(validate(strategy)));
+  const auto run =
+      run_simulated(world.profile, world.cluster, strategy, 6 * strategy.cadence.every);
+  RC_ASSERT(run.result.iteration_time() + from_ns(1) >=
+            lower_bound(world.profile, world.cluster, strategy, *run.assembly.chunks));
 }
 
 RC_GTEST_PROP(SimulationProperties, NoScheduleBeatsTheBoundOfTheChannel, ()) {

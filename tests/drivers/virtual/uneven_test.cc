@@ -12,6 +12,7 @@
 #include "drivers/virtual/traffic.h"
 #include "nodes/presets.h"
 #include "support/simulated.h"
+#include "support/talkative.h"
 
 namespace sluice {
 namespace {
@@ -195,7 +196,8 @@ RC_GTEST_PROP(UnevenClusterProperties, NothingIsFasterThanTheBound, ()) {
                               .latency = from_us(number(0, 100)),
                               .speed = number(1, 20) / 10}};
   }
-  const Strategy strategy = (*rc::gen::elementOf(presets())).strategy;
+  Strategy strategy = (*rc::gen::elementOf(presets())).strategy;
+  strategy.cadence = testing::talkative(strategy).cadence;
   const auto run = run_simulated(kProfile, cluster, strategy, 6);
   RC_ASSERT(run.result.iteration_time() >=
             lower_bound(kProfile, cluster, run.assembly.job.strategy, *run.assembly.chunks));

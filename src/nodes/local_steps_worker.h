@@ -1,0 +1,63 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "collectives/runner.h"
+#include "nodes/basic_worker.h"
+
+namespace sluice {
+
+// Local SGD, DiLoCo: the worker takes steps of its own. The cadence says after which of them a
+// chunk is exchanged:
+//
+//   local step -> outer gradient -> its sum over all workers -> outer step -> take over
+//
+// The outer gradient is how far the local steps have led from the global parameters, of which each
+// worker has a copy. All make the same outer step with the same sum, so the copies stay equal. With
+// a delay the worker goes on after the outer gradient, and makes the outer step exactly so many
+// local steps later; if the sum is late, it waits.
+//
+// A sum that is not due when a worker ends is used when it goes on.
+//
+// The first iterations may be synchronous: an all-reduce worker has them, and the global parameters
+// are those of the replica.
+class LocalStepsWorker final : public BasicWorker, private Completion {
+ public:
+  LocalStepsWorker(const Job& job, std::shared_ptr<const ChunkMap> chunks, NodeId self,
+                   Completion& done);
+
+  BufferRange landing(const Message& message) const override;
+
+ private:
+  struct State {
+    Iteration begun = 0;    // the iteration with whose parameters the exchange began; 0: none
+    Iteration waits = 0;    // the iteration that waits for the outer step; 0: none does
+    std::size_t parts = 0;  // segments that are summed
+    bool summed = false;    // all of them
+  };
+
+  void exchange(ChunkId chunk, Iteration iteration, Effects& effects) override;
+  void on_network(const Event& event, Effects& effects) override;
+  // A synchronous iteration has the chunk's parameters.
+  void on_complete(ChunkId chunk, Iteration iteration, Effects& effects) override;
+  void on_finished(const Work& work, Effects& effects);
+  // The worker's own batch is the whole.
+  void take_local_step(ChunkId chunk, Iteration iteration, Effects& effects) const;
+  void on_norm(Iteration iteration, Effects& effects) const;
+  void on_local_step(ChunkId chunk, Iteration iteration, Effects& effects);
+  void begin_sum(ChunkId chunk, Iteration iteration, Effects& effects);
+  void on_part(ChunkId chunk, Effects& effects);
+  void step_if_due(ChunkId chunk, Effects& effects);
+  void start(ChunkId chunk, WorkKind kind, Iteration iteration, Effects& effects) const;
+  const Cadence& cadence() const { return strategy().cadence; }
+
+  std::unique_ptr<WorkerAlgorithm> synchronous_;  // an all-reduce worker; null: no iteration is
+  CollectiveRunner runner_;
+  std::vector<std::int64_t> fragments_;  // by chunk
+  std::vector<State> states_;            // by chunk
+  std::size_t final_ = 0;                // gradients of chunks, for the next norm
+};
+
+}  // namespace sluice
