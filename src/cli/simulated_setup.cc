@@ -6,6 +6,7 @@
 
 #include "cli/optimizer_settings.h"
 #include "cli/specs.h"
+#include "cli/strategy_settings.h"
 #include "drivers/virtual/limits.h"
 #include "nodes/validate_update.h"
 #include "session/batch_shares.h"
@@ -78,11 +79,20 @@ Result<SimulatedSetup> simulated_setup(const Settings& settings, const Json& clu
   if (const auto fits = check_times(*profile, cluster); !fits) {
     return fits.error().within(settings.text("cluster"));
   }
-  StrategySpec strategy = strategy_spec(settings);
+  auto asked = strategy_spec(settings);
+  if (!asked) {
+    return asked.error();
+  }
+  StrategySpec strategy = *std::move(asked);
   if (const auto valid = validate(rule, strategy.strategy); !valid) {
     return valid.error();
   }
   strategy.strategy.sums_first = sums_first(rule);
+  std::optional<CodecChoice> codec_choice;
+  if (asks_for_codec(strategy)) {
+    codec_choice = choose_codec({.strategy = strategy, .profile = *profile, .cluster = cluster});
+  }
+  strategy = settled(std::move(strategy), codec_choice);
   auto job = simulated_job(strategy, *profile, cluster);
   if (!job) {
     return job.error();
@@ -95,6 +105,9 @@ Result<SimulatedSetup> simulated_setup(const Settings& settings, const Json& clu
     return valid.error();
   }
   std::vector<std::string> notes;
+  if (codec_choice) {
+    notes.push_back(text_of(*codec_choice));
+  }
   if (std::string note = note_on_servers(settings, *file); !note.empty()) {
     notes.push_back(std::move(note));
   }
@@ -108,7 +121,8 @@ Result<SimulatedSetup> simulated_setup(const Settings& settings, const Json& clu
                         .preset = settings.text("preset"),
                         .iterations = counted_iterations(settings),
                         .slowdowns = compute_factors(shares->parts),
-                        .notes = std::move(notes)};
+                        .notes = std::move(notes),
+                        .codec_choice = std::move(codec_choice)};
 }
 
 }  // namespace sluice::cli

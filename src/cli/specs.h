@@ -18,8 +18,6 @@ inline constexpr const char* kReplay = "replay:";
 // All settings: they must be the same in every process.
 Agreement agreement_of(const Settings& settings);
 
-StrategySpec strategy_spec(const Settings& settings);
-
 // How many servers are on hosts of their own, and who says so.
 struct ServersApart {
   std::size_t servers = 0;  // 0: beside the workers of every host
