@@ -104,9 +104,11 @@ struct Coded {
   std::vector<std::byte> bytes;
 };
 
+bool has_range(Codec format) { return traits_of(format).header_bytes > 0; }
+
 void encode(benchmark::State& state, Codec format) {
   Coded coded(format);
-  const std::size_t passes = format == Codec::kQuantise8 ? 2 : 1;  // the first finds the range
+  const std::size_t passes = has_range(format) ? 2 : 1;  // the first finds it
   beside_traffic(state, passes * kBytes, coded.bytes.size(),
                  [&] { coded.codec->encode(coded.values, coded.bytes); });
 }
@@ -123,13 +125,14 @@ void add(benchmark::State& state, Codec format) {
                  [&] { coded.codec->add(coded.bytes, 1, coded.values); });
 }
 
-#define SLUICE_DENSE_BENCHMARK(kernel)                      \
-  BENCHMARK_CAPTURE(kernel, truncate16, Codec::kTruncate16) \
-      ->Iterations(kRepeats)                                \
-      ->Unit(benchmark::kMillisecond);                      \
-  BENCHMARK_CAPTURE(kernel, quantise8, Codec::kQuantise8)   \
-      ->Iterations(kRepeats)                                \
-      ->Unit(benchmark::kMillisecond)
+#define SLUICE_DENSE_BENCHMARK_OF(kernel, name, codec) \
+  BENCHMARK_CAPTURE(kernel, name, codec)->Iterations(kRepeats)->Unit(benchmark::kMillisecond)
+#define SLUICE_DENSE_BENCHMARK(kernel)                               \
+  SLUICE_DENSE_BENCHMARK_OF(kernel, truncate16, Codec::kTruncate16); \
+  SLUICE_DENSE_BENCHMARK_OF(kernel, bf16, Codec::kBf16);             \
+  SLUICE_DENSE_BENCHMARK_OF(kernel, quantise8, Codec::kQuantise8);   \
+  SLUICE_DENSE_BENCHMARK_OF(kernel, quantise4, Codec::kQuantise4);   \
+  SLUICE_DENSE_BENCHMARK_OF(kernel, quantise2, Codec::kQuantise2)
 SLUICE_DENSE_BENCHMARK(encode);
 SLUICE_DENSE_BENCHMARK(decode);
 SLUICE_DENSE_BENCHMARK(add);
@@ -138,7 +141,7 @@ void feed_back_error(benchmark::State& state, Codec format) {
   Coded coded(format);
   std::vector<float> residual(kValues);
   const ErrorFeedback feedback(*coded.codec, residual);
-  const std::size_t passes = format == Codec::kQuantise8 ? 5 : 4;
+  const std::size_t passes = has_range(format) ? 5 : 4;
   beside_traffic(state, passes * kBytes + coded.bytes.size(), 2 * kBytes + coded.bytes.size(),
                  [&] { feedback.encode(coded.values, coded.bytes); });
 }

@@ -197,19 +197,22 @@ PYBIND11_MODULE(_C, m) {
       .def("abort", &Participant::abort, NoGil());
 
   py::class_<GradientExchange, std::shared_ptr<GradientExchange>>(m, "GradientExchange")
-      .def(
-          py::init([](Participant& participant, const std::string& preset, bool half_precision,
-                      const std::vector<std::string>& names, const std::vector<std::int64_t>& sizes,
-                      const std::string& run, const std::string& trace, const std::string& name,
-                      std::int64_t batch, bool joins_layers) {
-            const GradientExchange::Options options{
-                .preset = preset,
-                .half_precision = half_precision,
-                .joins_layers = joins_layers,
-                .record = {.run = run, .trace = trace, .name = name, .batch = batch}};
-            return std::make_shared<GradientExchange>(participant, options, names, sizes);
-          }),
-          NoGil(), py::keep_alive<1, 2>());
+      .def(py::init([](const std::shared_ptr<Participant>& participant, const std::string& preset,
+                       bool half_precision, const std::vector<std::string>& names,
+                       const std::vector<std::int64_t>& sizes, const std::string& run,
+                       const std::string& trace, const std::string& name, std::int64_t batch,
+                       bool joins_layers) {
+             const GradientExchange::Options options{
+                 .preset = preset,
+                 .half_precision = half_precision,
+                 .joins_layers = joins_layers,
+                 .record = {.run = run, .trace = trace, .name = name, .batch = batch}};
+             // A reducer keeps the exchange longer than Python does, and it needs the participant.
+             return std::shared_ptr<GradientExchange>(
+                 new GradientExchange(*participant, options, names, sizes),
+                 [participant](const GradientExchange* exchange) { delete exchange; });
+           }),
+           NoGil());
 
   py::class_<Reducer>(m, "Reducer")
       .def(py::init(&make_reducer))

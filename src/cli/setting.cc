@@ -31,7 +31,10 @@ void for_each_axis(Visit visit) {
   visit("partition", "how the parameters are cut into chunks", kPartitionNames,
         &Strategy::partition);
   visit("order", "which chunk leaves a host first", kOrderNames, &Strategy::order);
-  visit("codec", "how gradients are compressed", kCodecNames, &Strategy::codec);
+  visit("codec",
+        "how gradients are compressed; auto: what is predicted to be fastest of none, bf16 and "
+        "--allow-codecs",
+        kCodecNames, &Strategy::codec);
 }
 
 // Visits the plain values of codec dgc: key, form, help, access to the value in a strategy.
@@ -162,8 +165,10 @@ std::vector<Setting> strategy_settings() {
   std::vector<Setting> all{{"preset", kRuns, Form::word(preset_names()), "p3",
                             "a named way to synchronise; \"sluice presets\" explains them"}};
   for_each_axis([&](const char* key, const char* help, const auto& names, auto member) {
-    all.push_back(
-        {key, kRuns, Form::word(words_of(names)), name_of(names, strategy.*member), help});
+    const bool chosen_by_cost = std::string_view(key) == "codec";
+    all.push_back({key, kRuns,
+                   Form::word(chosen_by_cost ? words_or("auto", names) : words_of(names)),
+                   name_of(names, strategy.*member), help});
   });
   for_each_value([&](const char* key, const Form& form, const char* help, auto access) {
     all.push_back({key, kRuns, form, access(strategy), help});
@@ -171,6 +176,8 @@ std::vector<Setting> strategy_settings() {
   all.push_back({"outer", kRuns, Form::word(words_of(kOuterNames)),
                  name_of(kOuterNames, strategy.cadence.outer),
                  "local-steps: optimiser of the outer step; elastic is algorithm easgd"});
+  all.push_back({"allow-codecs", kRuns, Form::text(), "",
+                 "codec auto: further codecs to choose from, such as quantise8,quantise4"});
   all.push_back({"merge", kRuns, Form::word(words_of(kMergeNames)),
                  name_of(kMergeNames, strategy.merge),
                  "partition merged: the best groups of layers, or those of MG-WFBP's greedy rule"});
@@ -323,7 +330,8 @@ Strategy to_strategy(const Json& values) {
     values.at(key).get_to(access(strategy));
   });
   for_each_axis([&](const char* key, const char*, const auto& names, auto member) {
-    strategy.*member = known(names, values.at(key));
+    const std::string word = values.at(key);
+    strategy.*member = word == "auto" ? strategy.*member : known(names, word);
   });
   return strategy;
 }

@@ -106,13 +106,16 @@ int simulate(const Settings& settings) {
     return bad_input(opened.error());
   }
   Record record = *std::move(opened);
-  const SimulationReport report = simulate_steadily({.job = setup.job,
-                                                     .profile = setup.profile,
-                                                     .cluster = setup.cluster,
-                                                     .preset = setup.preset,
-                                                     .iterations = setup.iterations,
-                                                     .slowdowns = setup.slowdowns},
-                                                    record);
+  SimulationReport report = simulate_steadily({.job = setup.job,
+                                               .profile = setup.profile,
+                                               .cluster = setup.cluster,
+                                               .preset = setup.preset,
+                                               .iterations = setup.iterations,
+                                               .slowdowns = setup.slowdowns},
+                                              record);
+  if (setup.codec_choice) {
+    report.summary["codec_choice"] = to_json(*setup.codec_choice);
+  }
   if (record.has_folder()) {
     if (const auto written = write_metrics(report, record.folder()); !written) {
       return failed(written.error());

@@ -5,6 +5,7 @@
 
 #include "cli/console.h"
 #include "cli/specs.h"
+#include "cli/strategy_settings.h"
 #include "cli/train_report.h"
 #include "session/training_session.h"
 #include "session/virtual_group.h"
@@ -26,10 +27,12 @@ std::string note_on_batch(const Settings& settings, const Profile& profile) {
 int simulate_training(const Settings& settings, const SimulatedSetup& setup) {
   const Profile& profile = setup.profile;
   const Cluster& cluster = setup.cluster;
-  const auto spec = virtual_train_spec(settings, cluster);
-  if (!spec) {
-    return bad_input(spec.error());
+  auto asked = virtual_train_spec(settings, cluster);
+  if (!asked) {
+    return bad_input(asked.error());
   }
+  TrainSpec spec = *std::move(asked);
+  spec.strategy = settled(std::move(spec.strategy), setup.codec_choice);
   if (const std::string note = note_on_batch(settings, profile); !note.empty()) {
     spdlog::warn(note);
   }
@@ -38,7 +41,7 @@ int simulate_training(const Settings& settings, const SimulatedSetup& setup) {
                           .cluster = cluster,
                           .threads = static_cast<std::size_t>(settings.integer("threads")),
                           .slowdowns = setup.slowdowns});
-  return run_in(*group, [&] { return train_and_report(*group, *spec, settings); });
+  return run_in(*group, [&] { return train_and_report(*group, spec, settings); });
 }
 
 }  // namespace sluice::cli

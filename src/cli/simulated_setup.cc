@@ -6,6 +6,7 @@
 
 #include "cli/optimizer_settings.h"
 #include "cli/specs.h"
+#include "cli/strategy_settings.h"
 #include "session/batch_shares.h"
 #include "session/optimizer.h"
 #include "session/simulated_job.h"
@@ -42,8 +43,11 @@ Result<SimulatedSetup> simulated_setup(const Settings& settings, const Json& clu
   if (!optimizer) {
     return optimizer.error();
   }
-  const StrategySpec strategy = strategy_spec(settings);
-  auto made = simulated_case(strategy, servers_apart(settings), rule_of(*optimizer, {}), *profile,
+  const auto strategy = strategy_spec(settings);
+  if (!strategy) {
+    return strategy.error();
+  }
+  auto made = simulated_case(*strategy, servers_apart(settings), rule_of(*optimizer, {}), *profile,
                              *file, settings.text("cluster"));
   if (!made) {
     return made.error();
@@ -58,12 +62,15 @@ Result<SimulatedSetup> simulated_setup(const Settings& settings, const Json& clu
     return valid.error();
   }
   std::vector<std::string> notes;
+  if (made->codec_choice) {
+    notes.push_back(text_of(*made->codec_choice));
+  }
   if (std::string note = note_on_servers(settings, *file); !note.empty()) {
     notes.push_back(std::move(note));
   }
-  if (cluster.allreduce && strategy.strategy.uses_servers()) {
+  if (cluster.allreduce && strategy->strategy.uses_servers()) {
     notes.push_back(fmt::format("the cluster's [allreduce] table stands in for the exchange {}",
-                                name_of(kExchangeNames, strategy.strategy.exchange)));
+                                name_of(kExchangeNames, strategy->strategy.exchange)));
   }
   return SimulatedSetup{.profile = *std::move(profile),
                         .cluster = cluster,
@@ -71,7 +78,8 @@ Result<SimulatedSetup> simulated_setup(const Settings& settings, const Json& clu
                         .preset = settings.text("preset"),
                         .iterations = counted_iterations(settings),
                         .slowdowns = compute_factors(shares->parts),
-                        .notes = std::move(notes)};
+                        .notes = std::move(notes),
+                        .codec_choice = made->codec_choice};
 }
 
 }  // namespace sluice::cli

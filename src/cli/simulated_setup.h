@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -7,6 +8,7 @@
 #include "formats/cluster.h"
 #include "formats/profile.h"
 #include "model/job.h"
+#include "session/codec_choice.h"
 
 namespace sluice::cli {
 
@@ -19,6 +21,7 @@ struct SimulatedSetup {
   Iteration iterations = 0;
   std::vector<double> slowdowns;   // by the workers' shares of the batch; see Simulation
   std::vector<std::string> notes;  // for the user
+  std::optional<CodecChoice> codec_choice = {};  // if there is a codec, or one to be chosen
 };
 
 // `cluster_values` win over those of the cluster's file. Errors name the flag, or the file and key.

@@ -14,6 +14,7 @@
 #include "base/check.h"
 #include "base/file.h"
 #include "cli/optimizer_settings.h"
+#include "cli/strategy_settings.h"
 #include "nodes/presets.h"
 #include "session/batch_shares.h"
 #include "session/task_data.h"
@@ -178,12 +179,6 @@ Agreement agreement_of(const Settings& settings) {
   return agreement;
 }
 
-StrategySpec strategy_spec(const Settings& settings) {
-  return {.preset = settings.text("preset"),
-          .strategy = settings.strategy(),
-          .chosen = settings.chosen_sizes()};
-}
-
 std::string note_on(const ServersApart& apart, const std::string& preset) {
   return apart.by_preset && apart.servers > 0
              ? fmt::format(
@@ -324,7 +319,11 @@ Result<TrainSpec> virtual_train_spec(const Settings& settings, const Cluster& cl
   if (!shares) {
     return shares.error();
   }
-  StrategySpec strategy = strategy_spec(settings);
+  auto asked = strategy_spec(settings);
+  if (!asked) {
+    return asked.error();
+  }
+  StrategySpec strategy = *std::move(asked);
   if (cluster.allreduce) {
     strategy.strategy.collective.reset();  // the table stands in for it
   }
@@ -349,6 +348,10 @@ Result<TrainSpec> train_spec(const Settings& settings) {
   auto work = work_spec(settings);
   if (!work) {
     return work.error();
+  }
+  auto strategy = strategy_spec(settings);
+  if (!strategy) {
+    return strategy.error();
   }
   auto optimizer = optimizer_spec(settings);
   if (!optimizer) {
@@ -376,7 +379,7 @@ Result<TrainSpec> train_spec(const Settings& settings) {
   if (!record) {
     return record.error();
   }
-  return TrainSpec{.strategy = strategy_spec(settings),
+  return TrainSpec{.strategy = *std::move(strategy),
                    .hosts = {.workers = size_of(settings, "workers"),
                              .workers_per_host = size_of(settings, "workers-per-host"),
                              .servers = servers_apart(settings).servers,

@@ -18,8 +18,6 @@ inline constexpr const char* kReplay = "replay:";
 // All settings: they must be the same in every process.
 Agreement agreement_of(const Settings& settings);
 
-StrategySpec strategy_spec(const Settings& settings);
-
 ServersApart servers_apart(const Settings& settings);
 // For the user, who has not asked for it; empty if there is nothing to say.
 std::string note_on(const ServersApart& apart, const std::string& preset);

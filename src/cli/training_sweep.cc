@@ -15,6 +15,7 @@
 #include "cli/console.h"
 #include "cli/simulate_training.h"
 #include "cli/specs.h"
+#include "cli/strategy_settings.h"
 #include "cli/sweep_cells.h"
 #include "drivers/realtime/interrupt.h"
 #include "report/line_chart.h"
@@ -43,6 +44,7 @@ Result<VirtualTraining> training_of(const SweepCell& cell, const std::string& na
                            .cluster = {.profile = cell.setup.profile,
                                        .cluster = cell.setup.cluster,
                                        .slowdowns = cell.setup.slowdowns}};
+  training.spec.strategy = settled(std::move(training.spec.strategy), cell.setup.codec_choice);
   end_where_it_diverges(training.spec);
   RecordSpec& record = training.spec.record;
   record.folder = folder;

@@ -94,18 +94,40 @@ void DeepGradient::take_in(std::span<const float> gradients, std::span<const flo
   }
 }
 
+std::span<const Range> DeepGradient::layers_in(const Range& chunk) const {
+  const auto first = std::ranges::upper_bound(layers_, chunk.begin, {}, &Range::end);
+  const auto last = std::ranges::lower_bound(first, layers_.end(), chunk.end, {}, &Range::begin);
+  return {first, last};
+}
+
+std::vector<float> DeepGradient::clip_factors(std::span<const float> gradients, const Range& chunk,
+                                              Iteration iteration) {
+  check(gradients.size() == residual_.values().size(), "the gradients are of the whole model");
+  std::vector<float> factors;
+  for (const Range& layer : layers_in(chunk)) {
+    factors.push_back(
+        clip_factor(static_cast<std::size_t>(&layer - layers_.data()), gradients, iteration));
+  }
+  return factors;
+}
+
 std::vector<std::byte> DeepGradient::encode(std::span<const float> gradients,
                                             std::span<const float> parameters, const Range& chunk,
                                             Iteration iteration) {
+  return encode(gradients, parameters, chunk, iteration, clip_factors(gradients, chunk, iteration));
+}
+
+std::vector<std::byte> DeepGradient::encode(std::span<const float> gradients,
+                                            std::span<const float> parameters, const Range& chunk,
+                                            Iteration iteration, std::span<const float> clips) {
   check(chunk.begin >= 0 && chunk.end <= std::ssize(residual_.values()) &&
             gradients.size() == residual_.values().size(),
         "the chunk lies in the model");
-  const auto first = std::ranges::upper_bound(layers_, chunk.begin, {}, &Range::end);
-  for (auto layer = first; layer != layers_.end() && layer->begin < chunk.end; ++layer) {
-    const auto index = static_cast<std::size_t>(layer - layers_.begin());
-    take_in(gradients, parameters,
-            {std::max(layer->begin, chunk.begin), std::min(layer->end, chunk.end)},
-            clip_factor(index, gradients, iteration));
+  const std::span<const Range> layers = layers_in(chunk);
+  check(clips.size() == layers.size(), "each layer of the chunk has a factor");
+  for (std::size_t l = 0; l < layers.size(); ++l) {
+    const Range within{std::max(layers[l].begin, chunk.begin), std::min(layers[l].end, chunk.end)};
+    take_in(gradients, parameters, within, clips[l]);
   }
   const auto velocity = part(velocity_.values(), chunk);
   const auto residual = part(residual_.values(), chunk);

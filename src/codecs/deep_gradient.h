@@ -34,6 +34,13 @@ class DeepGradient {
   // layer whose norm is not finite is left as it is.
   std::vector<std::byte> encode(std::span<const float> gradients, std::span<const float> parameters,
                                 const Range& chunk, Iteration iteration);
+  // The same in two steps. Several threads may take the second at a time, each for its own chunk,
+  // but only one the first: the factors, by layer that the chunk touches.
+  std::vector<float> clip_factors(std::span<const float> gradients, const Range& chunk,
+                                  Iteration iteration);
+  std::vector<std::byte> encode(std::span<const float> gradients, std::span<const float> parameters,
+                                const Range& chunk, Iteration iteration,
+                                std::span<const float> clips);
 
   // Produced and not yet sent.
   std::span<const float> residual() const { return residual_.values(); }
@@ -45,6 +52,7 @@ class DeepGradient {
     float factor = 1;
   };
 
+  std::span<const Range> layers_in(const Range& chunk) const;
   float clip_factor(std::size_t layer, std::span<const float> gradients, Iteration iteration);
   void take_in(std::span<const float> gradients, std::span<const float> parameters,
                const Range& range, float clip);

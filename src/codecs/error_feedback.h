@@ -1,6 +1,8 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
+#include <span>
 
 #include "base/check.h"
 #include "codecs/dense.h"
@@ -16,22 +18,43 @@ class ErrorFeedback final : public DenseCodec {
       : codec_(codec), residual_(residual) {}
 
   Bytes encoded_size(std::int64_t count) const override { return codec_.encoded_size(count); }
+  bool has_range() const override { return codec_.has_range(); }
 
-  void encode(std::span<const float> values, std::span<std::byte> bytes) const override {
-    check(values.size() == residual_.size(), "each value has a residual");
-    for (std::size_t i = 0; i < values.size(); ++i) {
-      residual_[i] += values[i];
-    }
-    codec_.encode(residual_, bytes);
-    codec_.add(bytes, -1.0F, residual_);
+  Magnitude look_at(std::span<const float> part, std::size_t first) const override {
+    check(first + part.size() <= residual_.size(), "each value has a residual");
+    const std::span<float> corrected = residual_.subspan(first, part.size());
+    Magnitude largest = 0;
+    in_blocks(part.size(), [&](std::size_t begin, std::size_t end) {
+      for (std::size_t i = begin; i < end; ++i) {
+        corrected[i] += part[i];
+      }
+      const auto block = corrected.subspan(begin, end - begin);
+      largest = std::max(largest, codec_.look_at(block, first + begin));
+    });
+    return largest;
   }
 
-  void decode(std::span<const std::byte> bytes, std::span<float> values) const override {
-    codec_.decode(bytes, values);
+  void begin(Magnitude largest, std::span<std::byte> bytes) const override {
+    codec_.begin(largest, bytes);
   }
 
-  void add(std::span<const std::byte> bytes, float scale, std::span<float> sum) const override {
-    codec_.add(bytes, scale, sum);
+  void write_part(std::span<const float> part, std::size_t first,
+                  std::span<std::byte> bytes) const override {
+    in_blocks(part.size(), [&](std::size_t begin, std::size_t end) {
+      const auto block = residual_.subspan(first + begin, end - begin);
+      codec_.write_part(block, first + begin, bytes);
+      codec_.add_part(bytes, first + begin, -1.0F, block);
+    });
+  }
+
+  void read_part(std::span<const std::byte> bytes, std::size_t first,
+                 std::span<float> part) const override {
+    codec_.read_part(bytes, first, part);
+  }
+
+  void add_part(std::span<const std::byte> bytes, std::size_t first, float scale,
+                std::span<float> part) const override {
+    codec_.add_part(bytes, first, scale, part);
   }
 
  private:

@@ -18,10 +18,18 @@ namespace sluice {
 template <unsigned kBits>
 class Quantise {
  public:
-  static void write(std::span<const float> values, std::byte* bytes) {
-    const float step = step_for(largest_magnitude(values));
-    store(bytes, 0, step);
-    std::byte* codes = bytes + kStepBytes;
+  // The step keeps 17 significant bits, so that every code times the step is exact. The largest of
+  // these products then gives the same step again.
+  static float step_for(Magnitude largest) {
+    if (largest >= kInfinity) {
+      return std::numeric_limits<float>::quiet_NaN();
+    }
+    const float exact = std::bit_cast<float>(largest) / kLargestCode;
+    const auto step = std::bit_cast<float>(std::bit_cast<std::uint32_t>(exact) & ~0x7fU);
+    return step * kLargestCode < kMinRange ? 0 : step;
+  }
+
+  static void write(std::span<const float> values, std::byte* codes, float step) {
     if (!(step > 0)) {
       std::fill_n(codes, (values.size() + kPerByte - 1) / kPerByte, std::byte{0});
       return;
@@ -36,19 +44,20 @@ class Quantise {
     }
   }
 
-  Quantise(const std::byte* bytes, float scale)
-      : step_(scale * load<float>(bytes, 0)), codes_(bytes + kStepBytes) {}
+  Quantise(const std::byte* codes, float step) : step_(step), codes_(codes) {}
 
-  float operator[](std::size_t i) const {
+  float operator[](std::size_t i) const { return at(i / kPerByte, i % kPerByte); }
+
+  // The value at place `j` of a byte.
+  float at(std::size_t byte, std::size_t j) const {
     // The code comes to the top of a byte, whose shift down brings the sign.
-    const auto byte = static_cast<unsigned>(codes_[i / kPerByte]);
-    const unsigned above = (kPerByte - 1 - i % kPerByte) * kBits;
-    const auto code = static_cast<std::int8_t>(static_cast<std::uint8_t>(byte << above));
+    const auto above = static_cast<unsigned>((kPerByte - 1 - j) * kBits);
+    const auto code = static_cast<std::int8_t>(
+        static_cast<std::uint8_t>(static_cast<unsigned>(codes_[byte]) << above));
     return step_ * static_cast<float>(code >> (8 - kBits));
   }
 
  private:
-  static constexpr std::size_t kStepBytes = sizeof(float);
   static constexpr std::size_t kPerByte = 8 / kBits;
   static constexpr unsigned kMask = (1U << kBits) - 1;
   static constexpr float kLargestCode = (1U << (kBits - 1)) - 1;
@@ -62,17 +71,6 @@ class Quantise {
       byte |= (std::bit_cast<std::uint32_t>(values[i] * steps + kRounder) & kMask) << (i * kBits);
     }
     return static_cast<std::byte>(byte);
-  }
-
-  // The step keeps 17 significant bits, so that every code times the step is exact. The largest of
-  // these products then gives the same step again.
-  static float step_for(Magnitude largest) {
-    if (largest >= kInfinity) {
-      return std::numeric_limits<float>::quiet_NaN();
-    }
-    const float exact = std::bit_cast<float>(largest) / kLargestCode;
-    const auto step = std::bit_cast<float>(std::bit_cast<std::uint32_t>(exact) & ~0x7fU);
-    return step * kLargestCode < kMinRange ? 0 : step;
   }
 
   float step_;

@@ -28,7 +28,10 @@ bool can_sum(const Strategy& strategy, Collective collective) {
 }  // namespace
 
 CollectiveChoice::CollectiveChoice(const Job& job)
-    : strategy_(job.strategy), ranks_(ranks_of(job)), link_(job.link) {
+    : strategy_(job.strategy),
+      ranks_(ranks_of(job)),
+      link_(job.link),
+      threads_(job.server_threads) {
   for (const Collective collective : kPlannedCollectives) {
     if (can_sum(strategy_, collective)) {
       candidates_.emplace_back(collective, load_of(collective, ranks_));
@@ -41,11 +44,13 @@ CollectiveChoice::CollectiveChoice(const Job& job)
 
 CollectiveChoice::Choice CollectiveChoice::choose(std::int64_t params, double tail) const {
   const Bytes bytes = coded_size(strategy_, params, 1);
+  const bool packs = strategy_.coded() && !strategy_.sparse();
+  const Coding coding{.floats = packs ? params * kFloatBytes : 0, .threads = threads_};
   std::optional<Choice> best;
   double lowest = 0;
   for (const auto& [collective, load] : candidates_) {
     const std::size_t segments = segments_of(strategy_, collective, ranks_.size, params);
-    const SumCost cost = sum_cost(load, link_, bytes, segments);
+    const SumCost cost = sum_cost(load, link_, bytes, segments, coding);
     const double price = (1 - tail) * to_us(cost.busy) + tail * to_us(cost.alone);
     if (!best || price < (1 - kTie) * lowest) {
       best = {collective, cost};

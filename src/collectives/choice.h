@@ -27,6 +27,7 @@ class CollectiveChoice {
   Strategy strategy_;
   Ranks ranks_;
   LinkCost link_;
+  int threads_;  // for packing
   std::vector<std::pair<Collective, PlanLoad>> candidates_;
 };
 

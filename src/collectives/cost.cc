@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "base/check.h"
@@ -79,12 +80,47 @@ class StepCount {
   double waiters_ = 0;
 };
 
+// What a rank packs and unpacks, as CollectiveRunner does it: what it sends to several is packed
+// once, and what it passes on unchanged is not packed again.
+class PackingCount {
+ public:
+  // Elements, in a step.
+  std::int64_t step(std::span<const Round> rounds) {
+    std::int64_t elements = 0;
+    for (const Round& round : rounds) {
+      const std::optional<Range> out = round.send ? round.send->range : round.shared;
+      const bool as_it_is = out && !round.reduce && packed_ == *out;
+      if (out && !as_it_is && out != last_in_step_) {
+        elements += out->size();
+        last_in_step_ = out;
+      }
+    }
+    if (last_in_step_) {
+      packed_ = *std::exchange(last_in_step_, std::nullopt);
+    }
+    for (const Round& round : rounds) {
+      if (round.receive) {
+        elements += round.receive->range.size();
+        packed_ = round.reduce ? Range{} : round.receive->range;
+      }
+    }
+    return elements;
+  }
+
+ private:
+  Range packed_;  // of which the rank has the code
+  std::optional<Range> last_in_step_;
+};
+
 double us_of(const Load& load, const LinkCost& link, double bytes) {
   return load.messages * to_us(link.message) + load.moved * bytes * link.ns_per_byte / 1e3;
 }
 
-double adding_us_of(const Load& load, const LinkCost& link, double bytes) {
-  return load.added * bytes * link.reduce_ns_per_byte / 1e3;
+// On one thread: what is unpacked is added in the same pass.
+double arithmetic_us_of(const Load& load, const LinkCost& link, double bytes, double floats) {
+  return (floats > 0 ? load.coded * floats * link.code_ns_per_byte
+                     : load.added * bytes * link.reduce_ns_per_byte) /
+         1e3;
 }
 
 }  // namespace
@@ -103,8 +139,10 @@ PlanLoad load_of(Collective collective, const Ranks& ranks) {
   // So long that all parts of the plans are equal.
   const auto whole = static_cast<std::int64_t>(ranks.size * std::bit_ceil(ranks.size));
   std::vector<Plan> plans;
+  std::vector<PackingCount> packing;
   for (std::size_t rank = 0; rank < ranks.per_machine; ++rank) {
     plans.push_back(make_plan(collective, rank, ranks.size, {0, whole}));
+    packing.emplace_back();
   }
   PlanLoad load;
   Flow out;
@@ -112,10 +150,14 @@ PlanLoad load_of(Collective collective, const Ranks& ranks) {
   for (std::size_t first = 0; first < plans.front().size();) {
     const std::size_t end = end_of_step(plans.front(), first);
     StepCount step(ranks.per_machine, whole);
-    for (const Plan& plan : plans) {
-      step.add(std::span(plan).subspan(first, end - first));
+    std::int64_t coded = 0;
+    for (std::size_t rank = 0; rank < plans.size(); ++rank) {
+      const auto rounds = std::span(plans[rank]).subspan(first, end - first);
+      step.add(rounds);
+      coded += packing[rank].step(rounds);
     }
-    const Load each = step.load();
+    Load each = step.load();
+    each.coded = static_cast<double>(coded) / static_cast<double>(whole);
     if (!load.steps.empty() && load.steps.back().each == each) {
       ++load.steps.back().count;
     } else {
@@ -123,6 +165,7 @@ PlanLoad load_of(Collective collective, const Ranks& ranks) {
     }
     load.total.startups += each.startups;
     load.total.added += each.added;
+    load.total.coded += each.coded;
     out.add({.messages = step.out().messages, .moved = step.out().moved});
     in.add({.messages = step.in().messages, .moved = step.in().moved});
     first = end;
@@ -145,16 +188,22 @@ AllReduceCost collective_cost(const PlanLoad& load, const LinkCost& link) {
 
 // Segments go through the same steps one behind the other. So a step takes until its messages of
 // all segments have left, or until that of the first segment has arrived and been added, whichever
-// is longer.
-SumCost sum_cost(const PlanLoad& load, const LinkCost& link, Bytes bytes, std::size_t segments) {
+// is longer. Packing is arithmetic too, which several threads do for different segments.
+SumCost sum_cost(const PlanLoad& load, const LinkCost& link, Bytes bytes, std::size_t segments,
+                 const Coding& coding) {
   const auto many = static_cast<double>(segments);
+  const auto threads = static_cast<double>(coding.threads);
   const double each_bytes = static_cast<double>(bytes) / many;
-  const double busy = many * std::max(us_of(load.total, link, each_bytes),
-                                      adding_us_of(load.total, link, each_bytes));
+  const double each_floats = static_cast<double>(coding.floats) / many;
+  const auto arithmetic_us = [&](const Load& of) {
+    return arithmetic_us_of(of, link, each_bytes, each_floats);
+  };
+  const double busy =
+      many * std::max(us_of(load.total, link, each_bytes), arithmetic_us(load.total) / threads);
   double alone = segments > 1 ? to_us(link.startup) : 0;
   for (const auto& [each, count] : load.steps) {
-    const double first = each.startups * (to_us(link.startup) + us_of(each, link, each_bytes)) +
-                         adding_us_of(each, link, each_bytes);
+    const double first =
+        each.startups * (to_us(link.startup) + us_of(each, link, each_bytes)) + arithmetic_us(each);
     alone += count * std::max(first, many * us_of(each, link, each_bytes));
   }
   return {.alone = from_us(std::max(alone, busy)), .busy = from_us(busy)};

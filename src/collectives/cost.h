@@ -24,6 +24,7 @@ struct Load {
   double messages = 0;
   double moved = 0;  // out or in, whichever is more
   double added = 0;
+  double coded = 0;  // packed and unpacked by a dense codec, if there is one
 
   bool operator==(const Load&) const = default;
 };
@@ -48,7 +49,13 @@ struct SumCost {
   // their start-ups then overlap.
   Duration busy{0};
 };
-SumCost sum_cost(const PlanLoad& load, const LinkCost& link, Bytes bytes, std::size_t segments);
+// What a dense codec works on in a sum, and how many threads do it.
+struct Coding {
+  Bytes floats = 0;  // 0: nothing is packed
+  int threads = 1;
+};
+SumCost sum_cost(const PlanLoad& load, const LinkCost& link, Bytes bytes, std::size_t segments,
+                 const Coding& coding = {});
 
 // What all ranks together send to sum `bytes`; exact for any number of ranks.
 Bytes bytes_sent(Collective collective, std::size_t size, Bytes bytes);

@@ -97,7 +97,7 @@ struct Cluster {
   LinkCost link() const {
     const bool known = bandwidth_gbps > 0;
     return {latency, 8.0 / bandwidth_gbps, reduce_ns_per_byte,
-            known ? wire_time(header_bytes) : Duration{0}};
+            known ? wire_time(header_bytes) : Duration{0}, code_ns_per_byte};
   }
 };
 

@@ -15,6 +15,7 @@ struct LinkCost {
   double ns_per_byte = 0;         // beta, on the wire
   double reduce_ns_per_byte = 0;  // gamma, adding two operands
   Duration message{0};            // that the wire or a processor is busy with a message, besides
+  double code_ns_per_byte = 0;    // packing or unpacking a byte of floats, on one thread
 
   double gbps() const { return 8 / ns_per_byte; }
   bool operator==(const LinkCost&) const = default;

@@ -28,11 +28,11 @@ std::vector<std::int64_t> sizes_for(const std::vector<Layer>& layers, std::int64
   return sizes;
 }
 
-// The arithmetic at both ends. Packing counts once at each end; at the hops it hides behind the
-// transfer.
+// The arithmetic at both ends. The sum has what a dense codec packs at the hops; a sparse one packs
+// once at each end.
 Duration arithmetic_time(const Job& job, const Cluster& cluster, std::int64_t params) {
   const double ns_per_byte =
-      cluster.update_ns_per_byte + (job.strategy.coded() ? 2 * cluster.code_ns_per_byte : 0);
+      cluster.update_ns_per_byte + (job.strategy.sparse() ? 2 * cluster.code_ns_per_byte : 0);
   return from_ns(static_cast<double>(params * kFloatBytes) * ns_per_byte) + cluster.sync;
 }
 

@@ -25,7 +25,8 @@ class Bench {
       : now_(std::move(now)),
         parameters_(some_values()),
         gradients_(some_values()),
-        workspace_(parameters_, {gradients_}, {}, strategy, Topology(1, 1, 0)) {}
+        workspace_(parameters_, {gradients_}, {}, strategy, Topology(1, 1, 0),
+                   lay_out({"all"}, {kParams})) {}
 
   // Returns the output of the last repetition.
   double ns_per_byte(const Work& work, Payload* output = nullptr) {
@@ -65,16 +66,28 @@ Work work_of(WorkKind kind, std::vector<Payload> sources) {
 
 ArithmeticCost measured_arithmetic(const std::function<Time()>& now) {
   Bench plain(Strategy{}, now);
-  Strategy packed;
-  packed.codec = Codec::kQuantise8;
-  Bench coding(packed, now);
-  Payload code;
-  const double encode = coding.ns_per_byte(work_of(WorkKind::kEncode, {}), &code);
-  const double decode = coding.ns_per_byte(work_of(WorkKind::kDecode, {code}));
   const Payload gradient = Payload::owning(some_values());
   return {.reduce_ns_per_byte = plain.ns_per_byte(work_of(WorkKind::kReduce, {gradient})),
           .update_ns_per_byte = plain.ns_per_byte(work_of(WorkKind::kUpdate, {gradient})),
-          .code_ns_per_byte = (encode + decode) / 2};
+          .code_ns_per_byte = measured_packing(Codec::kQuantise8, now)};
+}
+
+double measured_packing(Codec codec, const std::function<Time()>& now) {
+  if (codec == Codec::kNone) {
+    return 0;
+  }
+  Strategy packed;
+  packed.codec = codec;
+  packed.dgc.warm_up = false;
+  Bench coding(packed, now);
+  Payload code;
+  Work pack = work_of(WorkKind::kEncode, {});
+  pack.feedback = traits_of(codec).needs_feedback;
+  const double encode = coding.ns_per_byte(pack, &code);
+  if (packed.sparse()) {
+    return encode;
+  }
+  return (encode + coding.ns_per_byte(work_of(WorkKind::kDecode, {code}))) / 2;
 }
 
 }  // namespace sluice

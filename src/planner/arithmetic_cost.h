@@ -3,6 +3,7 @@
 #include <functional>
 
 #include "base/units.h"
+#include "model/codec.h"
 
 namespace sluice {
 
@@ -15,5 +16,7 @@ struct ArithmeticCost {
 
 // Measures the same arithmetic as in training; medians of several repetitions.
 ArithmeticCost measured_arithmetic(const std::function<Time()>& now);
+// Likewise of one codec: the mean of packing and unpacking, or the selection of a sparse one.
+double measured_packing(Codec codec, const std::function<Time()>& now);
 
 }  // namespace sluice

@@ -46,11 +46,15 @@ void tune_for_link(Job& job, const ChosenSizes& chosen, bool announced) {
     return;
   }
   const MessageSize message = message_size(job.link.ns_per_byte, announced);
+  // Where all that is sent is packed, a message of that length carries more parameters.
+  const bool packed = strategy.exchange == Exchange::kAllReduce || strategy.servers_pack();
+  const std::int64_t params =
+      message.params * 32 / (packed ? traits_of(strategy.codec).bits_per_value : 32);
   // The hops of a sum carry its share of a rank.
   const auto parts = static_cast<std::int64_t>(
       strategy.exchange == Exchange::kAllReduce ? AggregationGroups(job).size() : 1);
-  tune(strategy.slice_params, chosen.slice, message.params * parts);
-  tune(strategy.segment_params, segment_is_chosen, message.params);
+  tune(strategy.slice_params, chosen.slice, params * parts);
+  tune(strategy.segment_params, segment_is_chosen, params);
   const Bytes usual = Strategy().peer_credit;
   // Something urgent waits for at most half a millisecond of data in flight to the peer, which is
   // one slice at 1 Gb/s, or for one message.

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <sys/utsname.h>
 
+#include <algorithm>
 #include <ctime>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -11,6 +12,7 @@
 
 #include "base/file.h"
 #include "collectives/choice.h"
+#include "collectives/packings.h"
 #include "report/names.h"
 
 namespace sluice {
@@ -234,6 +236,7 @@ nlohmann::ordered_json device_copies_of(const Record& record, const Topology& to
 
 nlohmann::ordered_json mechanism_of(const Assembly& assembly, const RunTotals& totals) {
   const Counters& counters = totals.counters;
+  const Strategy& strategy = assembly.job.strategy;
   nlohmann::ordered_json by_kind;
   const TrafficByKind& traffic = totals.sent;
   for (std::size_t k = 0; k < traffic.size(); ++k) {
@@ -243,32 +246,36 @@ nlohmann::ordered_json mechanism_of(const Assembly& assembly, const RunTotals& t
     }
   }
   auto collectives = nlohmann::ordered_json::object();
-  if (assembly.job.strategy.exchange == Exchange::kAllReduce) {
+  int packings = strategy.servers_pack() ? 2 : 1;
+  if (strategy.exchange == Exchange::kAllReduce) {
     for (const Collective collective : collectives_for(assembly.job, *assembly.chunks)) {
       auto& chunks = collectives[std::string(name_of(kCollectiveNames, collective))];
       chunks = chunks.is_null() ? 1 : chunks.get<int>() + 1;
+      packings = std::max(packings, packings_of(collective, ranks_of(assembly.job).size));
     }
   }
-  nlohmann::ordered_json mechanism{
-      {"messages", counters.messages},
-      {"bytes", counters.payload_bytes},
-      {"local_messages", counters.local_messages},
-      {"chunks_per_model", assembly.chunks->size()},
-      {"chunks_sent", counters.chunks},
-      {"bytes_before_packing", counters.before_packing},
-      {"bytes_after_packing", counters.after_packing},
-      {"gradients_summed_locally", counters.local_sums},
-      {"updates", counters.updates},
-      {"updates_by", updates_by(assembly.job.strategy)},
-      {"updates_on", assembly.job.strategy.learners_update ? "device" : "host"},
-      {"overtakings_egress", counters.egress_overtakings},
-      {"overtakings_inbox", counters.inbox_overtakings},
-      {"chunks_by_collective", collectives},
-      {"hidden_share", totals.hidden_share()},
-      {"sent_by_kind", by_kind}};
-  if (traits_of(assembly.job.strategy.algorithm).sends == Sends::kOuterGradients) {
+  nlohmann::ordered_json mechanism{{"messages", counters.messages},
+                                   {"bytes", counters.payload_bytes},
+                                   {"local_messages", counters.local_messages},
+                                   {"chunks_per_model", assembly.chunks->size()},
+                                   {"chunks_sent", counters.chunks},
+                                   {"bytes_before_packing", counters.before_packing},
+                                   {"bytes_after_packing", counters.after_packing},
+                                   {"gradients_summed_locally", counters.local_sums},
+                                   {"updates", counters.updates},
+                                   {"updates_by", updates_by(strategy)},
+                                   {"updates_on", strategy.learners_update ? "device" : "host"},
+                                   {"overtakings_egress", counters.egress_overtakings},
+                                   {"overtakings_inbox", counters.inbox_overtakings},
+                                   {"chunks_by_collective", collectives},
+                                   {"hidden_share", totals.hidden_share()},
+                                   {"sent_by_kind", by_kind}};
+  if (traits_of(strategy.algorithm).sends == Sends::kOuterGradients) {
     mechanism["outer_steps"] = counters.outer_steps;
-    mechanism["cadence"] = cadence_of(assembly.job.strategy.cadence);
+    mechanism["cadence"] = cadence_of(strategy.cadence);
+  }
+  if (traits_of(strategy.codec).kind == CodecKind::kDense) {
+    mechanism["packings"] = packings;
   }
   return mechanism;
 }

@@ -56,7 +56,11 @@ Result<SimulatedCase> simulated_case(StrategySpec spec, const ServersApart& serv
     return valid.error();
   }
   spec.strategy.sums_first = sums_first(rule);
-  auto job = simulated_job(spec, profile, made.cluster);
+  if (asks_for_codec(spec)) {
+    made.codec_choice =
+        choose_codec({.strategy = spec, .profile = profile, .cluster = made.cluster});
+  }
+  auto job = simulated_job(settled(spec, made.codec_choice), profile, made.cluster);
   if (!job) {
     return job.error();
   }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "base/result.h"
@@ -7,6 +8,7 @@
 #include "formats/profile.h"
 #include "model/job.h"
 #include "optimizers/update_rule.h"
+#include "session/codec_choice.h"
 #include "session/merging.h"
 #include "session/specs.h"
 
@@ -19,6 +21,7 @@ Result<Job> simulated_job(const StrategySpec& spec, const Profile& profile, cons
 struct SimulatedCase {
   Cluster cluster;
   Job job;
+  std::optional<CodecChoice> codec_choice = {};  // if there is a codec, or one to be chosen
 };
 
 // The same, with the servers where the user wants them, or where the cluster says, or where the

@@ -22,7 +22,8 @@ namespace sluice {
 struct StrategySpec {
   std::string preset = "p3";  // the origin of the strategy, for the record
   Strategy strategy;
-  ChosenSizes chosen;  // set by the user, so not tuned to the link
+  ChosenSizes chosen;              // set by the user, so not tuned to the link
+  std::vector<Codec> codecs = {};  // to choose from; empty: the strategy's
 };
 
 // How many servers are on hosts of their own, and who says so.

@@ -128,13 +128,8 @@ TrainReport TrainingSession::run() {
   const std::vector<std::unique_ptr<Learner>> learners = make_learners();
   Learner& replica = *learners.front();
   share_outline(replica.layers());
-  Job job = make_job(replica.layers());
-  job.strategy.learners_update = learners_update(learners);
-  const NetworkFacts network = group_.tune(job, spec_.strategy.chosen);
-  if (group_.is_leader() && network.link) {
-    log_.info(fmt::format("links of {:.3g} Gb/s and {:.0f} us", network.link->gbps(),
-                          to_us(network.link->startup)));
-  }
+  NetworkFacts network;
+  const Job job = tuned_job(replica.layers(), learners, network);
   begin_together(replica);
   RunModel model(replica, [this] { return work_.factory(0); });
   const Clock clock;
@@ -173,6 +168,9 @@ TrainReport TrainingSession::run() {
     report.summary =
         training_summary({spec_, work_, kernels_, trained, model.learner().parameters(), record_,
                           *journal, stopped, diverged, network, group_.network_use(), loading});
+    if (codec_choice_) {
+      report.summary["codec_choice"] = to_json(*codec_choice_);
+    }
     report.folder = record_.folder().path();
     if (const auto closed = record_.close(report.summary, hosts_); kept && !closed) {
       kept = closed;
@@ -210,9 +208,8 @@ TrainReport TrainingSession::serve() {
   const Outline outline = outline_from(group_.from_leader("", "the outline of the run"));
   work_.extent = outline.extent;
   rule_ = rule_of(spec_.optimizer, work_.extent);
-  Job job = make_job(outline.layers);
-  job.strategy.learners_update = learners_update({});
-  group_.tune(job, spec_.strategy.chosen);
+  NetworkFacts network;
+  const Job job = tuned_job(outline.layers, {}, network);
   group_.from_leader("", "the hash of the initial parameters");
   const Clock clock;
   listen_for_signals();
@@ -318,18 +315,6 @@ RunClock TrainingSession::run_clock(const Clock& clock) const {
     return {clock};
   }
   return {clock, [this] { return *group_.virtual_now(); }};
-}
-
-Job TrainingSession::make_job(const std::vector<Layer>& layers) const {
-  Job job;
-  job.layers = layers;
-  job.topology = topology_;
-  job.strategy = spec_.strategy.strategy;
-  job.strategy.sums_first = sums_first(rule_);
-  job.strategy.pipeline_warmup =
-      std::max(job.strategy.pipeline_warmup, warmup_of(spec_.optimizer, work_.extent));
-  job.strategy.dgc.epoch_iterations = work_.extent.per_epoch;
-  return job;
 }
 
 void TrainingSession::listen_for_signals() {

@@ -11,6 +11,7 @@
 
 #include "base/result.h"
 #include "drivers/realtime/interrupt.h"
+#include "session/codec_choice.h"
 #include "session/log.h"
 #include "session/nonfinite.h"
 #include "session/process_group.h"
@@ -65,6 +66,11 @@ class TrainingSession {
   bool learners_update(std::span<const std::unique_ptr<Learner>> learners) const;
   RunClock run_clock(const Clock& clock) const;
   Job make_job(const std::vector<Layer>& layers) const;
+  // The same for the network, which is measured, and with the codec that pays there, if the spec
+  // leaves the choice open. Collective.
+  Job tuned_job(const std::vector<Layer>& layers,
+                std::span<const std::unique_ptr<Learner>> learners, NetworkFacts& network);
+  CodecChoice predicted_codec(const Job& job, const NetworkFacts& network) const;
   void listen_for_signals();
   // When it returns, the clocks of all processes start together.
   void begin_together(Learner& replica) const;
@@ -86,8 +92,9 @@ class TrainingSession {
   Log log_;
   UpdateRule rule_;
   Topology topology_;
-  std::vector<std::string> hosts_;        // names, by rank
-  std::string kernels_;                   // of a real model, once they are chosen
+  std::vector<std::string> hosts_;  // names, by rank
+  std::string kernels_;             // of a real model, once they are chosen
+  std::optional<CodecChoice> codec_choice_;
   std::function<int()> interrupted_;      // the signal that stops the run
   std::unique_ptr<Interrupt> interrupt_;  // from run() on, unless the caller has another
   std::unique_ptr<Divergence> divergence_ = std::make_unique<Divergence>();

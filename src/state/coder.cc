@@ -1,10 +1,18 @@
 #include "state/coder.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "codecs/error_feedback.h"
 
 namespace sluice {
+namespace {
+
+std::span<float> values_of(const WorkInParts& doing, std::size_t part, std::span<float> values) {
+  return values.subspan(doing.offset(part), static_cast<std::size_t>(doing.parts[part].size()));
+}
+
+}  // namespace
 
 Coder::Coder(const Strategy& strategy, const DeepGradient::Sender& sender,
              std::vector<Range> layers, std::size_t parameters)
@@ -12,32 +20,67 @@ Coder::Coder(const Strategy& strategy, const DeepGradient::Sender& sender,
       deep_(strategy.dgc, sender, std::move(layers)),
       residual_(parameters) {}
 
-std::vector<std::byte> Coder::encode(const Work& work, std::span<float> gradients,
+void Coder::begin_packing(WorkInParts& doing) const {
+  const auto size = static_cast<std::size_t>(dense_->encoded_size(doing.work.range.size()));
+  const std::shared_ptr<std::byte[]> bytes(new std::byte[size]);
+  doing.packed = {bytes.get(), size};
+  doing.output = Payload(std::span<const std::byte>(doing.packed), bytes);
+  doing.largest.resize(doing.parts.size());
+}
+
+void Coder::pack(WorkInParts& doing, std::size_t part, std::span<float> values) {
+  const std::span<float> own = values_of(doing, part, values);
+  const std::size_t first = doing.offset(part);
+  const Work& work = doing.work;
+  const auto of_range = residual_.values().subspan(static_cast<std::size_t>(work.range.begin),
+                                                   work.feedback ? values.size() : 0);
+  const ErrorFeedback corrected(*dense_, of_range);
+  const auto& codec = work.feedback ? static_cast<const DenseCodec&>(corrected) : *dense_;
+  if (doing.pass == 0 && codec.has_range()) {
+    doing.largest[part] = codec.look_at(own, first);
+    return;
+  }
+  in_blocks(own.size(), [&](std::size_t begin, std::size_t end) {
+    const std::span<float> block = own.subspan(begin, end - begin);
+    if (!codec.has_range()) {
+      codec.look_at(block, first + begin);
+    }
+    codec.write_part(block, first + begin, doing.packed);
+    if (work.exact) {
+      codec.read_part(doing.packed, first + begin, block);
+    }
+  });
+}
+
+bool Coder::more_packing(WorkInParts& doing) const {
+  if (doing.pass > 0 || !dense_->has_range()) {
+    return false;
+  }
+  dense_->begin(std::ranges::max(doing.largest), doing.packed);
+  ++doing.pass;
+  return true;
+}
+
+void Coder::prepare(WorkInParts& doing, std::span<const float> gradients) {
+  doing.clips = deep_.clip_factors(gradients, doing.work.range, doing.work.iteration);
+}
+
+std::vector<std::byte> Coder::select(const WorkInParts& doing, std::span<const float> gradients,
                                      std::span<const float> parameters) {
-  if (dense_ == nullptr) {
-    return deep_.encode(gradients, parameters, work.range, work.iteration);
-  }
-  const auto begin = static_cast<std::size_t>(work.range.begin);
-  const auto gradient = gradients.subspan(begin, static_cast<std::size_t>(work.range.size()));
-  std::vector<std::byte> bytes(static_cast<std::size_t>(dense_->encoded_size(work.range.size())));
-  if (work.feedback) {
-    ErrorFeedback(*dense_, residual_.values().subspan(begin, gradient.size()))
-        .encode(gradient, bytes);
-  } else {
-    dense_->encode(gradient, bytes);
-  }
-  if (work.exact) {
-    dense_->decode(bytes, gradient);
-  }
-  return bytes;
+  return deep_.encode(gradients, parameters, doing.work.range, doing.work.iteration, doing.clips);
 }
 
-void Coder::decode(std::span<const std::byte> bytes, std::span<float> values) const {
-  dense_->decode(bytes, values);
+void Coder::check_size(std::span<const std::byte> bytes, const Range& range) const {
+  dense_->check_sizes(static_cast<std::size_t>(range.size()), bytes.size());
 }
 
-void Coder::add(std::span<const std::byte> bytes, std::span<float> sum) const {
-  dense_->add(bytes, 1, sum);
+void Coder::read(std::span<const std::byte> bytes, std::size_t first,
+                 std::span<float> values) const {
+  dense_->read_part(bytes, first, values);
+}
+
+void Coder::add(std::span<const std::byte> bytes, std::size_t first, std::span<float> sum) const {
+  dense_->add_part(bytes, first, 1, sum);
 }
 
 }  // namespace sluice

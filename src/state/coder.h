@@ -9,24 +9,37 @@
 #include "codecs/deep_gradient.h"
 #include "codecs/dense.h"
 #include "model/strategy.h"
-#include "protocol/work.h"
+#include "state/work_in_parts.h"
 
 namespace sluice {
 
 // Packs and unpacks the gradients of one node with the strategy's codec, and keeps what packing
-// leaves out. Its state is indexed like the parameters.
+// leaves out. Its state is indexed like the parameters, so that several threads may work on
+// different ranges at a time, except where a method says otherwise.
 class Coder {
  public:
   // The layers must tile all parameters.
   Coder(const Strategy& strategy, const DeepGradient::Sender& sender, std::vector<Range> layers,
         std::size_t parameters);
 
-  // Packs as the work says; the spans cover the whole model.
-  std::vector<std::byte> encode(const Work& work, std::span<float> gradients,
+  // Packing with a dense codec, part by part; `values` covers the range of the work. After a pass
+  // over all parts, more_packing() is true if there is another; after the last the code is there.
+  void begin_packing(WorkInParts& doing) const;
+  void pack(WorkInParts& doing, std::size_t part, std::span<float> values);
+  bool more_packing(WorkInParts& doing) const;
+
+  // With a sparse codec; the spans cover the whole model. Before that, one work of the node at a
+  // time has to prepare().
+  void prepare(WorkInParts& doing, std::span<const float> gradients);
+  std::vector<std::byte> select(const WorkInParts& doing, std::span<const float> gradients,
                                 std::span<const float> parameters);
-  void decode(std::span<const std::byte> bytes, std::span<float> values) const;
-  // sum += decoded
-  void add(std::span<const std::byte> bytes, std::span<float> sum) const;
+
+  // Fails unless these bytes are the code of so long a range.
+  void check_size(std::span<const std::byte> bytes, const Range& range) const;
+  // Unpacks the values from `first` on, a multiple of DenseCodec::kCut.
+  void read(std::span<const std::byte> bytes, std::size_t first, std::span<float> values) const;
+  // sum += the same
+  void add(std::span<const std::byte> bytes, std::size_t first, std::span<float> sum) const;
 
  private:
   std::unique_ptr<DenseCodec> dense_;  // null if the codec is sparse

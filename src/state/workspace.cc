@@ -10,12 +10,10 @@
 #include "base/check.h"
 #include "codecs/sparse.h"
 #include "model/aggregation_groups.h"
+#include "state/sums.h"
 
 namespace sluice {
 namespace {
-
-// Long enough to amortise the outer loop, short enough for a sum to stay in the L1 cache.
-constexpr std::size_t kBlock = 1024;
 
 std::span<float> part(std::span<float> buffer, const Range& range) {
   check(range.begin >= 0 && range.end <= static_cast<std::int64_t>(buffer.size()),
@@ -28,13 +26,6 @@ void blend(std::span<float> values, std::span<const float> other, float keep, fl
   check(values.size() == other.size(), "both parts of a blend have the same length");
   for (std::size_t i = 0; i < values.size(); ++i) {
     values[i] = keep * values[i] + add * other[i];
-  }
-}
-
-void add(std::span<float> sum, std::span<const float> values) {
-  check(sum.size() == values.size(), "all terms of a sum have the same length");
-  for (std::size_t i = 0; i < sum.size(); ++i) {
-    sum[i] += values[i];
   }
 }
 
@@ -78,6 +69,21 @@ std::vector<Range> ranges_of(std::span<const Layer> layers) {
   std::vector<Range> ranges;
   for (const Layer& layer : layers) {
     ranges.push_back(layer.range);
+  }
+  return ranges;
+}
+
+// Where the range is cut: at multiples of what codecs can be cut at, in no more parts than that
+// allows.
+std::vector<Range> cut(const Range& whole, std::int64_t wanted) {
+  constexpr auto kCut = static_cast<std::int64_t>(DenseCodec::kCut);
+  const Range units{0, (whole.size() + kCut - 1) / kCut};
+  const std::int64_t parts = std::clamp<std::int64_t>(units.size(), 1, wanted);
+  std::vector<Range> ranges;
+  for (std::int64_t p = 0; p < parts; ++p) {
+    const Range unit = part_of(units, parts, p);
+    ranges.push_back({std::min(whole.begin + unit.begin * kCut, whole.end),
+                      std::min(whole.begin + unit.end * kCut, whole.end)});
   }
   return ranges;
 }
@@ -130,19 +136,107 @@ void Workspace::land(const BufferRange& where, const Payload& payload) const {
 }
 
 Payload Workspace::execute(const Work& work) {
+  WorkInParts doing = begin(work, 1);
+  prepare(doing);
+  do {
+    do_part(doing, 0);
+  } while (more(doing));
+  return std::move(doing.output);
+}
+
+// What a sparse update changes is noted for the whole model. What packing keeps back of a range is
+// added to by the gradients of several iterations, if they are in use at a time.
+bool Workspace::stands_alone(const Work& work) const {
+  const bool keeps = work.feedback || (sparse_ && work.kind == WorkKind::kEncode);
+  if (keeps && gradients_.size() > 1) {
+    return false;
+  }
+  switch (work.kind) {
+    case WorkKind::kUpdate:
+      return !(sparse_ && work.coded);
+    case WorkKind::kSum:
+    case WorkKind::kReduce:
+    case WorkKind::kEncode:
+    case WorkKind::kDecode:
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool Workspace::packs_dense(const Work& work) const {
+  return !sparse_ &&
+         (work.kind == WorkKind::kEncode || (work.kind == WorkKind::kSum && work.coded));
+}
+
+bool Workspace::goes_in_parts(const Work& work) const {
+  const bool selects = sparse_ && (work.coded || work.kind == WorkKind::kEncode);
+  return stands_alone(work) && !selects && (work.kind != WorkKind::kUpdate || rule_.elementwise());
+}
+
+WorkInParts Workspace::begin(const Work& work, std::int64_t parts) const {
   for (const Payload& source : work.sources) {
     check(work.coded || source.size() == work.range.size() * kFloatBytes,
           "a source covers its range");
   }
+  WorkInParts doing{
+      .work = work,
+      .parts = goes_in_parts(work) ? cut(work.range, parts) : std::vector{work.range}};
+  if (packs_dense(work)) {
+    coder_->begin_packing(doing);
+  }
+  return doing;
+}
+
+void Workspace::prepare(WorkInParts& doing) {
+  if (doing.work.kind == WorkKind::kEncode && sparse_) {
+    coder_->prepare(doing, gradients_.at(doing.work.slot));
+  }
+}
+
+void Workspace::do_part(WorkInParts& doing, std::size_t part) {
+  const Work& work = doing.work;
+  const Range& range = doing.parts[part];
   switch (work.kind) {
     case WorkKind::kUpdate:
-      return work.coded && sparse_ ? update_sparse(work) : update(work);
+      if (work.coded && sparse_) {
+        doing.output = update_sparse(work);
+      } else {
+        update(work, range);
+      }
+      return;
     case WorkKind::kSum:
-      sum(work);
-      return work.coded ? Payload::owning(coder_->encode(work, parameters_, {})) : Payload{};
+      if (doing.pass == 0) {
+        sum_into(sluice::part(parameters_, range),
+                 work.begun ? gradient(work, range) : std::span<float>(), Sources(work, coder()),
+                 doing.offset(part));
+      }
+      if (work.coded) {
+        coder_->pack(doing, part, sluice::part(parameters_, work.range));
+      }
+      return;
     case WorkKind::kReduce:
-      reduce(work);
-      return {};
+      return reduce_into(gradient(work, range), work, Sources(work, coder()), doing.offset(part));
+    case WorkKind::kDecode:
+      return decode(work, range);
+    case WorkKind::kEncode:
+      if (!sparse_) {
+        return coder_->pack(doing, part, gradient(work, work.range));
+      }
+      break;
+    default:
+      break;
+  }
+  doing.output = execute_whole(doing);
+}
+
+bool Workspace::more(WorkInParts& doing) const {
+  return packs_dense(doing.work) && coder_->more_packing(doing);
+}
+
+Payload Workspace::execute_whole(const WorkInParts& doing) {
+  const Work& work = doing.work;
+  switch (work.kind) {
     case WorkKind::kBlend:
       blend(part(parameters_, work.range), work.sources.front().values(), work.keep, work.add);
       return {};
@@ -154,10 +248,7 @@ Payload Workspace::execute(const Work& work) {
       move(work);
       return {};
     case WorkKind::kEncode:
-      return encode(work);
-    case WorkKind::kDecode:
-      coder_->decode(work.sources.front().bytes(), gradient(work));
-      return {};
+      return Payload::owning(coder_->select(doing, gradients_.at(work.slot), parameters_));
     case WorkKind::kMerge:
       return Payload::owning(sum_of(work));
     case WorkKind::kPatch:
@@ -169,7 +260,7 @@ Payload Workspace::execute(const Work& work) {
       note_norm(work);
       return {};
     case WorkKind::kOuterGradient:
-      outer().find_gradient(work.range, part(parameters_, work.range), gradient(work));
+      outer().find_gradient(work.range, part(parameters_, work.range), gradient(work, work.range));
       return {};
     case WorkKind::kOuterStep:
       outer_step(work);
@@ -177,59 +268,62 @@ Payload Workspace::execute(const Work& work) {
     case WorkKind::kTakeOver:
       outer().take_over(work.range, work.keep, part(parameters_, work.range));
       return {};
+    default:
+      fail_check("every kind of work is handled");
   }
-  fail_check("every kind of work is handled");
 }
 
-std::span<float> Workspace::gradient(const Work& work) const {
-  return part(gradients_.at(work.slot), work.range);
+std::span<float> Workspace::gradient(const Work& work, const Range& range) const {
+  return part(gradients_.at(work.slot), range);
 }
 
-Payload Workspace::update(const Work& work) {
-  std::vector<std::vector<float>> decoded;
+void Workspace::update(const Work& work, const Range& range) {
+  const auto offset = static_cast<std::size_t>(range.begin - work.range.begin);
+  const auto size = static_cast<std::size_t>(range.size());
   std::vector<std::span<const float>> sources;
   sources.reserve(work.sources.size() + 1);
   if (work.begun) {
-    sources.emplace_back(gradient(work));
+    sources.emplace_back(gradient(work, range));
   }
+  std::vector<std::vector<float>> unpacked;
   for (const Payload& source : work.sources) {
     if (work.coded) {
-      decoded.emplace_back(static_cast<std::size_t>(work.range.size()));
-      coder_->decode(source.bytes(), decoded.back());
-      sources.emplace_back(decoded.back());
+      coder_->check_size(source.bytes(), work.range);
+      coder_->read(source.bytes(), offset, unpacked.emplace_back(size));
+      sources.emplace_back(unpacked.back());
     } else {
-      sources.push_back(source.values());
+      sources.push_back(source.values().subspan(offset, size));
     }
   }
-  apply(work, sources);
-  return {};
+  apply(work, range, sources);
 }
 
-void Workspace::apply(const Work& work, std::span<const std::span<const float>> sources) {
+void Workspace::apply(const Work& work, const Range& range,
+                      std::span<const std::span<const float>> sources) {
   const BatchShare share{work.contributors, work.workers};
   if (layers_.empty()) {
-    return rule_.apply(part(parameters_, work.range), state_.part(work.range), sources, share,
-                       work.iteration, clip_factor_);
+    return rule_.apply(part(parameters_, range), state_.part(range), sources, share, work.iteration,
+                       clip_factor_);
   }
   std::int64_t covered = 0;
   for (const Range& layer : layers_) {
-    if (layer.begin < work.range.begin || layer.end > work.range.end) {
+    if (layer.begin < range.begin || layer.end > range.end) {
       continue;
     }
     std::vector<std::span<const float>> of_layer;
     for (const auto& source : sources) {
-      of_layer.push_back(source.subspan(static_cast<std::size_t>(layer.begin - work.range.begin),
+      of_layer.push_back(source.subspan(static_cast<std::size_t>(layer.begin - range.begin),
                                         static_cast<std::size_t>(layer.size())));
     }
     rule_.apply(part(parameters_, layer), state_.part(layer), of_layer, share, work.iteration,
                 clip_factor_);
     covered += layer.size();
   }
-  check(covered == work.range.size(), "the range of an update is a number of whole layers");
+  check(covered == range.size(), "the range of an update is a number of whole layers");
 }
 
 void Workspace::note_norm(const Work& work) {
-  const double norm = std::sqrt(sum_of_squares(gradient(work)));
+  const double norm = std::sqrt(sum_of_squares(gradient(work, work.range)));
   clip_factor_ = rule_.clip_factor(norm / static_cast<double>(work.workers));
 }
 
@@ -243,86 +337,11 @@ Payload Workspace::update_sparse(const Work& work) {
   return Payload::owning(encode_sparse(parameters, positions_of(sum)));
 }
 
-void Workspace::sum(const Work& work) const {
-  check(!work.sources.empty(), "a sum needs a source");
-  const std::span<float> total = part(parameters_, work.range);
-  const std::span sources(work.sources);
-  if (work.coded) {
-    if (work.begun) {
-      std::ranges::copy(gradient(work), total.begin());
-    } else {
-      coder_->decode(sources.front().bytes(), total);
-    }
-    return reduce_coded({}, sources.subspan(work.begun ? 0 : 1), total);
-  }
-  const std::span<const float> first = work.begun ? gradient(work) : sources.front().values();
-  for (std::size_t begin = 0; begin < total.size(); begin += kBlock) {
-    const auto block = [&](auto values) {
-      return values.subspan(begin, std::min(kBlock, total.size() - begin));
-    };
-    std::ranges::copy(block(first), block(total).begin());
-    for (const Payload& source : sources.subspan(work.begun ? 0 : 1)) {
-      add(block(total), block(source.values()));
-    }
-  }
-}
-
-void Workspace::reduce(const Work& work) const {
-  check(work.before <= work.sources.size(), "the gradients have their place among the sources");
-  check(!work.fresh || (work.before == 0 && !work.sources.empty()),
-        "a fresh sum begins with its first source");
-  const std::span<float> own = gradient(work);
-  const std::span sources(work.sources);
-  const auto before = sources.first(work.before);
-  const auto after = sources.subspan(work.fresh ? 1 : work.before);
-  if (work.coded) {
-    if (work.fresh) {
-      coder_->decode(sources.front().bytes(), own);
-    }
-    reduce_coded(before, after, own);
-    return;
-  }
-  for (std::size_t begin = 0; begin < own.size(); begin += kBlock) {
-    const auto block = [&](auto values) {
-      return values.subspan(begin, std::min(kBlock, own.size() - begin));
-    };
-    const std::span<float> sum = block(own);
-    if (work.fresh) {
-      std::ranges::copy(block(sources.front().values()), sum.begin());
-    }
-    // Addition commutes: what comes before the gradients is summed on its own, then added to them.
-    if (!before.empty()) {
-      std::array<float, kBlock> room;
-      const std::span<float> first(room.data(), sum.size());
-      std::ranges::copy(block(before.front().values()), first.begin());
-      for (const Payload& source : before.subspan(1)) {
-        add(first, block(source.values()));
-      }
-      add(sum, first);
-    }
-    for (const Payload& source : after) {
-      add(sum, block(source.values()));
-    }
-  }
-}
-
-void Workspace::reduce_coded(std::span<const Payload> before, std::span<const Payload> after,
-                             std::span<float> own) const {
-  if (!before.empty()) {
-    std::vector<float> first(own.size());
-    coder_->decode(before.front().bytes(), first);
-    for (const Payload& source : before.subspan(1)) {
-      coder_->add(source.bytes(), first);
-    }
-    add(own, first);
-  }
-  for (const Payload& source : after) {
-    coder_->add(source.bytes(), own);
-  }
-}
-
-Payload Workspace::encode(const Work& work) {
-  return Payload::owning(coder_->encode(work, gradients_.at(work.slot), parameters_));
+void Workspace::decode(const Work& work, const Range& range) const {
+  const std::span<const std::byte> bytes = work.sources.front().bytes();
+  coder_->check_size(bytes, work.range);
+  coder_->read(bytes, static_cast<std::size_t>(range.begin - work.range.begin),
+               gradient(work, range));
 }
 
 void Workspace::patch(const Work& work) const {
@@ -360,7 +379,7 @@ void Workspace::outer_step(const Work& work) {
   if (work.fresh) {
     outer_->follow(work.range, part(parameters_, work.range));
   } else {
-    outer_->step(work.range, gradient(work), work.workers, work.iteration);
+    outer_->step(work.range, gradient(work, work.range), work.workers, work.iteration);
   }
 }
 

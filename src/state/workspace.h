@@ -13,6 +13,7 @@
 #include "state/change_log.h"
 #include "state/coder.h"
 #include "state/outer_state.h"
+#include "state/work_in_parts.h"
 
 namespace sluice {
 
@@ -30,32 +31,43 @@ class Workspace {
   void land(const BufferRange& where, const Payload& payload) const;
   // Returns the output of the work, if it has one.
   Payload execute(const Work& work);
-  // Whether parts of an update may be made by themselves.
-  bool updates_in_parts() const { return rule_.elementwise(); }
   // Keeps global parameters beside its own, which are a worker's, and makes outer steps with them.
   void keep_global(const Cadence& cadence) { outer_.emplace(cadence, parameters_); }
   // Only after keep_global().
   std::span<const float> global_parameters() const { return outer().global(); }
+
+  // The same in steps, in which several threads may do different works, on ranges that do not
+  // overlap, and the parts of one: begin, prepare, then passes over all parts until there are no
+  // more; then the output is there. Some work is not cut, whatever the number of parts.
+  WorkInParts begin(const Work& work, std::int64_t parts) const;
+  // One work of the node at a time.
+  void prepare(WorkInParts& doing);
+  void do_part(WorkInParts& doing, std::size_t part);
+  // After a pass, by the thread that did its last part.
+  bool more(WorkInParts& doing) const;
+  // Whether other threads may do this work while the node starts more.
+  bool stands_alone(const Work& work) const;
+
   // What the optimiser remembers; only the ranges that this node updates are in use.
   const OptimizerState& optimizer_state() const { return state_; }
 
  private:
-  Payload update(const Work& work);
-  void apply(const Work& work, std::span<const std::span<const float>> sources);
+  bool goes_in_parts(const Work& work) const;
+  bool packs_dense(const Work& work) const;
+  Payload execute_whole(const WorkInParts& doing);
+  void update(const Work& work, const Range& range);
+  void apply(const Work& work, const Range& range, std::span<const std::span<const float>> sources);
   void note_norm(const Work& work);
   Payload update_sparse(const Work& work);
-  Payload encode(const Work& work);
-  void sum(const Work& work) const;
-  void reduce(const Work& work) const;
-  void reduce_coded(std::span<const Payload> before, std::span<const Payload> after,
-                    std::span<float> own) const;
+  void decode(const Work& work, const Range& range) const;
   void patch(const Work& work) const;
   Payload changes(const Work& work);
   Payload pull(const Work& work) const;
   void move(const Work& work) const;
   void outer_step(const Work& work);
   const OuterState& outer() const;
-  std::span<float> gradient(const Work& work) const;
+  std::span<float> gradient(const Work& work, const Range& range) const;
+  const Coder* coder() const { return coder_ ? &*coder_ : nullptr; }
 
   std::span<float> parameters_;
   std::vector<std::span<float>> gradients_;  // by slot

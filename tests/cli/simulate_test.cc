@@ -53,6 +53,49 @@ TEST_F(CliSimulateTest, ServersAreWhereTheyAreAskedFor) {
   EXPECT_THAT(refused.err, HasSubstr("servers: exchange allreduce has no servers"));
 }
 
+TEST_F(CliSimulateTest, CodecAutoTakesWhatPays) {
+  folder_.write("fast.toml", "hosts = 2\nbandwidth_gbps = 100\ncode_ns_per_byte = 50\n");
+  const auto taken = [&](const std::string& cluster, const std::string& more) {
+    const json summary = json::parse(
+        simulate("--profile net.json --json --codec auto --cluster " + cluster + more).out);
+    EXPECT_EQ(summary.at("codec"), summary.at("codec_choice").at("codec"));
+    EXPECT_TRUE(summary.at("codec_choice").at("automatic"));
+    return summary.at("codec").get<std::string>();
+  };
+  EXPECT_EQ(taken("two.toml", ""), "bf16");
+  EXPECT_EQ(taken("two.toml", " --allow-codecs quantise8,quantise4"), "quantise4");
+  EXPECT_EQ(taken("fast.toml", " --allow-codecs quantise8"), "none");
+  const Outcome logged = simulate("--codec auto" + std::string(kInput));
+  EXPECT_THAT(logged.err, HasSubstr("codec auto takes bf16: bf16 will save "));
+}
+
+TEST_F(CliSimulateTest, SaysWhetherACodecPaysAndHowOftenItPacks) {
+  const Outcome packed = simulate("--preset p3 --codec quantise8 --json" + std::string(kInput));
+  EXPECT_THAT(packed.err, HasSubstr("quantise8 will save "));
+  const json summary = json::parse(packed.out);
+  EXPECT_EQ(summary.at("mechanism").at("packings"), 2) << "there and back";
+  EXPECT_FALSE(summary.at("codec_choice").at("automatic"));
+  const json ring = json::parse(
+      simulate("--preset wfbp --codec bf16 --collective ring --json" + std::string(kInput)).out);
+  EXPECT_EQ(ring.at("mechanism").at("packings"), 2) << "one for each of two ranks";
+  const json plain = json::parse(simulate("--preset p3 --json" + std::string(kInput)).out);
+  EXPECT_FALSE(plain.contains("codec_choice"));
+  EXPECT_FALSE(plain.at("mechanism").contains("packings"));
+}
+
+TEST_F(CliSimulateTest, RefusesCodecsThatCannotBeChosen) {
+  const auto refusal = [&](const std::string& flags) {
+    const Outcome refused = sluice("simulate " + flags + kInput, folder_);
+    EXPECT_EQ(refused.code, 2);
+    return refused.err;
+  };
+  EXPECT_THAT(refusal("--codec auto --allow-codecs quantise9"),
+              HasSubstr("allow-codecs: quantise9: expected some of none, truncate16"));
+  EXPECT_THAT(refusal("--codec auto --allow-codecs dgc"), HasSubstr("take --codec dgc"));
+  EXPECT_THAT(refusal("--codec bf16 --allow-codecs quantise8"),
+              HasSubstr("codec bf16 leaves nothing to choose"));
+}
+
 TEST_F(CliSimulateTest, CountsJustTheIterationsThatAreAskedFor) {
   const auto run = [&](int iterations) {
     const std::string n = std::to_string(iterations);

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "codecs/error_feedback.h"
 #include "codecs/values.h"
 
 namespace sluice {
@@ -47,6 +48,13 @@ std::vector<Codec> all_formats() {
   return formats;
 }
 
+// NaN differs from itself, its bits do not.
+std::vector<std::uint32_t> bits_of(const std::vector<float>& values) {
+  std::vector<std::uint32_t> bits(values.size());
+  std::memcpy(bits.data(), values.data(), values.size() * sizeof(float));
+  return bits;
+}
+
 Codec any_format() { return *rc::gen::elementOf(all_formats()); }
 
 TEST(DenseCodecTest, TakesTheBytesItSays) {
@@ -66,6 +74,77 @@ TEST(DenseCodecTest, RefusesBytesThatDoNotFit) {
     EXPECT_THROW(codec->decode(bytes, values), InvariantError);
     EXPECT_THROW(codec->add(bytes, 1, values), InvariantError);
   }
+}
+
+TEST(DenseCodecTest, RefusesPartsThatDoNotFit) {
+  for (const auto format : all_formats()) {
+    const auto codec = make_dense_codec(format);
+    std::vector<float> part(64);
+    std::vector<std::byte> bytes(static_cast<std::size_t>(codec->encoded_size(128)));
+    EXPECT_NO_THROW(codec->read_part(bytes, 64, part));
+    EXPECT_THROW(codec->read_part(bytes, 128, part), InvariantError);
+    EXPECT_THROW(codec->read_part(bytes, 63, part), InvariantError);
+    EXPECT_THROW(codec->add_part(bytes, 128, 1, part), InvariantError);
+    EXPECT_THROW(codec->write_part(part, 128, bytes), InvariantError);
+  }
+}
+
+// Where a vector may be cut, with its end.
+std::vector<std::size_t> any_cuts(std::size_t count) {
+  std::vector<std::size_t> cuts{0};
+  for (std::size_t at = DenseCodec::kCut; at < count; at += DenseCodec::kCut) {
+    if (*rc::gen::inRange(0, 4) == 0) {
+      cuts.push_back(at);
+    }
+  }
+  cuts.push_back(count);
+  return cuts;
+}
+
+RC_GTEST_PROP(DenseCodecProperties, PartsInAnyOrderGiveTheBitsOfTheWhole, ()) {
+  const auto codec = make_dense_codec(any_format());
+  const auto values = any_values(1, 3000);
+  std::vector<float> residual = any_values(values.size(), values.size());
+  std::vector<float> residual_in_parts = residual;
+  const bool feedback = *rc::gen::arbitrary<bool>();
+  const ErrorFeedback fed_back(*codec, residual);
+  const ErrorFeedback fed_back_in_parts(*codec, residual_in_parts);
+  const DenseCodec& whole = feedback ? static_cast<const DenseCodec&>(fed_back) : *codec;
+  const DenseCodec& parts = feedback ? static_cast<const DenseCodec&>(fed_back_in_parts) : *codec;
+  const auto size = static_cast<std::size_t>(codec->encoded_size(std::ssize(values)));
+  std::vector<std::byte> expected(size);
+  whole.encode(values, expected);
+
+  const auto cuts = any_cuts(values.size());
+  const auto in_parts = [&](auto&& take) {
+    for (std::size_t p = cuts.size() - 1; p-- > 0;) {
+      take(cuts[p], cuts[p + 1] - cuts[p]);
+    }
+  };
+  std::vector<std::byte> bytes(size);
+  Magnitude largest = 0;
+  in_parts([&](std::size_t first, std::size_t count) {
+    largest = std::max(largest, parts.look_at(std::span(values).subspan(first, count), first));
+  });
+  parts.begin(largest, bytes);
+  in_parts([&](std::size_t first, std::size_t count) {
+    parts.write_part(std::span(values).subspan(first, count), first, bytes);
+  });
+  RC_ASSERT(bytes == expected);
+  RC_ASSERT(bits_of(residual_in_parts) == bits_of(residual));
+
+  std::vector<float> read(values.size());
+  std::vector<float> sum = values;
+  in_parts([&](std::size_t first, std::size_t count) {
+    parts.read_part(bytes, first, std::span(read).subspan(first, count));
+    parts.add_part(bytes, first, -0.5F, std::span(sum).subspan(first, count));
+  });
+  std::vector<float> expected_read(values.size());
+  std::vector<float> expected_sum = values;
+  whole.decode(bytes, expected_read);
+  whole.add(bytes, -0.5F, expected_sum);
+  RC_ASSERT(bits_of(read) == bits_of(expected_read));
+  RC_ASSERT(bits_of(sum) == bits_of(expected_sum));
 }
 
 RC_GTEST_PROP(DenseCodecProperties, CodingWhatWasDecodedGivesTheSameBytes, ()) {

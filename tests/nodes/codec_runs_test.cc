@@ -232,6 +232,30 @@ TEST(CodecRuns, EveryWorkerUpdatesWithTheSumAsItWasPacked) {
   }
 }
 
+// Each gradient is packed once, and the sum once: it is off by two roundings at most.
+TEST(CodecRuns, ADirectSumLosesNoMoreThanTwoRoundings) {
+  constexpr double kHalfStep = 0x1p-8;  // of a bfloat16, relative
+  Strategy strategy = with_codec("wfbp", Codec::kBf16);
+  strategy.collective = Collective::kDirect;
+  const auto learners = steady_learners();
+  std::vector<double> exact(kSize);
+  std::vector<double> bound(kSize);
+  for (const auto& learner : learners) {
+    for (std::size_t i = 0; i < kSize; ++i) {
+      const double gradient = learner->gradients()[i];
+      exact[i] += gradient;
+      bound[i] += std::abs(gradient) * kHalfStep;
+    }
+  }
+  train_steadily(learners, strategy, 1);
+  for (std::size_t i = 0; i < kSize; ++i) {
+    const double sum =
+        -static_cast<double>(kWorkers) * static_cast<double>(learners.front()->parameters()[i]);
+    bound[i] += (std::abs(exact[i]) + bound[i]) * kHalfStep + 1e-6;
+    EXPECT_LE(std::abs(sum - exact[i]), bound[i]);
+  }
+}
+
 TEST(CodecRuns, ErrorFeedbackKeepsTheLossFromGrowing) {
   for (const Codec codec : {Codec::kTruncate16, Codec::kQuantise8}) {
     for (const char* preset : {"wfbp", "bsp"}) {

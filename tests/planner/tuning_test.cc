@@ -4,6 +4,8 @@
 #include <rapidcheck/gtest.h>
 
 #include <algorithm>
+#include <optional>
+#include <string>
 
 #include "model/message_size.h"
 #include "nodes/presets.h"
@@ -132,6 +134,24 @@ RC_GTEST_PROP(TuningTest, AMessageIsLongForItsWire, ()) {
 }
 
 // Each rank of a sum sends and receives its share of a slice.
+TEST(TuningTest, AMessageIsAsLongAfterPacking) {
+  const auto slice_with = [](const std::string& preset, Codec codec, std::optional<Update> update) {
+    Job job{.layers = {}, .topology = kApart, .strategy = find_preset(preset)->strategy};
+    job.link.ns_per_byte = 0.8;
+    job.strategy.codec = codec;
+    job.strategy.update = update;
+    tune_for_link(job, {});
+    return job.strategy.slice_params;
+  };
+  for (const char* preset : {"p3", "p3-allreduce"}) {
+    const std::int64_t plain = slice_with(preset, Codec::kNone, {});
+    EXPECT_EQ(slice_with(preset, Codec::kBf16, {}), 2 * plain);
+    EXPECT_EQ(slice_with(preset, Codec::kQuantise8, {}), 4 * plain);
+  }
+  EXPECT_EQ(slice_with("p3", Codec::kBf16, Update::kServer), slice_with("p3", Codec::kNone, {}))
+      << "parameters come back as they are";
+}
+
 TEST(TuningTest, TheHopsOfASumAreAsLongAsASlice) {
   for (const double gbps : {1.0, 15.0}) {
     Job job{.layers = {}, .topology = kApart, .strategy = find_preset("p3-allreduce")->strategy};

@@ -2,7 +2,9 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <numeric>
 #include <optional>
@@ -12,6 +14,7 @@
 
 #include "base/check.h"
 #include "codecs/sparse.h"
+#include "codecs/values.h"
 
 namespace sluice {
 namespace {
@@ -305,6 +308,83 @@ TEST(Workspace, RefusesWhatDoesNotFit) {
     Work work = OneNode::work(kind, {sparse({0, 0, 0, 1}, {3})});
     work.coded = true;
     EXPECT_THROW(deep.workspace->execute(work), InvariantError) << "an entry behind the range";
+  }
+}
+
+// ---- in parts -----------------------------------------------------------------------------------
+
+// Two nodes with the same numbers, of which one does its work in parts.
+struct Twin {
+  static constexpr std::size_t kSize = 3000;
+
+  explicit Twin(Codec codec) {
+    Strategy strategy;
+    strategy.codec = codec;
+    workspace.emplace(parameters, std::vector<std::span<float>>{gradients},
+                      UpdateRule{.rate = {.base = 0.5F}, .momentum = 0.9F}, strategy,
+                      Topology(2, 1, 0));
+  }
+
+  std::vector<float> parameters = testing::values_of(testing::Flavour::kSmooth, kSize, 1);
+  std::vector<float> gradients = testing::values_of(testing::Flavour::kSmooth, kSize, 2);
+  std::optional<Workspace> workspace;
+};
+
+std::vector<Payload> packed_sources(const Work& work, Codec codec) {
+  std::vector<Payload> sources;
+  for (std::uint64_t seed = 10; seed < 13; ++seed) {
+    const auto values = testing::values_of(testing::Flavour::kSmooth,
+                                           static_cast<std::size_t>(work.range.size()), seed);
+    if (codec == Codec::kNone) {
+      sources.push_back(floats(values));
+      continue;
+    }
+    const auto dense = make_dense_codec(codec);
+    std::vector<std::byte> bytes(static_cast<std::size_t>(dense->encoded_size(work.range.size())));
+    dense->encode(values, bytes);
+    sources.push_back(Payload::owning(std::move(bytes)));
+  }
+  return sources;
+}
+
+Payload in_parts(Workspace& workspace, const Work& work, std::int64_t parts) {
+  WorkInParts doing = workspace.begin(work, parts);
+  EXPECT_EQ(std::ssize(doing.parts), std::min(parts, (work.range.size() + 63) / 64));
+  workspace.prepare(doing);
+  do {
+    for (std::size_t part = doing.parts.size(); part-- > 0;) {
+      workspace.do_part(doing, part);
+    }
+  } while (workspace.more(doing));
+  return doing.output;
+}
+
+RC_GTEST_PROP(WorkspaceProperties, WorkInPartsHasTheBitsOfWorkInOneGo, ()) {
+  const auto codec = *rc::gen::element(Codec::kNone, Codec::kTruncate16, Codec::kBf16,
+                                       Codec::kQuantise8, Codec::kQuantise4, Codec::kQuantise2);
+  Work work;
+  work.coded = codec != Codec::kNone;
+  work.kind = work.coded ? *rc::gen::element(WorkKind::kUpdate, WorkKind::kSum, WorkKind::kReduce,
+                                             WorkKind::kEncode, WorkKind::kDecode)
+                         : *rc::gen::element(WorkKind::kUpdate, WorkKind::kSum, WorkKind::kReduce);
+  work.range.begin = *rc::gen::inRange(0, 500);
+  work.range.end = work.range.begin + *rc::gen::inRange(1, 2500);
+  work.contributors = work.workers = 3;
+  work.begun = *rc::gen::arbitrary<bool>();
+  work.before = *rc::gen::inRange(0U, 4U);
+  work.exact = *rc::gen::arbitrary<bool>();
+  work.feedback = *rc::gen::arbitrary<bool>();
+  const auto parts = *rc::gen::inRange<std::int64_t>(1, 9);
+  Twin one(codec);
+  Twin other(codec);
+  for (work.iteration = 1; work.iteration < 4; ++work.iteration) {
+    work.sources =
+        work.kind == WorkKind::kEncode ? std::vector<Payload>{} : packed_sources(work, codec);
+    const Payload whole = one.workspace->execute(work);
+    const Payload cut = in_parts(*other.workspace, work, parts);
+    RC_ASSERT(std::ranges::equal(whole.bytes(), cut.bytes()));
+    RC_ASSERT(one.parameters == other.parameters);
+    RC_ASSERT(one.gradients == other.gradients);
   }
 }
 

@@ -14,18 +14,6 @@ Finished finished(Work work, Payload output) {
   return {std::move(work), std::move(output)};
 }
 
-// Part of the work on a range, without memory of its own: the whole must outlive it.
-Work part_of(const Work& whole, std::int64_t parts, std::int64_t index) {
-  Work part = whole;
-  part.range = part_of(whole.range, parts, index);
-  const auto begin = static_cast<std::size_t>(part.range.begin - whole.range.begin);
-  for (Payload& source : part.sources) {
-    check(source.size() == whole.range.size() * kFloatBytes, "a source covers its range");
-    source = {source.values().subspan(begin, static_cast<std::size_t>(part.range.size())), nullptr};
-  }
-  return part;
-}
-
 }  // namespace
 
 HostLoop::HostLoop(const Phase& phase, HostId host, const World& world)
@@ -38,7 +26,7 @@ HostLoop::HostLoop(const Phase& phase, HostId host, const World& world)
     if (phase.topology.is_worker(node)) {
       gate = &world_.gates.try_emplace(node, phase.chunks.layers(), phase.first).first->second;
     }
-    nodes_.emplace(node, Node{phase.state.workspace(node), gate});
+    nodes_.try_emplace(node, phase.state.workspace(node), gate);
   }
   if (world_.offloading) {
     aside_.emplace(world_.offloading->threads, phase.start);
@@ -143,7 +131,20 @@ void HostLoop::do_work() {
   events_.push_back(finished(std::move(work), std::move(output)));
 }
 
-Payload HostLoop::execute(const Work& work) { return nodes_.at(work.node).workspace.execute(work); }
+Payload HostLoop::execute(const Work& work) {
+  Node& node = nodes_.at(work.node);
+  WorkInParts doing = node.workspace.begin(work, 1);
+  prepare(node, doing);
+  do {
+    node.workspace.do_part(doing, 0);
+  } while (node.workspace.more(doing));
+  return std::move(doing.output);
+}
+
+void HostLoop::prepare(Node& node, WorkInParts& doing) {
+  const std::lock_guard lock(node.preparing);
+  node.workspace.prepare(doing);
+}
 
 void HostLoop::observe_work(const Work& work, Time begin) {
   if (observer_ != nullptr) {
@@ -184,48 +185,70 @@ void HostLoop::start(Work work) {
   }
 }
 
-// Only work that touches nothing but its range, element by element, and has no output; a codec has
-// state of its own.
+// Only work that touches nothing but its range.
 bool HostLoop::goes_aside(const Work& work) const {
   const std::int64_t shortest =
       world_.transport.is_busy() ? world_.offloading->while_busy : world_.offloading->while_idle;
-  const bool alone = work.kind == WorkKind::kUpdate || work.kind == WorkKind::kSum ||
-                     work.kind == WorkKind::kReduce;
-  return alone && !work.coded && work.range.size() >= shortest;
+  return work.range.size() >= shortest && nodes_.at(work.node).workspace.stands_alone(work);
 }
 
-// Whoever does the last part reports the work. It counts as having begun with the first part.
+// A work that other threads do, with all that they share.
+struct HostLoop::Aside {
+  Aside(Work done, Node& its, std::int64_t parts)
+      : work(std::move(done)), node(its), doing(its.workspace.begin(work, parts)) {}
+
+  Work work;
+  Node& node;
+  WorkInParts doing;
+  std::mutex mutex;
+  std::size_t left = 0;  // parts of this pass
+  std::optional<Time> begin;
+};
+
 void HostLoop::start_aside(Work work) {
-  struct Whole {
-    Work work;
-    std::int64_t left;
-    std::optional<Time> begin = std::nullopt;
-    std::mutex mutex = {};
-  };
-  const bool in_parts =
-      work.kind != WorkKind::kUpdate || nodes_.at(work.node).workspace.updates_in_parts();
-  const std::int64_t parts = in_parts ? world_.offloading->parts_of(work.range.size()) : 1;
+  const std::int64_t parts = world_.offloading->parts_of(work.range.size());
+  Node& node = nodes_.at(work.node);
   world_.mailbox.expect();
-  const std::shared_ptr<Whole> whole(new Whole{std::move(work), parts});
-  for (std::int64_t p = 0; p < parts; ++p) {
-    aside_->start([this, whole, parts, p] {
+  start_pass(std::make_shared<Aside>(std::move(work), node, parts));
+}
+
+void HostLoop::start_pass(const std::shared_ptr<Aside>& aside) {
+  const std::size_t parts = aside->doing.parts.size();
+  aside->left = parts;
+  for (std::size_t p = 0; p < parts; ++p) {
+    aside_->start([this, aside, p] {
       try {
-        {
-          const std::lock_guard lock(whole->mutex);
-          whole->begin = whole->begin.value_or(clock_.now());
-        }
-        execute(part_of(whole->work, parts, p));
-        const std::lock_guard lock(whole->mutex);
-        if (--whole->left == 0) {
-          observe_work(whole->work, *whole->begin);
-          world_.mailbox.post_expected(finished(std::move(whole->work), {}));
-        }
+        do_part(aside, p);
       } catch (...) {
         world_.mailbox.close();  // wakes the loop
         throw;
       }
     });
   }
+}
+
+// Whoever does the last part goes on with the work, or reports it. It counts as having begun with
+// the first part.
+void HostLoop::do_part(const std::shared_ptr<Aside>& aside, std::size_t part) {
+  {
+    const std::lock_guard lock(aside->mutex);
+    if (!aside->begin) {
+      aside->begin = clock_.now();
+      prepare(aside->node, aside->doing);
+    }
+  }
+  aside->node.workspace.do_part(aside->doing, part);
+  {
+    const std::lock_guard lock(aside->mutex);
+    if (--aside->left > 0) {
+      return;
+    }
+  }
+  if (aside->node.workspace.more(aside->doing)) {
+    return start_pass(aside);
+  }
+  observe_work(aside->work, *aside->begin);
+  world_.mailbox.post_expected(finished(std::move(aside->work), std::move(aside->doing.output)));
 }
 
 void HostLoop::release(NodeId worker, LayerId layer, Iteration iteration) {

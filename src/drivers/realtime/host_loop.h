@@ -1,6 +1,7 @@
 #pragma once
 
 #include <deque>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <span>
@@ -19,8 +20,8 @@ namespace sluice {
 
 // Runs the protocol of one host in real time, on the thread that calls run(). It first handles all
 // events, then does one unit of arithmetic, and sleeps when there is neither. Where the transport
-// needs the thread, other threads do long updates and sums; Effects::start explains why nobody
-// reads what they are writing.
+// needs the thread, other threads do long updates and sums, pack and unpack; Effects::start
+// explains why nobody reads what they are writing.
 class HostLoop final : private Effects, private Landing {
  public:
   struct World {
@@ -42,9 +43,13 @@ class HostLoop final : private Effects, private Landing {
 
  private:
   struct Node {
+    Node(Workspace& its, Gate* its_gate) : workspace(its), gate(its_gate) {}
+
     Workspace& workspace;
-    Gate* gate;  // a server has none
+    Gate* gate;            // a server has none
+    std::mutex preparing;  // held while a work of the node is prepared
   };
+  struct Aside;
   using Flights = std::vector<std::pair<Message, Time>>;
 
   void send(const Message& message, Payload payload) override;
@@ -57,11 +62,15 @@ class HostLoop final : private Effects, private Landing {
   void handle(const Event& event);
   void receive(const Received& event);
   void do_work();
-  // Any thread may call these, but only one at a time for a range.
   Payload execute(const Work& work);
+  // Any thread may call these, but only one at a time for a range.
+  static void prepare(Node& node, WorkInParts& doing);
   void observe_work(const Work& work, Time begin);
   bool goes_aside(const Work& work) const;
   void start_aside(Work work);
+  // By any thread: a pass over all parts of a work.
+  void start_pass(const std::shared_ptr<Aside>& aside);
+  void do_part(const std::shared_ptr<Aside>& aside, std::size_t part);
   // After the mailbox was closed: true if the work of other threads has produced more to do.
   bool finish_aside();
   void observe_sent(const Message& message);

@@ -5,7 +5,7 @@
 
 namespace sluice {
 
-// Which arithmetic runs on threads beside a host's loop: updates and sums of plain gradients of at
+// Which arithmetic runs on threads beside a host's loop: updates, sums, packing and unpacking of at
 // least this many parameters. Handing one over costs two thread switches; doing it in the loop
 // holds up the messages.
 struct Offloading {

@@ -63,8 +63,9 @@ class Scripted final : public Protocol {
 // One host with one worker, and the loop that runs it.
 class LoopOfOne {
  public:
-  explicit LoopOfOne(Scripted::Step step, std::optional<Offloading> offloading = std::nullopt)
-      : protocol(std::move(step)), offloading_(offloading) {}
+  explicit LoopOfOne(Scripted::Step step, std::optional<Offloading> offloading = std::nullopt,
+                     Codec codec = Codec::kNone)
+      : protocol(std::move(step)), codec_(codec), offloading_(offloading) {}
 
   void run() {
     const std::vector<Protocol*> hosts{&protocol};
@@ -98,9 +99,16 @@ class LoopOfOne {
   Scripted protocol;
 
  private:
+  Strategy strategy() const {
+    Strategy packed = find_preset("wfbp")->strategy;
+    packed.codec = codec_;
+    return packed;
+  }
+
+  Codec codec_;
   std::optional<Offloading> offloading_;
   std::vector<std::unique_ptr<Learner>> learners_ = toy_learners({kSize}, 1);
-  Job job_ = testing::job_for(learners_, Topology(1, 1, 0), find_preset("wfbp")->strategy);
+  Job job_ = testing::job_for(learners_, Topology(1, 1, 0), strategy());
   Assembly assembly_ = assemble(job_);
   TrainingState state_ = testing::state_for(learners_, assembly_, {.rate = {.base = 1}});
   Clock clock_;
@@ -230,6 +238,55 @@ TEST(HostLoopThreads, NobodyReadsWhatIsBeingUpdatedAside) {
       EXPECT_EQ(aside, alone);
       EXPECT_EQ(in_parts, alone);
     }
+  }
+}
+
+// Packing and unpacking too, with what they keep for the next iteration: slices of a layer at a
+// time and parts of a slice give the bits of one thread.
+TEST(HostLoopThreads, PacksAsideWithTheBitsOfTheLoop) {
+  for (const std::string_view preset : {"p3", "wfbp", "bsp+dgc", "ar-sgd+dgc"}) {
+    const Strategy plain = testing::talkative(find_preset(preset)->strategy);
+    for (const CodecTraits& codec : kCodecs) {
+      if (plain.coded() ? codec.value != plain.codec : codec.kind != CodecKind::kDense) {
+        continue;
+      }
+      SCOPED_TRACE(std::string(preset) + " " + std::string(codec.name));
+      Strategy strategy = plain;
+      strategy.codec = codec.value;
+      strategy.error_feedback = codec.kind == CodecKind::kDense;
+      strategy.partition = Partition::kSlice;
+      strategy.slice_params = 8'000;
+      strategy.segment_params = 1'500;
+      const auto alone = trained(strategy, std::nullopt);
+      EXPECT_EQ(trained(strategy, kEverything), alone);
+      EXPECT_EQ(trained(strategy, kInParts), alone);
+    }
+  }
+}
+
+// The code of a packed gradient comes back with the report, also from other threads.
+TEST(HostLoopThreads, TheOutputOfWorkAsideComesBackWithIt) {
+  for (const auto& offloading :
+       {std::optional<Offloading>(), std::optional(kEverything), std::optional(kInParts)}) {
+    LoopOfOne* self = nullptr;
+    std::vector<Bytes> outputs;
+    LoopOfOne loop(
+        [&](const Event& event, Effects& effects) {
+          if (const auto* finished = std::get_if<Finished>(&event)) {
+            outputs.push_back(finished->output.size());
+          } else {
+            Work pack = self->update(1);
+            pack.kind = WorkKind::kEncode;
+            pack.sources.clear();
+            effects.start(std::move(pack));
+          }
+        },
+        offloading, Codec::kQuantise8);
+    self = &loop;
+    loop.mailbox().post(Started{NodeId(0)});
+    loop.mailbox().close();
+    loop.run();
+    EXPECT_EQ(outputs, (std::vector<Bytes>{4 + LoopOfOne::kSize}));
   }
 }
 
