@@ -91,7 +91,7 @@ class Reduction:
     def record_loss(self, loss: Any) -> None:
         """Of the step that has begun, for the record, if there is one."""
         if self._record.run or self._record.trace:
-            self._loss = float(loss)
+            self._loss = float(loss.detach() if isinstance(loss, torch.Tensor) else loss)
 
     def place(self) -> None:
         """Forms layers, in the order in which process 0 has read them. Collective; once."""
