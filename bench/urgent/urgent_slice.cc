@@ -314,7 +314,8 @@ int measure(MpiWorld& world, TransportKind transport, const std::vector<double>&
     return fail("needs two processes");
   }
   world.meet();
-  const Carrier carrier = choose_carrier(world, kTwoHosts, strategy, {.kind = transport});
+  const Carrier carrier =
+      choose_carrier(world, kTwoHosts, strategy, {.kind = transport, .threads = {}});
   if (world.rank() == 1) {
     Receiver(world, strategy, carrier).run();
     return 0;

@@ -31,7 +31,7 @@ TEST_P(MpiTcpPresetTest, Trains) {
     SCOPED_TRACE(carrier);
     const Outcome outcome = toys(fmt::format("{}/{} {}", carrier, preset.name, kIterations));
     EXPECT_EQ(outcome.code, 0) << outcome.err;
-    if (is_synchronous(preset.strategy)) {
+    if (is_deterministic(preset.strategy)) {
       const auto learners = testing::toy_learners(testing::kToyLayers, kProcesses);
       EXPECT_EQ(lines_of(outcome.out),
                 hashes_on_threads(learners, testing::toy_strategy(std::string(preset.name))));

@@ -124,7 +124,8 @@ TEST(FramesTest, AnAcceptanceGoesBeforeMessagesThatHaveNotBegun) {
   FrameWriter writer([](const Message&) {});
   FrameReader reader;
   Heard heard;
-  const Message message{.from = NodeId(0), .to = NodeId(1), .payload_bytes = 50'000};
+  Message message{.from = NodeId(0), .to = NodeId(1), .chunk = ChunkId(0)};
+  message.payload_bytes = 50'000;
   for (int i = 0; i < 3; ++i) {
     writer.add(message, Payload::owning(std::vector<std::byte>(50'000)));
   }
