@@ -4,7 +4,9 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cstdlib>
+#include <cstring>
 #include <thread>
 #include <vector>
 
@@ -24,8 +26,12 @@ std::size_t bound_cores() {
 }
 
 std::size_t lab_hosts() {
-  const char* hosts = std::getenv(kLabHosts);
-  return hosts == nullptr ? 1 : static_cast<std::size_t>(std::max(1, std::atoi(hosts)));
+  const char* text = std::getenv(kLabHosts);
+  std::size_t hosts = 1;
+  if (text != nullptr) {
+    std::from_chars(text, text + std::strlen(text), hosts);
+  }
+  return std::max<std::size_t>(1, hosts);
 }
 
 }  // namespace

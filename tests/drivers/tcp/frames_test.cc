@@ -143,8 +143,9 @@ RC_GTEST_PROP(FramesTest, GarbageIsRefused, (const std::vector<std::uint8_t>& ga
   const auto ends = connected_ends();
   const auto bytes =
       std::as_bytes(std::span(garbage)).first(std::min<std::size_t>(garbage.size(), 1000));
-  RC_PRE(!bytes.empty() && bytes[0] != kMessageFrame && bytes[0] != kAcceptedFrame &&
-         bytes[0] != kEndFrame);
+  const std::array known{kMessageFrame, kAcceptedFrame, kEndFrame};
+  const bool is_garbage = !bytes.empty() && std::ranges::find(known, bytes[0]) == known.end();
+  RC_PRE(is_garbage);
   RC_ASSERT(send(ends.first.descriptor(), bytes.data(), bytes.size(), 0) ==
             static_cast<ssize_t>(bytes.size()));
   FrameReader reader;
