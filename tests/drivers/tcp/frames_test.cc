@@ -28,11 +28,11 @@ std::pair<Socket, Socket> connected_ends() {
   return {Socket(ends[0]), Socket(ends[1])};
 }
 
-struct Sent {
+struct Letter {
   Message message;
   std::vector<std::byte> payload;
 
-  bool operator==(const Sent&) const = default;
+  bool operator==(const Letter&) const = default;
 };
 
 class Heard final : public FrameReader::Sink {
@@ -56,7 +56,7 @@ class Heard final : public FrameReader::Sink {
   void ended() override { has_ended = true; }
   void unknown(std::byte /*kind*/) override { throw std::runtime_error("unknown"); }
 
-  std::vector<Sent> messages;
+  std::vector<Letter> messages;
   std::uint32_t acceptances = 0;
   bool has_ended = false;
 
@@ -64,14 +64,14 @@ class Heard final : public FrameReader::Sink {
   std::vector<std::byte> place_;
 };
 
-Sent any_message(std::size_t index) {
+Letter any_message(std::size_t index) {
   const auto size =
       *rc::gen::weightedOneOf<std::size_t>({{1, rc::gen::just<std::size_t>(0)},
                                             {4, rc::gen::inRange<std::size_t>(1, 200)},
                                             {2, rc::gen::inRange<std::size_t>(3900, 4200)},
                                             {1, rc::gen::inRange<std::size_t>(8000, 60'000)}});
-  Sent sent{.message = {.from = NodeId(0), .to = NodeId(1), .chunk = ChunkId(index)},
-            .payload = std::vector<std::byte>(size)};
+  Letter sent{.message = {.from = NodeId(0), .to = NodeId(1), .chunk = ChunkId(index)},
+              .payload = std::vector<std::byte>(size)};
   sent.message.payload_bytes = static_cast<Bytes>(size);
   for (std::size_t i = 0; i < size; ++i) {
     sent.payload[i] = static_cast<std::byte>(index + 7 * i);
@@ -86,7 +86,7 @@ RC_GTEST_PROP(FramesTest, WhatArrivesIsWhatWasSent, ()) {
   FrameWriter writer([&](const Message& message) { written.push_back(message); });
   FrameReader reader;
   Heard heard;
-  std::vector<Sent> sent;
+  std::vector<Letter> sent;
   std::uint32_t accepted = 0;
   const auto steps = *rc::gen::inRange(1, 40);
   const auto step = [&](int what) {
