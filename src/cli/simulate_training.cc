@@ -5,7 +5,6 @@
 
 #include "cli/console.h"
 #include "cli/specs.h"
-#include "cli/strategy_settings.h"
 #include "cli/train_report.h"
 #include "session/training_session.h"
 #include "session/virtual_group.h"

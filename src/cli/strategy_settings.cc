@@ -3,8 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <sstream>
-
+#include "base/text.h"
 #include "cli/setting_table.h"
 
 namespace sluice::cli {
@@ -21,8 +20,7 @@ Result<std::vector<Codec>> codecs_to_choose_from(const Settings& settings) {
                                    settings.text("codec")));
   }
   std::vector<Codec> codecs{Codec::kNone, Codec::kBf16};
-  std::istringstream words(allowed);
-  for (std::string word; std::getline(words, word, ',');) {
+  for (const std::string& word : split_list(allowed)) {
     const auto codec = value_of(kCodecNames, word);
     if (!codec) {
       return Error(fmt::format("allow-codecs: {}: expected some of {}, separated by commas", word,

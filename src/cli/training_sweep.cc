@@ -15,7 +15,6 @@
 #include "cli/console.h"
 #include "cli/simulate_training.h"
 #include "cli/specs.h"
-#include "cli/strategy_settings.h"
 #include "cli/sweep_cells.h"
 #include "drivers/realtime/interrupt.h"
 #include "report/line_chart.h"

@@ -9,7 +9,6 @@
 
 #include <array>
 #include <cerrno>
-#include <chrono>
 #include <cstdint>
 #include <cstring>
 #include <optional>
@@ -18,6 +17,7 @@
 #include <utility>
 
 #include "drivers/realtime/open_descriptors.h"
+#include "drivers/realtime/timespec.h"
 
 namespace sluice {
 namespace {
@@ -48,12 +48,6 @@ std::optional<std::string> other_machine(int descriptor) {
     return IN6_IS_ADDR_LOOPBACK(&in.sin6_addr) ? std::nullopt : std::optional(bytes(in.sin6_addr));
   }
   return std::nullopt;
-}
-
-timespec to_timespec(Duration time) {
-  constexpr std::int64_t kSecond = 1'000'000'000;
-  const auto ns = std::chrono::duration_cast<std::chrono::nanoseconds>(time).count();
-  return {.tv_sec = static_cast<time_t>(ns / kSecond), .tv_nsec = static_cast<long>(ns % kSecond)};
 }
 
 }  // namespace

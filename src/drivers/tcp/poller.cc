@@ -12,16 +12,12 @@
 #include <stdexcept>
 #include <string>
 
+#include "drivers/realtime/timespec.h"
+
 namespace sluice {
 namespace {
 
 constexpr std::uint64_t kAwoken = std::numeric_limits<std::uint64_t>::max();
-
-timespec to_time(Duration time) {
-  constexpr std::int64_t kSecond = 1'000'000'000;
-  const auto ns = std::chrono::duration_cast<std::chrono::nanoseconds>(time).count();
-  return {.tv_sec = static_cast<time_t>(ns / kSecond), .tv_nsec = static_cast<long>(ns % kSecond)};
-}
 
 void add(int queue, int descriptor, std::uint32_t events, std::uint64_t index) {
   epoll_event wanted{.events = events, .data = {.u64 = index}};
@@ -63,7 +59,7 @@ const std::vector<Poller::Ready>& Poller::ready() {
 }
 
 void Poller::wait(Duration limit) {
-  const timespec time = to_time(limit);
+  const timespec time = to_timespec(limit);
   std::array<epoll_event, 64> events{};
   const auto size = static_cast<int>(events.size());
   int count = epoll_pwait2(queue_, events.data(), size, &time, nullptr);
