@@ -1,5 +1,6 @@
 // The Python module sluice._C. sluice/torch wraps it; nobody else uses it.
 
+#include <ATen/ops/empty.h>
 #include <pybind11/functional.h>
 #include <pybind11/stl.h>
 #include <torch/csrc/utils/pybind.h>
@@ -85,6 +86,14 @@ py::list gather_bytes(Participant& self, const std::string& bytes) {
     list.append(py::bytes(part));
   }
   return list;
+}
+
+std::shared_ptr<float[]> pinned_memory(std::size_t floats) {
+  const auto zeros = std::make_shared<const at::Tensor>(
+      at::empty({static_cast<std::int64_t>(floats)},
+                at::TensorOptions(at::kFloat).pinned_memory(true))
+          .zero_());
+  return {zeros, zeros->data_ptr<float>()};
 }
 
 // Calls a Python function from a thread that need not have the GIL, and drops it under the GIL.
@@ -201,12 +210,13 @@ PYBIND11_MODULE(_C, m) {
                        bool half_precision, const std::vector<std::string>& names,
                        const std::vector<std::int64_t>& sizes, const std::string& run,
                        const std::string& trace, const std::string& name, std::int64_t batch,
-                       bool joins_layers) {
+                       bool joins_layers, bool pinned) {
              const GradientExchange::Options options{
                  .preset = preset,
                  .half_precision = half_precision,
                  .joins_layers = joins_layers,
-                 .record = {.run = run, .trace = trace, .name = name, .batch = batch}};
+                 .record = {.run = run, .trace = trace, .name = name, .batch = batch},
+                 .allocate = pinned ? pinned_memory : nullptr};
              // A reducer keeps the exchange longer than Python does, and it needs the participant.
              return std::shared_ptr<GradientExchange>(
                  new GradientExchange(*participant, options, names, sizes),

@@ -9,13 +9,22 @@
 
 #include <algorithm>
 #include <chrono>
+#include <numeric>
+#include <span>
 #include <stdexcept>
+#include <thread>
 
 #include "operator_gate.h"
 
 namespace sluice::python {
 
 using torch::autograd::variable_list;
+
+namespace {
+
+constexpr std::int64_t kAtOnce = 8'000'000;
+
+}  // namespace
 
 class Reducer::Hook final : public torch::autograd::FunctionPostHook {
  public:
@@ -71,6 +80,13 @@ void Reducer::place(std::shared_ptr<GradientExchange> exchange, std::vector<Plac
   for (std::size_t p = 0; p < parameters_.size(); ++p) {
     sums_.push_back(at::from_blob(exchange_->gradients().data() + places_[p].offset,
                                   parameters_[p].sizes(), at::kFloat));
+  }
+  const c10::Device device = parameters_.front().device();
+  if (!device.is_cpu() && !exchange_->is_alone()) {
+    const std::span<float> host = exchange_->gradients();
+    staging_.emplace(
+        device, at::from_blob(host.data(), {static_cast<std::int64_t>(host.size())}, at::kFloat),
+        layer_size_.size());
   }
   unread_.assign(layer_size_.size(), false);
   watch();
@@ -128,6 +144,7 @@ void Reducer::send_rest(bool zero, std::optional<double> loss) {
       counts_.late += unsent_[places_[p].layer] == 0 ? 1 : 0;
     }
   }
+  await_arrivals();
   exchange_->end_step(loss);
   std::ranges::fill(passes_, 0);
   std::fill(sent_.begin(), sent_.end(), false);
@@ -164,12 +181,36 @@ at::Tensor Reducer::sum_of(std::size_t parameter) const {
     return {};
   }
   const at::Tensor& owner = parameters_[parameter];
-  return owner.device().is_cpu() && owner.scalar_type() == at::kFloat
-             ? sums_[parameter]
-             : sums_[parameter].to(owner.device(), owner.scalar_type());
+  if (owner.device().is_cpu() && owner.scalar_type() == at::kFloat) {
+    return sums_[parameter];
+  }
+  if (!is_staged(parameter)) {
+    return sums_[parameter].to(owner.device(), owner.scalar_type());
+  }
+  return staging_->fetched()
+      .narrow(0, places_[parameter].offset, owner.numel())
+      .view(owner.sizes())
+      .to(owner.scalar_type());
+}
+
+bool Reducer::is_staged(std::size_t parameter) const {
+  return staging_ && parameters_[parameter].device() == staging_->device();
+}
+
+void Reducer::fetch(const std::vector<std::size_t>& parameters) {
+  std::vector<Range> ranges;
+  for (const std::size_t p : parameters) {
+    if (is_staged(p) && is_used(p)) {
+      ranges.push_back({places_[p].offset, places_[p].offset + parameters_[p].numel()});
+    }
+  }
+  if (!ranges.empty()) {
+    staging_->fetch(std::move(ranges));
+  }
 }
 
 void Reducer::lend_sums(const std::vector<std::size_t>& parameters) {
+  fetch(parameters);
   for (const std::size_t p : parameters) {
     lent_.emplace_back(p, std::exchange(parameters_[p].mutable_grad(), sum_of(p)));
   }
@@ -184,7 +225,10 @@ void Reducer::take_back() {
 
 void Reducer::store_sums() {
   const at::NoGradGuard no_grad;
-  for (std::size_t p = 0; p < parameters_.size(); ++p) {
+  std::vector<std::size_t> all(parameters_.size());
+  std::iota(all.begin(), all.end(), 0);
+  fetch(all);
+  for (const std::size_t p : all) {
     at::Tensor& gradient = parameters_[p].mutable_grad();
     const at::Tensor sum = sum_of(p);
     if (!sum.defined() || !gradient.defined() || gradient.is_sparse()) {
@@ -236,7 +280,8 @@ void Reducer::in_backward_pass() {
   }
 }
 
-// The layer, and all others whose sums are here.
+// The layer, and all others whose sums are here. From a device's point of view they are after it,
+// and not too many: its forward pass would wait for all their copies.
 void Reducer::update(std::size_t layer) {
   if (!due_[layer]) {
     return;
@@ -249,7 +294,12 @@ void Reducer::update(std::size_t layer) {
         std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   }
   Layers here;
-  for (std::size_t l = 0; l < due_.size(); ++l) {
+  std::int64_t parameters = 0;
+  for (std::size_t l = staging_ ? layer : 0; l < due_.size(); ++l) {
+    parameters += exchange_->layers()[l].range.size();
+    if (staging_ && l > layer && parameters > kAtOnce) {
+      break;
+    }
     if (due_[l] && (l == layer || exchange_->is_here(l))) {
       exchange_->wait(l);
       here.push_back(l);
@@ -303,16 +353,21 @@ void Reducer::on_gradient(std::size_t parameter) {
 void Reducer::fill(std::size_t parameter, const at::Tensor& gradient) {
   constexpr std::int64_t kShort = 1 << 16;
   at::Tensor& target = sums_[parameter];
-  const bool plain = gradient.device().is_cpu() && gradient.scalar_type() == at::kFloat &&
-                     gradient.layout() == at::kStrided && !gradient.is_neg();
-  if (plain && exchange_->is_alone()) {
+  const bool dense = gradient.layout() == at::kStrided && !gradient.is_neg();
+  const bool plain = dense && gradient.device().is_cpu() && gradient.scalar_type() == at::kFloat;
+  if (dense && exchange_->is_alone()) {
     target = gradient;
+  } else if (dense && is_staged(parameter)) {
+    staging_->bring(gradient, scale_, target);
   } else if (plain && gradient.is_contiguous() && gradient.numel() <= kShort) {
     const auto scale = static_cast<float>(scale_);
     const float* from = gradient.data_ptr<float>();
     std::transform(from, from + gradient.numel(), target.data_ptr<float>(),
                    [scale](float value) { return scale * value; });
   } else {
+    if (staging_) {
+      staging_->wait_for_fetches();
+    }
     const at::NoGradGuard no_grad;
     updating_ = true;  // the gate is not for these operators
     if (plain) {
@@ -324,13 +379,23 @@ void Reducer::fill(std::size_t parameter, const at::Tensor& gradient) {
   }
 }
 
+void Reducer::clear(std::size_t parameter) {
+  if (exchange_->is_alone()) {
+    return;
+  }
+  if (staging_) {
+    staging_->wait_for_fetches();
+  }
+  std::fill_n(sums_[parameter].data_ptr<float>(), sums_[parameter].numel(), 0.0F);
+}
+
 void Reducer::send(std::size_t parameter, bool zero) {
   const at::Tensor& gradient = parameters_[parameter].grad();
   const bool used = !zero && gradient.defined();
   if (used) {
     fill(parameter, gradient);
-  } else if (!exchange_->is_alone()) {
-    std::fill_n(sums_[parameter].data_ptr<float>(), sums_[parameter].numel(), 0.0F);
+  } else {
+    clear(parameter);
   }
   const Place& place = places_[parameter];
   exchange_->gradients()[static_cast<std::size_t>(place.flag)] = used ? 1.0F : 0.0F;
@@ -338,8 +403,29 @@ void Reducer::send(std::size_t parameter, bool zero) {
   if (place.layer == 0) {  // it also has the count of those that take part
     exchange_->gradients()[static_cast<std::size_t>(active_)] = zero ? 0.0F : 1.0F;
   }
-  if (--unsent_[place.layer] == 0) {
+  if (--unsent_[place.layer] > 0) {
+    return;
+  }
+  if (staging_) {
+    staging_->close(place.layer);
+    announce_arrivals();
+  } else {
     exchange_->gradient_ready(place.layer);
+  }
+}
+
+void Reducer::announce_arrivals() {
+  while (const auto layer = staging_->next_arrival()) {
+    exchange_->gradient_ready(*layer);
+  }
+}
+
+void Reducer::await_arrivals() {
+  while (staging_ && !staging_->is_empty()) {
+    announce_arrivals();
+    if (!staging_->is_empty()) {
+      std::this_thread::sleep_for(std::chrono::microseconds(20));
+    }
   }
 }
 

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "exchange/gradient_exchange.h"
+#include "staging.h"
 
 namespace sluice::python {
 
@@ -114,7 +115,14 @@ class Reducer {
   void send(std::size_t parameter, bool zero);
   void send_rest(bool zero, std::optional<double> loss);
   void fill(std::size_t parameter, const at::Tensor& gradient);
+  void clear(std::size_t parameter);
+  // Hands gradients that have come from the device to the exchange.
+  void announce_arrivals();
+  void await_arrivals();
+  // Brings the sums of these parameters to where sum_of() finds them.
+  void fetch(const std::vector<std::size_t>& parameters);
   bool is_used(std::size_t parameter) const;
+  bool is_staged(std::size_t parameter) const;
   at::Tensor sum_of(std::size_t parameter) const;
   // Watches operators as long as one of them may be of interest.
   void watch();
@@ -135,6 +143,7 @@ class Reducer {
   std::vector<Place> places_;
   std::int64_t active_ = 0;
   std::vector<at::Tensor> sums_;  // by parameter; views of the exchange's buffer, if it has others
+  std::optional<Staging> staging_;  // of the first parameter's device; empty: it is the host
   std::vector<std::pair<std::size_t, at::Tensor>> lent_;  // the gradients that sums stand for
   std::vector<Mark> marks_;
 

@@ -8,6 +8,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "base/zeroed_buffer.h"
 #include "drivers/realtime/phase.h"
 #include "nodes/assembly.h"
 #include "nodes/presets.h"
@@ -93,6 +94,11 @@ std::string outline(const GradientExchange::Options& options, const std::vector<
                      record.trace.empty() ? "" : " and a trace");
 }
 
+std::shared_ptr<float[]> ordinary_memory(std::size_t floats) {
+  const auto buffer = std::make_shared<ZeroedBuffer>(floats);
+  return {buffer, buffer->values().data()};
+}
+
 }  // namespace
 
 std::vector<std::string> exchange_presets() {
@@ -123,7 +129,10 @@ GradientExchange::GradientExchange(Participant& participant, const Options& opti
                                    const std::vector<std::string>& names,
                                    const std::vector<std::int64_t>& sizes)
     : participant_(participant), memory_(std::make_shared<Memory>()) {
-  memory_->learners.push_back(std::make_unique<OpenLearner>(lay_out(names, sizes)));
+  std::vector<Layer> laid_out = lay_out(names, sizes);
+  const auto floats = static_cast<std::size_t>(total_params(laid_out));
+  memory_->learners.push_back(std::make_unique<OpenLearner>(
+      std::move(laid_out), options.allocate ? options.allocate(floats) : ordinary_memory(floats)));
   reported_.assign(names.size(), false);
   memory_->job.layers = layers();
   memory_->job.topology = Topology(participant.size(), 1, 0, participant.per_machine_);

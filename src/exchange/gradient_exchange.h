@@ -36,6 +36,8 @@ class GradientExchange {
     bool chose_partition = false;        // its partition is the program's choice
     bool joins_layers = true;            // tiny neighbours travel as one
     RecordingSpec record{};              // written by Participant::leave()
+    // Makes memory for the gradients, filled with zeros; empty: ordinary memory.
+    std::function<std::shared_ptr<float[]>(std::size_t floats)> allocate{};
   };
 
   // Collective. The layers are in the order of the forward pass, and the same in all processes.

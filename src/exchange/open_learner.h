@@ -2,6 +2,7 @@
 
 #include <condition_variable>
 #include <exception>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <span>
@@ -17,15 +18,16 @@ namespace sluice {
 // of the gradients.
 class OpenLearner final : public Learner {
  public:
-  explicit OpenLearner(std::vector<Layer> layers)
+  // The gradients are there, which are zeros now.
+  OpenLearner(std::vector<Layer> layers, std::shared_ptr<float[]> gradients)
       : layers_(std::move(layers)),
         parameters_(static_cast<std::size_t>(total_params(layers_))),
-        gradients_(parameters_.values().size()) {}
+        gradients_(std::move(gradients)) {}
 
   // For the trainer.
   const std::vector<Layer>& layers() const override { return layers_; }
   std::span<float> parameters() override { return parameters_.values(); }
-  std::span<float> gradients() override { return gradients_.values(); }
+  std::span<float> gradients() override { return {gradients_.get(), parameters_.values().size()}; }
   void gradients_into(std::span<float> /*buffer*/) override {
     fail_check("gradients of one iteration are in use at a time");
   }
@@ -49,7 +51,7 @@ class OpenLearner final : public Learner {
  private:
   std::vector<Layer> layers_;
   ZeroedBuffer parameters_;  // never touched, so they take no memory
-  ZeroedBuffer gradients_;
+  std::shared_ptr<float[]> gradients_;
 
   std::mutex mutex_;  // of all below
   std::condition_variable changed_;

@@ -112,6 +112,7 @@ class Reduction:
             program_name(),
             batch,
             JOINS_LAYERS,
+            participant().size > 1 and self.parameters[0].device.type != "cpu",
         )
         self._reducer.place(exchange, places, active)
         self._members = members

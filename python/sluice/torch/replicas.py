@@ -17,16 +17,17 @@ def broadcast_parameters(params: Named, root_rank: int = 0) -> None:
 
 
 def broadcast_tensors(tensors: List[torch.Tensor], root_rank: int) -> None:
-    """The same for a list; tensors of one type travel as one."""
-    by_type: Dict[torch.dtype, List[torch.Tensor]] = {}
+    """The same for a list; tensors of one type and device travel as one."""
+    groups: Dict[Tuple[torch.dtype, torch.device], List[torch.Tensor]] = {}
     for tensor in tensors:
-        by_type.setdefault(tensor.dtype, []).append(tensor)
+        groups.setdefault((tensor.dtype, tensor.device), []).append(tensor)
     with torch.no_grad():
-        for group in by_type.values():
-            flat = torch.cat([tensor.detach().reshape(-1).cpu() for tensor in group])
+        for (_, device), group in groups.items():
+            flat = torch.cat([tensor.detach().reshape(-1) for tensor in group]).cpu()
             participant().broadcast(flat, root_rank)
             if rank() != root_rank:
-                for tensor, values in zip(group, flat.split([t.numel() for t in group])):
+                parts = flat.to(device).split([t.numel() for t in group])
+                for tensor, values in zip(group, parts):
                     tensor.copy_(values.view_as(tensor))
 
 
