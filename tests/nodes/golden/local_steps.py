@@ -75,6 +75,7 @@ METHODS = {
     "streaming-diloco": (ADAMW, {"every": 6, "fragments": 3, "delay": 2, "mix": 0.5, **NESTEROV}),
     "an exchange after every step": (SGD, {"every": 1, **NESTEROV}),
     "as many fragments as steps": (SGD, {"every": 3, "fragments": 3, "delay": 1}),
+    "as elastic averaging": (SGD, {"every": 2, "rate": 0.6, "mix": 0.75}),
     "the longest delay": (ADAMW, {"every": 5, "fragments": 2, "delay": 4, **NESTEROV}),
     "synchronous, then streaming": (ADAMW, {"every": 4, "fragments": 2, "delay": 3, "mix": 0.25, "synchronous": 3,
                                             **NESTEROV}),
