@@ -7,7 +7,6 @@
 #include <cmath>
 #include <cstdint>
 
-#include "nodes/assembly.h"
 #include "nodes/presets.h"
 #include "nodes/shuffled_runs.h"
 #include "support/shuffled.h"
@@ -18,9 +17,8 @@ namespace sluice {
 namespace {
 
 using testing::any_seed;
-using testing::kIterations;
 using testing::kLayers;
-using testing::ShuffledWorld;
+using testing::ShuffledRun;
 using testing::toy_learners;
 
 const UpdateRule kDecaying{.rate = {.base = 0.05F}, .momentum = 0.9F, .weight_decay = 1e-3F};
@@ -38,20 +36,15 @@ Strategy with_codec(std::string_view preset, Codec codec) {
 // The parameters of every worker after a run in a shuffled world.
 std::vector<std::vector<float>> run_shuffled(const Strategy& strategy, const Topology& topology,
                                              const UpdateRule& rule, std::uint64_t seed) {
-  auto learners = toy_learners(kLayers, topology.workers());
   Job job;
-  job.layers = learners.front()->layers();
+  job.layers = toy_learners(kLayers, 1).front()->layers();
   job.topology = topology;
   job.strategy = strategy;
-  const Assembly assembly = assemble(job);
-  const VirtualNumbers numbers{
-      .learners = learners, .chunks = assembly.chunks.get(), .rule = rule, .strategy = strategy};
-  ShuffledWorld world(assembly.job, assembly.protocols, numbers, kIterations, seed);
-  RC_ASSERT(world.run());
+  ShuffledRun run(job, rule, seed);
+  RC_ASSERT(run.run());
   std::vector<std::vector<float>> parameters;
-  for (const auto& learner : learners) {
-    const auto values = learner->parameters();
-    parameters.emplace_back(values.begin(), values.end());
+  for (std::size_t w = 0; w < topology.workers(); ++w) {
+    parameters.push_back(run.parameters(w));
   }
   return parameters;
 }

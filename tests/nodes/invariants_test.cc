@@ -24,6 +24,7 @@ namespace {
 using testing::any_seed;
 using testing::kIterations;
 using testing::kLayers;
+using testing::ShuffledRun;
 using testing::ShuffledWorld;
 using testing::toy_learners;
 
@@ -69,40 +70,10 @@ Job any_job(std::string_view preset) {
   return job;
 }
 
-// A whole run of a job in a shuffled world.
-struct Shuffle {
-  Shuffle(const Job& job, UpdateRule rule, std::uint64_t seed)
-      : assembly(assemble(job)),
-        learners(toy_learners(kLayers, job.topology.workers())),
-        numbers{.learners = learners,
-                .chunks = assembly.chunks.get(),
-                .rule = rule,
-                .strategy = job.strategy},
-        world(assembly.job, assembly.protocols, numbers, kIterations, seed) {}
-
-  // Nobody stands still, and no host keeps anything back.
-  bool run() {
-    const bool done = world.run();
-    return done && std::all_of(assembly.hosts.begin(), assembly.hosts.end(), [](const auto& host) {
-             return host->egress().waiting() == 0 && host->egress().in_flight() == 0;
-           });
-  }
-
-  std::vector<float> parameters(std::size_t rank) {
-    const auto values = learners[rank]->parameters();
-    return {values.begin(), values.end()};
-  }
-
-  Assembly assembly;
-  std::vector<std::unique_ptr<Learner>> learners;
-  VirtualNumbers numbers;
-  ShuffledWorld world;
-};
-
 RC_GTEST_PROP(AlgorithmInvariants, NoPresetLocksUp, ()) {
   for (int i = 0; i < 4; ++i) {
     const Preset preset = *rc::gen::elementOf(presets());
-    Shuffle run(any_job(preset.name), kRule, any_seed());
+    ShuffledRun run(any_job(preset.name), kRule, any_seed());
     RC_ASSERT(run.run());
   }
 }
@@ -121,8 +92,8 @@ RC_GTEST_PROP(AlgorithmInvariants, SynchronousPresetsDoNotDependOnTheOrder, ()) 
           Collective::kHalvingDoubling, Collective::kBinaryTree, Collective::kDirect,
           Collective::kNative);
     }
-    Shuffle one(job, kRule, any_seed());
-    Shuffle other(job, kRule, any_seed());
+    ShuffledRun one(job, kRule, any_seed());
+    ShuffledRun other(job, kRule, any_seed());
     RC_ASSERT(one.run());
     RC_ASSERT(other.run());
     for (std::size_t w = 0; w < job.topology.workers(); ++w) {
@@ -136,9 +107,9 @@ RC_GTEST_PROP(AlgorithmInvariants, AServersSumHasTheSameBitsWheneverItBegins, ()
   Job job = any_job(preset);
   job.strategy.codec = *rc::gen::element(Codec::kNone, Codec::kTruncate16, Codec::kQuantise8);
   job.link.reduce_ns_per_byte = kSumsAtTheEnd;
-  Shuffle late(job, kRule, any_seed());
+  ShuffledRun late(job, kRule, any_seed());
   job.link.reduce_ns_per_byte = kSumsAtOnce;
-  Shuffle early(job, kRule, any_seed());
+  ShuffledRun early(job, kRule, any_seed());
   RC_ASSERT(late.run());
   RC_ASSERT(early.run());
   RC_ASSERT(early.parameters(0) == late.parameters(0));
@@ -147,11 +118,11 @@ RC_GTEST_PROP(AlgorithmInvariants, AServersSumHasTheSameBitsWheneverItBegins, ()
 // A rank adds its part as a server adds a slice: in the order of ranks.
 RC_GTEST_PROP(AlgorithmInvariants, ADirectSumHasTheBitsOfAServers, ()) {
   const auto workers = *rc::gen::inRange<std::size_t>(1, 8);
-  Shuffle by_server(job_of("p3", workers), kRule, any_seed());
+  ShuffledRun by_server(job_of("p3", workers), kRule, any_seed());
   Job job = job_of("p3-allreduce", workers);
   job.strategy.collective = Collective::kDirect;
   job.server_threads = *rc::gen::inRange(1, 4);
-  Shuffle direct(job, kRule, any_seed());
+  ShuffledRun direct(job, kRule, any_seed());
   RC_ASSERT(by_server.run());
   RC_ASSERT(direct.run());
   RC_ASSERT(direct.parameters(0) == by_server.parameters(0));
@@ -161,16 +132,10 @@ RC_GTEST_PROP(AlgorithmInvariants, SspNeverGetsAheadOfTheBound, ()) {
   const auto workers = *rc::gen::inRange<std::size_t>(2, 6);
   Job job = job_of("ssp", workers);
   job.strategy.staleness = *rc::gen::inRange<Iteration>(0, 4);
-  Shuffle run(job, kRule, any_seed());
-  run.world.watch = [&](const ShuffledWorld& world) {
-    Iteration min = kIterations;
-    Iteration max = 0;
-    for (std::size_t w = 0; w < workers; ++w) {
-      min = std::min(min, world.iteration(w));
-      max = std::max(max, world.iteration(w));
-    }
-    // iteration() counts finished backward passes: one more may be in flight.
-    RC_ASSERT(max - min <= job.strategy.staleness + 1);
+  ShuffledRun run(job, kRule, any_seed());
+  run.world.watch = [&](const ShuffledWorld& /*now*/) {
+    // One more backward pass may be in flight.
+    RC_ASSERT(run.lead() <= job.strategy.staleness + 1);
   };
   RC_ASSERT(run.run());
 }
@@ -182,7 +147,7 @@ TEST(AlgorithmInvariants, SspDoesNotDependOnTheOrderOfItsPushes) {
     job.strategy.staleness = staleness;
     job.strategy.peer_credit = 1000;
     for (std::uint64_t seed = 0; seed < 40; ++seed) {
-      ASSERT_TRUE(Shuffle(job, kRule, seed).run()) << staleness << ", seed " << seed;
+      ASSERT_TRUE(ShuffledRun(job, kRule, seed).run()) << staleness << ", seed " << seed;
     }
   }
 }
@@ -193,7 +158,7 @@ TEST(AlgorithmInvariants, SspLetsAFastWorkerRunAhead) {
   job.strategy.staleness = 3;
   Iteration widest = 0;
   for (std::uint64_t seed = 0; seed < 50; ++seed) {
-    Shuffle run(job, kRule, seed);
+    ShuffledRun run(job, kRule, seed);
     run.world.watch = [&](const ShuffledWorld& world) {
       for (std::size_t w = 0; w < 3; ++w) {
         widest = std::max(widest, world.iteration(0) - world.iteration(w));
@@ -263,7 +228,7 @@ TEST(AlgorithmInvariants, PairsDrawTheReplicasTogether) {
   double spread = 0;
   double mean = 0;
   for (std::uint64_t seed = 0; seed < kRuns; ++seed) {
-    Shuffle run(job_of("ad-psgd", 4), kStill, seed);
+    ShuffledRun run(job_of("ad-psgd", 4), kStill, seed);
     for (std::size_t w = 0; w < 4; ++w) {
       std::ranges::fill(run.learners[w]->parameters(), static_cast<float>(w));
     }
@@ -310,7 +275,7 @@ TEST(AlgorithmInvariants, APipelineUsesTheGradientOfKIterationsAgo) {
     Job job = job_of("pipe-sgd", 3);
     job.strategy.pipeline_depth = depth;
     const UpdateRule plain{.rate = {.base = 1}, .momentum = 0, .weight_decay = 0};
-    Shuffle run(job, plain, 5);
+    ShuffledRun run(job, plain, 5);
     const auto initial = run.parameters(0);
     ASSERT_TRUE(run.run());
     // The toy gradient is 0.3 w + noise(index, rank, iteration), so the recurrence can be followed.

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <memory>
 #include <numeric>
 #include <optional>
 #include <vector>
@@ -22,6 +21,7 @@ namespace {
 
 using testing::any_seed;
 using testing::kLayers;
+using testing::ShuffledRun;
 using testing::ShuffledWorld;
 using testing::toy_learners;
 using testing::ToyLearner;
@@ -155,27 +155,6 @@ class ValueReference {
   Iteration due_ = -1;
 };
 
-struct LocalRun {
-  LocalRun(const Job& job, UpdateRule rule, std::uint64_t seed, Iteration length = kLength)
-      : assembly(assemble(job)),
-        learners(toy_learners(kLayers, job.topology.workers())),
-        numbers{.learners = learners,
-                .chunks = assembly.chunks.get(),
-                .rule = rule,
-                .strategy = job.strategy},
-        world(assembly.job, assembly.protocols, numbers, length, seed) {}
-
-  std::vector<float> parameters(std::size_t rank) {
-    const auto values = learners[rank]->parameters();
-    return {values.begin(), values.end()};
-  }
-
-  Assembly assembly;
-  std::vector<std::unique_ptr<Learner>> learners;
-  VirtualNumbers numbers;
-  ShuffledWorld world;
-};
-
 // The model by the reference, in the order of its parameters.
 std::vector<ValueReference> fresh_model(const Assembly& assembly, const UpdateRule& rule) {
   const Cadence& cadence = assembly.job.strategy.cadence;
@@ -207,7 +186,7 @@ std::vector<double> factors_of(const std::vector<ValueReference>& model, Iterati
   return factors;
 }
 
-void expect_reference(LocalRun& run, const UpdateRule& rule) {
+void expect_reference(ShuffledRun& run, const UpdateRule& rule) {
   std::vector<ValueReference> model = fresh_model(run.assembly, rule);
   for (Iteration t = 1; t <= kLength; ++t) {
     const auto factors = factors_of(model, t, static_cast<double>(rule.clip_norm));
@@ -237,8 +216,8 @@ RC_GTEST_PROP(LocalSteps, AreThoseOfTheReference, ()) {
   job.strategy.sums_first = sums_first(rule);
   RC_ASSERT(validate(job.strategy));
   RC_ASSERT(validate(rule, job.strategy));
-  LocalRun run(job, rule, any_seed());
-  RC_ASSERT(run.world.run());
+  ShuffledRun run(job, rule, any_seed(), kLength);
+  RC_ASSERT(run.run());
   expect_reference(run, rule);
 }
 
@@ -248,10 +227,10 @@ RC_GTEST_PROP(LocalSteps, DoNotDependOnTheOrderOfEvents, ()) {
   job.strategy.codec = *rc::gen::element(Codec::kNone, Codec::kBf16, Codec::kQuantise8);
   job.strategy.error_feedback = job.strategy.coded() && *rc::gen::arbitrary<bool>();
   job.server_threads = *rc::gen::inRange(1, 4);
-  LocalRun one(job, kInnerSgd, any_seed());
-  LocalRun other(job, kInnerSgd, any_seed());
-  RC_ASSERT(one.world.run());
-  RC_ASSERT(other.world.run());
+  ShuffledRun one(job, kInnerSgd, any_seed(), kLength);
+  ShuffledRun other(job, kInnerSgd, any_seed(), kLength);
+  RC_ASSERT(one.run());
+  RC_ASSERT(other.run());
   for (std::size_t w = 0; w < job.topology.workers(); ++w) {
     RC_ASSERT(one.parameters(w) == other.parameters(w));
   }
@@ -260,12 +239,12 @@ RC_GTEST_PROP(LocalSteps, DoNotDependOnTheOrderOfEvents, ()) {
 // A run that rests in between, perhaps while sums are under way, ends as one that does not.
 RC_GTEST_PROP(LocalSteps, EndAlikeInPhases, ()) {
   const Job job = local_job(any_cadence(), *rc::gen::inRange<std::size_t>(1, 5));
-  LocalRun at_once(job, kInnerSgd, any_seed());
-  RC_ASSERT(at_once.world.run());
-  LocalRun in_phases(job, kInnerSgd, any_seed(), *rc::gen::inRange<Iteration>(1, 7));
-  RC_ASSERT(in_phases.world.run());
-  RC_ASSERT(in_phases.world.run_on(*rc::gen::inRange<Iteration>(8, kLength)));
-  RC_ASSERT(in_phases.world.run_on(kLength));
+  ShuffledRun at_once(job, kInnerSgd, any_seed(), kLength);
+  RC_ASSERT(at_once.run());
+  ShuffledRun in_phases(job, kInnerSgd, any_seed(), *rc::gen::inRange<Iteration>(1, 7));
+  RC_ASSERT(in_phases.run());
+  RC_ASSERT(in_phases.run_on(*rc::gen::inRange<Iteration>(8, kLength)));
+  RC_ASSERT(in_phases.run_on(kLength));
   for (std::size_t w = 0; w < job.topology.workers(); ++w) {
     RC_ASSERT(in_phases.parameters(w) == at_once.parameters(w));
   }
@@ -279,12 +258,12 @@ RC_GTEST_PROP(LocalSteps, ReplicasAreEqualAfterAnExchange, ()) {
   cadence.mix = 0;
   const Job job = local_job(cadence, *rc::gen::inRange<std::size_t>(2, 5));
   const Iteration last = cadence.synchronous + 2 * cadence.every;
-  LocalRun run(job, kInnerSgd, any_seed(), last);
-  RC_ASSERT(run.world.run());
+  ShuffledRun run(job, kInnerSgd, any_seed(), last);
+  RC_ASSERT(run.run());
   for (std::size_t w = 1; w < job.topology.workers(); ++w) {
     RC_ASSERT(run.parameters(w) == run.parameters(0));
   }
-  RC_ASSERT(run.world.run_on(last + 1));
+  RC_ASSERT(run.run_on(last + 1));
   RC_ASSERT(cadence.every == 1 || run.parameters(1) != run.parameters(0));
 }
 
@@ -293,12 +272,12 @@ RC_GTEST_PROP(LocalSteps, SynchronousIterationsAreThoseOfBsp, ()) {
   Cadence cadence = any_cadence();
   cadence.synchronous = kLength;
   Job job = local_job(cadence, *rc::gen::inRange<std::size_t>(1, 5));
-  LocalRun local(job, kInnerAdamW, any_seed());
+  ShuffledRun local(job, kInnerAdamW, any_seed(), kLength);
   job.strategy.algorithm = Algorithm::kBsp;
   job.strategy.cadence = {};
-  LocalRun bsp(job, kInnerAdamW, any_seed());
-  RC_ASSERT(local.world.run());
-  RC_ASSERT(bsp.world.run());
+  ShuffledRun bsp(job, kInnerAdamW, any_seed(), kLength);
+  RC_ASSERT(local.run());
+  RC_ASSERT(bsp.run());
   RC_ASSERT(local.parameters(0) == bsp.parameters(0));
 }
 
@@ -306,18 +285,11 @@ RC_GTEST_PROP(LocalSteps, SynchronousIterationsAreThoseOfBsp, ()) {
 RC_GTEST_PROP(LocalSteps, NobodyGetsFurtherAheadThanTheCadence, ()) {
   const Job job = local_job(any_cadence(), *rc::gen::inRange<std::size_t>(2, 5));
   const Iteration lead = traits_of(Algorithm::kLocal).max_lead(job.strategy);
-  LocalRun run(job, kInnerSgd, any_seed());
-  run.world.watch = [&](const ShuffledWorld& world) {
-    Iteration min = kLength;
-    Iteration max = 0;
-    for (std::size_t w = 0; w < job.topology.workers(); ++w) {
-      min = std::min(min, world.iteration(w));
-      max = std::max(max, world.iteration(w));
-    }
-    // iteration() counts finished backward passes: one more may be in flight.
-    RC_ASSERT(max - min <= lead + 1);
+  ShuffledRun run(job, kInnerSgd, any_seed(), kLength);
+  run.world.watch = [&](const ShuffledWorld& /*now*/) {
+    RC_ASSERT(run.lead() <= lead + 1);  // one more backward pass may be in flight
   };
-  RC_ASSERT(run.world.run());
+  RC_ASSERT(run.run());
 }
 
 }  // namespace

@@ -10,7 +10,8 @@
 
 Start the script as several processes: ``mpirun -np 4 python3 train.py``. Gradients leave while the
 backward pass goes on. ``step()`` does not wait: a layer is updated when the next forward pass reads
-it. For a script written for PyTorch's DDP there is :class:`DistributedDataParallel`.
+it. For a script written for PyTorch's DDP there is :class:`DistributedDataParallel`. Where the network
+is slow for the model, :class:`DiLoCo` and :class:`LocalSGD` exchange after many steps only.
 """
 
 from .collectives import (
@@ -30,6 +31,7 @@ from .collectives import (
 )
 from .compression import Compression
 from .join import join
+from .local_steps import DiLoCo, LocalSGD
 from .optimizer import DistributedOptimizer
 from .parallel import DistributedDataParallel
 from .prediction import profile, simulate
@@ -50,8 +52,10 @@ from .sync_batch_norm import SyncBatchNorm
 __all__ = [
     "Average",
     "Compression",
+    "DiLoCo",
     "DistributedDataParallel",
     "DistributedOptimizer",
+    "LocalSGD",
     "Max",
     "Min",
     "Product",

@@ -3,7 +3,8 @@
 import gc
 
 from .collectives import allgather_object
-from .process import participant, reductions, settle
+from .process import participant, registered, settle
+from .reduction import Reduction
 
 
 def join() -> int:
@@ -18,7 +19,7 @@ def join() -> int:
     """
     settle()
     gc.collect()  # a scheduler ties an optimizer that is gone to itself
-    stepping = [reduction for reduction in reductions() if reduction.has_updates]
+    stepping = [one for one in registered() if isinstance(one, Reduction) and one.has_updates]
     if len(stepping) != 1:
         raise RuntimeError(f"join() needs one DistributedOptimizer, but there are {len(stepping)}")
     reduction = stepping[0]

@@ -4,18 +4,27 @@ import atexit
 import os
 import sys
 import weakref
-from typing import TYPE_CHECKING, Any, List, Optional
+from typing import Any, Dict, List, Optional, Protocol
 
 import torch  # noqa: F401  (its libraries must be loaded before the module)
 
 from .. import _C
 
-if TYPE_CHECKING:
-    from .reduction import Reduction
+
+class Registered(Protocol):
+    """Whoever may have updates that are due, and counts what it does."""
+
+    number: int
+
+    def settle(self) -> None:
+        """Makes the updates that are due."""
+
+    def counts(self) -> Dict[str, Any]:
+        """See summary()."""
+
 
 _participant: Optional[_C.Participant] = None
-# Whoever may have updates that are due.
-_reductions: "weakref.WeakSet[Reduction]" = weakref.WeakSet()
+_registered: "weakref.WeakSet[Registered]" = weakref.WeakSet()
 _hooked = False
 
 
@@ -77,20 +86,20 @@ def presets() -> List[str]:
     return list(_C.presets())
 
 
-def register(reduction: "Reduction") -> None:
+def register(one: Registered) -> None:
     """Has its updates made before the end."""
-    _reductions.add(reduction)
+    _registered.add(one)
 
 
-def reductions() -> "List[Reduction]":
+def registered() -> List[Registered]:
     """All that are alive, the oldest first."""
-    return sorted(_reductions, key=lambda reduction: reduction.number)
+    return sorted(_registered, key=lambda one: one.number)
 
 
 def settle() -> None:
     """Makes all updates that are due."""
-    for reduction in reductions():
-        reduction.settle()
+    for one in registered():
+        one.settle()
 
 
 def _install_hooks() -> None:

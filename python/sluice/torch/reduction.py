@@ -12,7 +12,7 @@ from .compression import is_half
 from .process import participant, register
 from .record import Record, program_name
 
-_numbers = itertools.count()
+next_number = itertools.count().__next__  # of whoever registers
 # Whether layers with few parameters travel with their neighbours.
 JOINS_LAYERS = True
 # Those with updates that are due, and their owners: a program may drop an optimizer after its last step.
@@ -57,7 +57,7 @@ class Reduction:
         """`names` is by id(parameter); `update` gets the indices of parameters whose sums are here."""
         if preset not in _C.presets():
             raise ValueError(f"no preset {preset!r} sums gradients; choose one of {_C.presets()}")
-        self.number = next(_numbers)
+        self.number = next_number()
         self.has_updates = update is not None
         self.steps = 0
         self.parameters = _checked(parameters)

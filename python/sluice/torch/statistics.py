@@ -2,11 +2,14 @@
 
 from typing import Any, Dict
 
-from .process import reductions
+from .process import registered
 
 
 _KEYS = (
     "steps",
+    "local_steps",
+    "outer_exchanges",
+    "outer_steps",
     "layers",
     "messages",
     "bytes",
@@ -24,13 +27,14 @@ _KEYS = (
 def summary() -> Dict[str, Any]:
     """Counts of this process, over the optimizers that exist.
 
-    steps, layers; messages, bytes, chunks and overtakings (urgent ones that went first) sent;
+    steps; local_steps (of DiLoCo and LocalSGD), outer_exchanges and outer_steps (of their fragments:
+    begun, and made); layers; messages, bytes, chunks and overtakings (urgent ones that went first) sent;
     sent_in_backward and sent_in_step (layers whose gradient left during the backward pass, and after
     it); stops (operators that read a parameter whose update was due), waits (of these, those whose
-    sum was not here yet), waited_s (how long), updates (calls of an optimizer).
+    sum was not here yet), waited_s (how long; also for outer steps), updates (calls of an optimizer).
     """
     total: Dict[str, Any] = dict.fromkeys(_KEYS, 0)
-    for reduction in reductions():
-        for key, value in reduction.counts().items():
+    for one in registered():
+        for key, value in one.counts().items():
             total[key] = total.get(key, 0) + value
     return {key: value if key == "waited_s" else int(value) for key, value in total.items()}
