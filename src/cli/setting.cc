@@ -63,6 +63,20 @@ void for_each_dgc_value(Visit visit) {
       [](auto& s) -> auto& { return s.dgc.clip_norm; });
 }
 
+// The same for codec top-k.
+template <class Visit>
+void for_each_top_k_value(Visit visit) {
+  visit(
+      "top-k-block", Form::integer(1, 1 << 24), "top-k: values of which the largest are sent",
+      [](auto& s) -> auto& { return s.top_k.block; });
+  visit(
+      "top-k-kept", Form::integer(1, 1 << 24), "top-k: number of values of a block that are sent",
+      [](auto& s) -> auto& { return s.top_k.kept; });
+  visit(
+      "top-k-bits", Form::integer(2, 32), "top-k: bits of a value that is sent, 2 or 32",
+      [](auto& s) -> auto& { return s.top_k.bits; });
+}
+
 // The same for how often workers exchange.
 template <class Visit>
 void for_each_cadence_value(Visit visit) {
@@ -123,9 +137,14 @@ void for_each_value(Visit visit) {
       [](auto& s) -> auto& { return s.local_aggregation; });
   visit(
       "error-feedback", Form::on_or_off(),
-      "dense codecs: add what the codec loses to the next gradient",
+      "dense codecs and top-k: add what the codec loses to the next gradient",
       [](auto& s) -> auto& { return s.error_feedback; });
+  visit(
+      "error-feedback-decay", Form::number(0, 1),
+      "error feedback: factor of what earlier gradients have lost",
+      [](auto& s) -> auto& { return s.feedback_decay; });
   for_each_dgc_value(visit);
+  for_each_top_k_value(visit);
   visit(
       "staleness", Form::integer(0, kMaxCount),
       "ssp: maximum number of iterations by which a worker may be ahead of the slowest",

@@ -9,13 +9,14 @@
 
 namespace sluice {
 
-// Codes value + residual and keeps as the new residual what the code lost, so that nothing is lost
-// for good. The residual belongs to the caller, who has one for each value that is coded again and
-// again (indexed like the parameters, say) and passes the part that fits the values.
+// Codes value + decay * residual and keeps as the new residual what the code lost. With decay 1
+// nothing is lost for good. The residual belongs to the caller, who has one for each value that is
+// coded again and again (indexed like the parameters, say) and passes the part that fits the
+// values.
 class ErrorFeedback final : public DenseCodec {
  public:
-  ErrorFeedback(const DenseCodec& codec, std::span<float> residual)
-      : codec_(codec), residual_(residual) {}
+  ErrorFeedback(const DenseCodec& codec, std::span<float> residual, float decay = 1)
+      : codec_(codec), residual_(residual), decay_(decay) {}
 
   Bytes encoded_size(std::int64_t count) const override { return codec_.encoded_size(count); }
   bool has_range() const override { return codec_.has_range(); }
@@ -26,7 +27,7 @@ class ErrorFeedback final : public DenseCodec {
     Magnitude largest = 0;
     in_blocks(part.size(), [&](std::size_t begin, std::size_t end) {
       for (std::size_t i = begin; i < end; ++i) {
-        corrected[i] += part[i];
+        corrected[i] = decay_ * corrected[i] + part[i];
       }
       const auto block = corrected.subspan(begin, end - begin);
       largest = std::max(largest, codec_.look_at(block, first + begin));
@@ -60,6 +61,7 @@ class ErrorFeedback final : public DenseCodec {
  private:
   const DenseCodec& codec_;
   std::span<float> residual_;
+  float decay_;
 };
 
 }  // namespace sluice

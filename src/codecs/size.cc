@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "codecs/block_top_k.h"
 #include "codecs/sparse.h"
 
 namespace sluice {
@@ -12,9 +13,12 @@ Bytes coded_size(const Strategy& strategy, std::int64_t params, Iteration iterat
     return sparse_size(static_cast<std::int64_t>(
         strategy.dgc.entries(static_cast<std::size_t>(params), iteration)));
   }
-  return codec.size(params);
+  return codec.kind == CodecKind::kGathered ? BlockTopK(strategy.top_k).size(params)
+                                            : codec.size(params);
 }
 
-Bytes merged_size(Bytes bytes, std::int64_t params) { return std::min(bytes, sparse_size(params)); }
+Bytes merged_size(const Strategy& strategy, Bytes bytes, std::int64_t params) {
+  return strategy.gathered() ? bytes : std::min(bytes, sparse_size(params));
+}
 
 }  // namespace sluice

@@ -9,7 +9,8 @@ namespace sluice {
 // codec writes it.
 Bytes coded_size(const Strategy& strategy, std::int64_t params, Iteration iteration);
 
-// What the sum of sparse vectors takes that take `bytes` together, if no two share an entry.
-Bytes merged_size(Bytes bytes, std::int64_t params);
+// What the sum of sparse vectors takes that take `bytes` together, if no two share an entry, and
+// what a gathered codec makes of them, which is no sum.
+Bytes merged_size(const Strategy& strategy, Bytes bytes, std::int64_t params);
 
 }  // namespace sluice

@@ -22,7 +22,7 @@ bool can_sum(const Strategy& strategy, Collective collective) {
   if (strategy.collective) {
     return collective == *strategy.collective;
   }
-  return !strategy.sparse() || collective == Collective::kRecursiveDoubling;
+  return !strategy.travels_whole() || collective == Collective::kRecursiveDoubling;
 }
 
 }  // namespace
@@ -44,7 +44,7 @@ CollectiveChoice::CollectiveChoice(const Job& job)
 
 CollectiveChoice::Choice CollectiveChoice::choose(std::int64_t params, double tail) const {
   const Bytes bytes = coded_size(strategy_, params, 1);
-  const bool packs = strategy_.coded() && !strategy_.sparse();
+  const bool packs = strategy_.coded() && !strategy_.travels_whole();
   const Coding coding{.floats = packs ? params * kFloatBytes : 0, .threads = threads_};
   std::optional<Choice> best;
   double lowest = 0;

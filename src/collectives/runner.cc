@@ -89,7 +89,7 @@ std::vector<CollectiveRunner::Done> CollectiveRunner::begin(ChunkId chunk, Itera
     run.awaited.clear();
     run.packed = {};
     run.packed_range = {};
-    if (strategy_.sparse()) {
+    if (strategy_.travels_whole()) {
       pack(run, 0, range_of(chunk, s), effects);
     }
     if (auto segment = advance(run, effects)) {
@@ -148,6 +148,10 @@ std::optional<CollectiveRunner::Done> CollectiveRunner::advance(Run& run, Effect
   if (run.state != State::kEntering || run.lent > 0) {
     return std::nullopt;
   }
+  if (strategy_.gathered() && run.packed.size() > 0) {
+    unpack(run, effects);
+    return std::nullopt;
+  }
   run.state = State::kIdle;
   Done done{run.chunk, run.segment, run.iteration, {}};
   if (strategy_.sparse()) {
@@ -166,7 +170,7 @@ bool CollectiveRunner::advance_step(Run& run, Effects& effects) {
   }
   if (!run.plan[run.round].reduce) {
     copy(run, effects);
-  } else if (strategy_.sparse()) {
+  } else if (strategy_.travels_whole()) {
     merge(run, effects);
   } else {
     add(run, effects);
@@ -232,7 +236,7 @@ void CollectiveRunner::expect(Run& run) {
 void CollectiveRunner::send_or_pack(Run& run, std::size_t index, Effects& effects) {
   const Round& round = run.plan[index];
   if (!round.send.has_value()) {
-    if (round.shared.has_value() && strategy_.coded() && !strategy_.sparse()) {
+    if (round.shared.has_value() && strategy_.coded() && !strategy_.travels_whole()) {
       pack(run, index, *round.shared, effects);
     }
     return;
@@ -243,7 +247,7 @@ void CollectiveRunner::send_or_pack(Run& run, std::size_t index, Effects& effect
     const bool copied = adds_to_what_it_sends(round);
     send(run, index, copied ? effects.copy(self_, what) : effects.borrow(self_, what), !copied,
          effects);
-  } else if (strategy_.sparse() || (!round.reduce && run.packed_range == range)) {
+  } else if (strategy_.travels_whole() || (!round.reduce && run.packed_range == range)) {
     send(run, index, run.packed, false, effects);
   } else if (!round.together || !sends_the_same(run.plan[index - 1], round)) {
     pack(run, index, range, effects);
@@ -270,7 +274,8 @@ void CollectiveRunner::add(Run& run, Effects& effects) {
   effects.start(std::move(work));
 }
 
-// A sparse sum receives one message per step.
+// What travels whole receives one message per step. The sources go by rank, so that codes that are
+// gathered have the same order everywhere.
 void CollectiveRunner::merge(Run& run, Effects& effects) {
   if (run.taken == run.awaited.size() || !run.awaited.front().here) {
     return;
@@ -278,9 +283,13 @@ void CollectiveRunner::merge(Run& run, Effects& effects) {
   Awaited& source = run.awaited.front();
   const Range range = run.plan[source.round].receive->range;
   Work work = work_on(run, source.round, WorkKind::kMerge, range);
-  work.output_bytes = merged_size(run.packed.size() + source.payload.size(), range.size());
-  work.sources.push_back(std::move(run.packed));
-  work.sources.push_back(std::move(source.payload));
+  work.output_bytes =
+      merged_size(strategy_, run.packed.size() + source.payload.size(), range.size());
+  work.sources.push_back(std::exchange(run.packed, {}));
+  work.sources.push_back(std::exchange(source.payload, {}));
+  if (source.peer < groups_.index_of(self_)) {
+    std::swap(work.sources.front(), work.sources.back());
+  }
   ++run.taken;
   ++run.working;
   effects.start(std::move(work));
@@ -298,7 +307,7 @@ void CollectiveRunner::copy(Run& run, Effects& effects) {
     const Range range = run.plan[source.round].receive->range;
     run.packed = arrived;
     run.packed_range = range;
-    if (strategy_.sparse()) {
+    if (strategy_.travels_whole()) {
       continue;
     }
     Work work = work_on(run, source.round, WorkKind::kDecode, range);
@@ -313,12 +322,15 @@ void CollectiveRunner::on_finished(const Finished& event, Run& run, Effects& eff
   if (event.work.kind == WorkKind::kMerge) {
     run.packed = event.output;
   }
+  if (event.work.kind == WorkKind::kDecode && strategy_.gathered()) {
+    run.state = State::kEntering;
+  }
   if (event.work.kind != WorkKind::kEncode) {
     return;
   }
   run.packed = event.output;
   run.packed_range = event.work.range;
-  if (strategy_.sparse()) {
+  if (strategy_.travels_whole()) {
     run.state = State::kEntering;
     return;
   }
@@ -365,12 +377,23 @@ void CollectiveRunner::pack(Run& run, std::size_t index, const Range& range,
                             Effects& effects) const {
   Work work = work_on(run, index, WorkKind::kEncode, range);
   work.output_bytes = coded_size(strategy_, range.size(), run.iteration);
-  if (!strategy_.sparse()) {
+  if (strategy_.gathered()) {
+    work.feedback = strategy_.error_feedback;
+  } else if (!strategy_.sparse()) {
     const Round& round = run.plan[index];
     work.exact = !round.reduce || adds_to_what_it_sends(round);
     work.feedback =
         strategy_.error_feedback && round.send.has_value() && sends_first(run.plan, index);
   }
+  run.state = State::kPacking;
+  ++run.working;
+  effects.start(std::move(work));
+}
+
+// The codes of all ranks are here.
+void CollectiveRunner::unpack(Run& run, Effects& effects) const {
+  Work work = work_on(run, 0, WorkKind::kDecode, range_of(run.chunk, run.segment));
+  work.sources.push_back(std::exchange(run.packed, {}));
   run.state = State::kPacking;
   ++run.working;
   effects.start(std::move(work));

@@ -22,7 +22,8 @@ namespace sluice {
 // behind the transfer of another. With a dense codec a rank packs what it sends and unpacks what it
 // receives into its sum. Where all ranks must agree on the values, the packing rank replaces its
 // own by what the others will unpack. With a sparse codec the sum travels whole, as a sparse
-// vector.
+// vector. With a gathered one the codes of all ranks travel, and at the end each rank unpacks them
+// into its sum.
 class CollectiveRunner {
  public:
   // A segment whose sum is done.
@@ -74,7 +75,8 @@ class CollectiveRunner {
     std::size_t taken = 0;             // of these, in use or used
     std::size_t working = 0;           // works in flight
     std::size_t lent = 0;              // messages that peers may still be reading
-    // What was last packed, or received packed, and its range. With a sparse codec, the sum so far.
+    // What was last packed, or received packed, and its range. With a sparse codec, the sum so far;
+    // with a gathered one, the codes.
     Payload packed;
     Range packed_range;
     std::vector<Arrival> early;  // for later steps or iterations
@@ -102,6 +104,7 @@ class CollectiveRunner {
   void send(Run& run, std::size_t round, Payload payload, bool lent, Effects& effects) const;
   Work work_on(const Run& run, std::size_t round, WorkKind kind, const Range& range) const;
   void pack(Run& run, std::size_t round, const Range& range, Effects& effects) const;
+  void unpack(Run& run, Effects& effects) const;
 
   Strategy strategy_;
   std::vector<Collective> collectives_;  // by chunk

@@ -24,7 +24,7 @@ std::int64_t parts_of_segment(Collective collective, std::size_t ranks) {
 
 std::size_t segments_of(const Strategy& strategy, Collective collective, std::size_t ranks,
                         std::int64_t params) {
-  if (strategy.sparse() || strategy.segment_params == 0) {
+  if (strategy.travels_whole() || strategy.segment_params == 0) {
     return 1;
   }
   const std::int64_t max = strategy.segment_params * parts_of_segment(collective, ranks);

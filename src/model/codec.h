@@ -20,6 +20,7 @@ enum class Codec : std::uint8_t {
   kQuantise4,   // 4 bits a value
   kQuantise2,   // 2 bits a value: up, down or neither
   kDgc,         // the largest values only: Deep Gradient Compression
+  kTopK,        // the largest values of each block, in 2 bits each
   kCount,       // none: how many there are
 };
 
@@ -27,6 +28,9 @@ enum class CodecKind : std::uint8_t {
   kPlain,   // floats as they are
   kDense,   // every value, in fewer bits
   kSparse,  // some of the values, with their positions
+  // Likewise, in so few bits that a sum has no such code: every worker gathers the codes of all and
+  // adds what they say.
+  kGathered,
 };
 
 // What the rest of Sluice has to know about a codec.
@@ -34,7 +38,7 @@ struct CodecTraits {
   Codec value;
   std::string_view name;
   CodecKind kind;
-  // Of what is not sparse:
+  // Of codecs that are plain or dense:
   std::int64_t bits_per_value = 32;
   Bytes header_bytes = 0;       // before the values
   bool needs_feedback = false;  // loses more than training bears
@@ -52,6 +56,7 @@ inline constexpr std::array kCodecs{
     CodecTraits{Codec::kQuantise4, "quantise4", CodecKind::kDense, 4, sizeof(float), true},
     CodecTraits{Codec::kQuantise2, "quantise2", CodecKind::kDense, 2, sizeof(float), true},
     CodecTraits{Codec::kDgc, "dgc", CodecKind::kSparse},
+    CodecTraits{Codec::kTopK, "top-k", CodecKind::kGathered, 32, 0, true},
 };
 static_assert(has_all_values(kCodecs), "each codec has one row, in the order of the enum");
 

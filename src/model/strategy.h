@@ -11,6 +11,7 @@
 #include "model/cadence.h"
 #include "model/codec.h"
 #include "model/deep_gradient_options.h"
+#include "model/top_k_options.h"
 
 namespace sluice {
 
@@ -51,8 +52,10 @@ struct Strategy {
   bool learners_update = false;
   SumsFirst sums_first = SumsFirst::kSegment;  // follows from the update rule
 
-  bool error_feedback = false;  // dense codecs: what the code loses goes into the next
+  bool error_feedback = false;  // what the code loses goes into the next; dense codecs and top-k
+  double feedback_decay = 1;    // so much of what earlier codes have lost
   DeepGradientOptions dgc;
+  TopKOptions top_k;
 
   // What a hop of an all-reduce carries at most; longer chunks are summed in segments. 0: in one.
   std::int64_t segment_params = kEagerParams;
@@ -66,6 +69,9 @@ struct Strategy {
 
   bool coded() const { return codec != Codec::kNone; }
   bool sparse() const { return traits_of(codec).kind == CodecKind::kSparse; }
+  bool gathered() const { return traits_of(codec).kind == CodecKind::kGathered; }
+  // A chunk is exchanged as one code, and not in parts that are summed by themselves.
+  bool travels_whole() const { return sparse() || gathered(); }
   // Every sum is one operation of the driver.
   bool driver_sums() const {
     return collective == Collective::kNative || collective == Collective::kSharedMemory;

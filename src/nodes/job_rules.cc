@@ -2,10 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <limits>
 #include <utility>
 
 #include "base/check.h"
+#include "codecs/block_top_k.h"
 #include "codecs/size.h"
 #include "codecs/sparse.h"
 #include "collectives/choice.h"
@@ -44,6 +46,9 @@ Result<void> JobRules::check(const Message& message) const {
 Result<void> JobRules::check_payload(const Message& message,
                                      std::span<const std::byte> payload) const {
   const bool hops = is_hop(message.kind);
+  if (strategy_.gathered() && hops) {
+    return check_codes(payload, plan_of(message)[message.round].receive->range.size());
+  }
   if (!strategy_.sparse() ||
       !(hops || message.kind == MessageKind::kPush || is_packed_answer(message))) {
     return {};
@@ -52,6 +57,19 @@ Result<void> JobRules::check_payload(const Message& message,
                                    : (*chunks_)[message.chunk].range.size();
   const auto parsed = SparseView::parse(payload, length);
   return parsed ? Result<void>() : parsed.error();
+}
+
+Result<void> JobRules::check_codes(std::span<const std::byte> codes, std::int64_t params) const {
+  const BlockTopK codec(strategy_.top_k);
+  const auto size = static_cast<std::size_t>(codec.size(params));
+  for (std::size_t begin = 0; begin < codes.size(); begin += size) {
+    const std::span<const std::byte> code =
+        codes.subspan(begin, std::min(size, codes.size() - begin));
+    if (auto valid = codec.check(code, params); !valid) {
+      return valid;
+    }
+  }
+  return {};
 }
 
 // In a pipeline, sums of several iterations overtake each other.
@@ -251,7 +269,7 @@ JobRules::Sizes JobRules::gradient_sizes(std::int64_t params, Iteration iteratio
     return {sparse_size(0), sparse_size(params)};
   }
   const Bytes bytes = coded_size(strategy_, params, iteration);
-  return {bytes, bytes};
+  return {bytes, strategy_.gathered() ? bytes * static_cast<Bytes>(groups_.size()) : bytes};
 }
 
 bool JobRules::leads(NodeId node) const {

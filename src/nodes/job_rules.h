@@ -47,7 +47,9 @@ class JobRules final : public MessageRules {
   Sizes sizes_of(const Message& message) const;
   // Whether a server sends only the parameters that have changed.
   bool is_packed_answer(const Message& message) const;
-  // A gradient of so many parameters as the codec writes it.
+  // Codes of a gathered codec, each of so many parameters.
+  Result<void> check_codes(std::span<const std::byte> codes, std::int64_t params) const;
+  // A gradient of so many parameters as the codec writes it, and all that are gathered of it.
   Sizes gradient_sizes(std::int64_t params, Iteration iteration) const;
 
   bool leads(NodeId node) const;

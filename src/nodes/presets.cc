@@ -45,6 +45,14 @@ constexpr Cadence nesterov(Iteration every) {
   return {.every = every, .outer = Outer::kNesterov, .rate = 0.7, .momentum = 0.9};
 }
 
+// SparseLoCo: few values, in few bits; what they leave out decays, and so is the outer momentum.
+constexpr Strategy gathered(Strategy strategy) {
+  strategy.codec = Codec::kTopK;
+  strategy.error_feedback = true;
+  strategy.feedback_decay = 0.95;
+  return strategy;
+}
+
 constexpr Cadence streaming(Cadence cadence) {
   cadence.fragments = 6;
   cadence.delay = 5;
@@ -141,6 +149,10 @@ constexpr std::array kPresets{
     Preset{"streaming-diloco", local_steps(streaming(nesterov(30))),
            "diloco in six fragments in turn, each exchanged behind the next five local steps",
            "DiLoCo", 0.05, 0, Optimizer::kAdamW},
+    Preset{"sparseloco", gathered(local_steps({.every = 30})),
+           "30 local steps with AdamW, then the largest 64 of 4096 values in 2 bits each; what is "
+           "left decays in place of an outer momentum",
+           "SparseLoCo", 0.05, 0, Optimizer::kAdamW},
 };
 
 }  // namespace

@@ -118,7 +118,7 @@ Work Shard::update_with(const Message& push, std::vector<Payload> gradients) con
     for (const Payload& source : update.sources) {
       bytes += source.size();
     }
-    update.output_bytes = merged_size(bytes, update.range.size());
+    update.output_bytes = merged_size(strategy_, bytes, update.range.size());
   } else if (strategy_.servers_pack()) {
     update.feedback = strategy_.error_feedback;
     update.output_bytes = coded_size(strategy_, update.range.size(), update.iteration);
@@ -244,6 +244,7 @@ void Shard::answer(ChunkId chunk, NodeId worker, Iteration iteration, Slot& slot
   if (strategy_.sparse() && !together) {
     Work changes = work_on(chunk, WorkKind::kChanges, worker, iteration);
     changes.output_bytes = merged_size(
+        strategy_,
         static_cast<Bytes>(groups_.size()) * coded_size(strategy_, changes.range.size(), iteration),
         changes.range.size());
     ++slot.working;

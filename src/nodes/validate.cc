@@ -101,6 +101,26 @@ Result<void> validate_update(const Strategy& strategy) {
   return {};
 }
 
+Result<void> validate_top_k(const Strategy& strategy) {
+  if (!strategy.gathered()) {
+    return strategy.top_k == TopKOptions{}
+               ? Result<void>()
+               : Error(
+                     "top-k-block, top-k-kept and top-k-bits are about codec top-k, and this is " +
+                     named(strategy.codec) + "; take codec top-k, or leave them out");
+  }
+  if (strategy.top_k.kept > strategy.top_k.block) {
+    return Error("top-k-kept " + std::to_string(strategy.top_k.kept) + " and top-k-block " +
+                 std::to_string(strategy.top_k.block) +
+                 " do not go together: a block has no more values than that; take fewer");
+  }
+  if (strategy.top_k.bits != 2 && strategy.top_k.bits != 32) {
+    return Error("top-k-bits " + std::to_string(strategy.top_k.bits) +
+                 ": a value is sent in 2 bits, or in 32 as it is; take one of them");
+  }
+  return {};
+}
+
 Result<void> validate_codec(const Strategy& strategy) {
   const CodecTraits& codec = traits_of(strategy.codec);
   if (strategy.coded() && traits_of(strategy.algorithm).sends == Sends::kParameters) {
@@ -109,27 +129,46 @@ Result<void> validate_codec(const Strategy& strategy) {
   }
   const bool in_parts = strategy.collective && !strategy.driver_sums() &&
                         *strategy.collective != Collective::kRecursiveDoubling;
-  if (strategy.sparse() && in_parts) {
+  if (strategy.travels_whole() && in_parts) {
     return Error("collective " + std::string(name_of(kCollectiveNames, *strategy.collective)) +
-                 " sums a gradient in parts, and codec dgc's sparse sum travels whole; take "
-                 "collective auto or recursive-doubling");
+                 " sums a gradient in parts, and " + named(strategy.codec) + "'s " +
+                 (strategy.sparse() ? "sparse sum travels" : "codes travel") +
+                 " whole; take collective auto or recursive-doubling");
+  }
+  if (strategy.gathered() && strategy.exchange != Exchange::kAllReduce) {
+    return Error(named(strategy.codec) + " does not go with " + named(strategy.exchange) +
+                 ": every worker gathers the codes of all others, and no server's sum has such a "
+                 "code; take exchange allreduce, or codec dgc or quantise2");
   }
   // Who packs, packs for the first time: a gradient on its way to where it is summed, or the sum.
-  const bool packs_once = strategy.uses_servers() || strategy.collective == Collective::kDirect;
+  const bool packs_once =
+      strategy.uses_servers() || strategy.gathered() || strategy.collective == Collective::kDirect;
+  if (strategy.gathered() && !strategy.error_feedback) {
+    return Error(named(strategy.codec) +
+                 " sends so little that training does not bear the loss of the rest; turn error "
+                 "feedback on");
+  }
   if (codec.needs_feedback && (!strategy.error_feedback || !packs_once)) {
     return Error(named(strategy.codec) +
                  " loses more than training bears unless error feedback corrects all that is "
                  "packed, and an all-reduce packs at every hop; turn error feedback on and take an "
                  "exchange with servers, collective direct, or codec quantise8");
   }
-  if (strategy.error_feedback && codec.kind != CodecKind::kDense) {
-    const auto is_dense = [](const CodecTraits& c) { return c.kind == CodecKind::kDense; };
-    return Error("error feedback keeps what codec " + names_where(kCodecs, is_dense) +
+  const auto bears_feedback = [](const CodecTraits& c) {
+    return c.kind == CodecKind::kDense || c.kind == CodecKind::kGathered;
+  };
+  if (strategy.error_feedback && !bears_feedback(codec)) {
+    return Error("error feedback keeps what codec " + names_where(kCodecs, bears_feedback) +
                  " loses, and " + named(strategy.codec) +
                  (strategy.sparse() ? " keeps what it does not send by itself" : " loses nothing") +
                  "; leave it off, or take another codec");
   }
-  return {};
+  if (strategy.feedback_decay != 1 && !strategy.error_feedback) {
+    return Error(
+        "error-feedback-decay is about what error feedback keeps; turn error feedback on, or leave "
+        "it out");
+  }
+  return validate_top_k(strategy);
 }
 
 }  // namespace

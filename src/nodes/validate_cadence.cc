@@ -57,8 +57,8 @@ Result<void> validate_cadence(const Strategy& strategy) {
   if (strategy.sparse()) {
     return Error(
         "codec dgc does not go with algorithm local-steps: it corrects the momentum of gradients "
-        "that are exchanged step by step, and local steps have used theirs; take a dense codec, or "
-        "algorithm bsp");
+        "that are exchanged step by step, and local steps have used theirs; take a dense codec or "
+        "top-k, or algorithm bsp");
   }
   return {};
 }

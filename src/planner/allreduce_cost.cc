@@ -28,11 +28,11 @@ std::vector<std::int64_t> sizes_for(const std::vector<Layer>& layers, std::int64
   return sizes;
 }
 
-// The arithmetic at both ends. The sum has what a dense codec packs at the hops; a sparse one packs
-// once at each end.
+// The arithmetic at both ends. The sum has what a dense codec packs at the hops; one whose codes
+// travel whole packs once at each end.
 Duration arithmetic_time(const Job& job, const Cluster& cluster, std::int64_t params) {
-  const double ns_per_byte =
-      cluster.update_ns_per_byte + (job.strategy.sparse() ? 2 * cluster.code_ns_per_byte : 0);
+  const double ns_per_byte = cluster.update_ns_per_byte +
+                             (job.strategy.travels_whole() ? 2 * cluster.code_ns_per_byte : 0);
   return from_ns(static_cast<double>(params * kFloatBytes) * ns_per_byte) + cluster.sync;
 }
 

@@ -14,6 +14,14 @@ void tune(T& size, bool chosen, T tuned) {
   size = chosen ? size : tuned;
 }
 
+// How many parameters a message carries that would have room for so many floats. What is gathered
+// takes so few bits that one thread would pack a message for long: it is made that much shorter.
+std::int64_t packed_params(const Strategy& strategy, std::int64_t floats) {
+  constexpr std::int64_t kMaxGathered = 16;
+  return strategy.gathered() ? floats * kMaxGathered
+                             : floats * 32 / traits_of(strategy.codec).bits_per_value;
+}
+
 }  // namespace
 
 std::int64_t tiny_params(const Job& job) {
@@ -21,7 +29,7 @@ std::int64_t tiny_params(const Job& job) {
   constexpr std::int64_t kInMemory = 8192;
   const Strategy& strategy = job.strategy;
   const CodecTraits& codec = traits_of(strategy.codec);
-  const bool by_value = codec.kind != CodecKind::kSparse && codec.header_bytes == 0;
+  const bool by_value = !strategy.travels_whole() && codec.header_bytes == 0;
   if (strategy.algorithm != Algorithm::kBsp || !by_value ||
       strategy.sums_first == SumsFirst::kChunk) {
     return 0;
@@ -48,11 +56,10 @@ void tune_for_link(Job& job, const ChosenSizes& chosen, bool announced) {
   const MessageSize message = message_size(job.link.ns_per_byte, announced);
   // Where all that is sent is packed, a message of that length carries more parameters.
   const bool packed = strategy.exchange == Exchange::kAllReduce || strategy.servers_pack();
-  const std::int64_t params =
-      message.params * 32 / (packed ? traits_of(strategy.codec).bits_per_value : 32);
-  // The hops of a sum carry its share of a rank.
-  const auto parts = static_cast<std::int64_t>(
-      strategy.exchange == Exchange::kAllReduce ? AggregationGroups(job).size() : 1);
+  const std::int64_t params = packed ? packed_params(strategy, message.params) : message.params;
+  // The hops of a sum carry its share of a rank, and those of gathered codes all of it.
+  const bool shares = strategy.exchange == Exchange::kAllReduce && !strategy.gathered();
+  const auto parts = static_cast<std::int64_t>(shares ? AggregationGroups(job).size() : 1);
   tune(strategy.slice_params, chosen.slice, params * parts);
   tune(strategy.segment_params, segment_is_chosen, params);
   const Bytes usual = Strategy().peer_credit;

@@ -43,7 +43,9 @@ enum class WorkKind : std::uint8_t {
   kSwapped,  // parameters[range] <- parameters + the first source - the second
   kEncode,   // the output is gradients[range], packed by the codec
   kDecode,   // gradients[range] <- the one source, which is packed
-  kMerge,    // the output is the sum of the sources, which are sparse
+  // The output is the sum of the sources, which are sparse; if they are codes of a gathered codec,
+  // one after the other. Then kDecode takes several such codes and unpacks their sum.
+  kMerge,
   kPatch,    // parameters[range] <- the entries of the one source, which is sparse
   kChanges,  // the output is a patch: what changed since the last one for `origin`
   kNorm,     // notes the norm of gradients[range], the whole mean, for the updates that follow

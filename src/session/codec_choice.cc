@@ -71,8 +71,8 @@ bool asks_for_codec(const StrategySpec& spec) {
 Strategy with_codec(Strategy strategy, Codec codec) {
   strategy.codec = codec;
   const CodecTraits& traits = traits_of(codec);
-  strategy.error_feedback =
-      traits.kind == CodecKind::kDense && (strategy.error_feedback || traits.needs_feedback);
+  const bool bears = traits.kind == CodecKind::kDense || traits.kind == CodecKind::kGathered;
+  strategy.error_feedback = bears && (strategy.error_feedback || traits.needs_feedback);
   return strategy;
 }
 

@@ -277,6 +277,14 @@ nlohmann::ordered_json mechanism_of(const Assembly& assembly, const RunTotals& t
   if (traits_of(strategy.codec).kind == CodecKind::kDense) {
     mechanism["packings"] = packings;
   }
+  if (strategy.gathered()) {
+    mechanism["top_k"] = {{"block", strategy.top_k.block},
+                          {"kept", strategy.top_k.kept},
+                          {"bits", strategy.top_k.bits}};
+  }
+  if (strategy.error_feedback) {
+    mechanism["error_feedback_decay"] = strategy.feedback_decay;
+  }
   return mechanism;
 }
 

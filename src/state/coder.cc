@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/check.h"
 #include "codecs/error_feedback.h"
 
 namespace sluice {
@@ -16,9 +17,16 @@ std::span<float> values_of(const WorkInParts& doing, std::size_t part, std::span
 
 Coder::Coder(const Strategy& strategy, const DeepGradient::Sender& sender,
              std::vector<Range> layers, std::size_t parameters)
-    : dense_(strategy.sparse() ? nullptr : make_dense_codec(strategy.codec)),
+    : dense_(strategy.travels_whole() ? nullptr : make_dense_codec(strategy.codec)),
       deep_(strategy.dgc, sender, std::move(layers)),
-      residual_(parameters) {}
+      blocks_(strategy.top_k),
+      residual_(parameters),
+      decay_(static_cast<float>(strategy.feedback_decay)) {}
+
+std::span<float> Coder::residual_of(const Range& range) const {
+  return residual_.values().subspan(static_cast<std::size_t>(range.begin),
+                                    static_cast<std::size_t>(range.size()));
+}
 
 void Coder::begin_packing(WorkInParts& doing) const {
   const auto size = static_cast<std::size_t>(dense_->encoded_size(doing.work.range.size()));
@@ -32,9 +40,8 @@ void Coder::pack(WorkInParts& doing, std::size_t part, std::span<float> values) 
   const std::span<float> own = values_of(doing, part, values);
   const std::size_t first = doing.offset(part);
   const Work& work = doing.work;
-  const auto of_range = residual_.values().subspan(static_cast<std::size_t>(work.range.begin),
-                                                   work.feedback ? values.size() : 0);
-  const ErrorFeedback corrected(*dense_, of_range);
+  const ErrorFeedback corrected(
+      *dense_, work.feedback ? residual_of(work.range) : std::span<float>(), decay_);
   const auto& codec = work.feedback ? static_cast<const DenseCodec&>(corrected) : *dense_;
   if (doing.pass == 0 && codec.has_range()) {
     doing.largest[part] = codec.look_at(own, first);
@@ -68,6 +75,27 @@ void Coder::prepare(WorkInParts& doing, std::span<const float> gradients) {
 std::vector<std::byte> Coder::select(const WorkInParts& doing, std::span<const float> gradients,
                                      std::span<const float> parameters) {
   return deep_.encode(gradients, parameters, doing.work.range, doing.work.iteration, doing.clips);
+}
+
+std::vector<std::byte> Coder::take(const Work& work, std::span<const float> values) {
+  if (!work.feedback) {
+    std::vector<float> copy(values.begin(), values.end());
+    return blocks_.take(copy);
+  }
+  const std::span<float> residual = residual_of(work.range);
+  for (std::size_t i = 0; i < residual.size(); ++i) {
+    residual[i] = decay_ * residual[i] + values[i];
+  }
+  return blocks_.take(residual);
+}
+
+void Coder::add_up(std::span<const std::byte> codes, std::span<float> sum) const {
+  const auto size = static_cast<std::size_t>(blocks_.size(std::ssize(sum)));
+  check(size > 0 && codes.size() % size == 0, "codes of one range have the same length");
+  std::ranges::fill(sum, 0.0F);
+  for (std::size_t begin = 0; begin < codes.size(); begin += size) {
+    blocks_.add(codes.subspan(begin, size), sum);
+  }
 }
 
 void Coder::check_size(std::span<const std::byte> bytes, const Range& range) const {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/zeroed_buffer.h"
+#include "codecs/block_top_k.h"
 #include "codecs/deep_gradient.h"
 #include "codecs/dense.h"
 #include "model/strategy.h"
@@ -34,6 +35,11 @@ class Coder {
   std::vector<std::byte> select(const WorkInParts& doing, std::span<const float> gradients,
                                 std::span<const float> parameters);
 
+  // With a gathered codec. Several codes of the same range may stand one after the other.
+  std::vector<std::byte> take(const Work& work, std::span<const float> values);
+  // sum <- what the codes say, in their order
+  void add_up(std::span<const std::byte> codes, std::span<float> sum) const;
+
   // Fails unless these bytes are the code of so long a range.
   void check_size(std::span<const std::byte> bytes, const Range& range) const;
   // Unpacks the values from `first` on, a multiple of DenseCodec::kCut.
@@ -42,9 +48,13 @@ class Coder {
   void add(std::span<const std::byte> bytes, std::size_t first, std::span<float> sum) const;
 
  private:
-  std::unique_ptr<DenseCodec> dense_;  // null if the codec is sparse
+  std::span<float> residual_of(const Range& range) const;
+
+  std::unique_ptr<DenseCodec> dense_;  // null if the codec is another
   DeepGradient deep_;
+  BlockTopK blocks_;
   ZeroedBuffer residual_;
+  float decay_;  // of the residual
 };
 
 }  // namespace sluice

@@ -10,6 +10,7 @@
 #include "base/check.h"
 #include "codecs/sparse.h"
 #include "model/aggregation_groups.h"
+#include "state/mixing.h"
 #include "state/sums.h"
 
 namespace sluice {
@@ -22,13 +23,6 @@ std::span<float> part(std::span<float> buffer, const Range& range) {
                         static_cast<std::size_t>(range.size()));
 }
 
-void blend(std::span<float> values, std::span<const float> other, float keep, float add) {
-  check(values.size() == other.size(), "both parts of a blend have the same length");
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    values[i] = keep * values[i] + add * other[i];
-  }
-}
-
 // Checks what came over the network before anything is used as an index.
 SparseView parsed(std::span<const std::byte> bytes, const Range& range) {
   const auto view = SparseView::parse(bytes, range.size());
@@ -38,23 +32,20 @@ SparseView parsed(std::span<const std::byte> bytes, const Range& range) {
   return *view;
 }
 
-Payload mean_of(const Work& work) {
-  check(work.sources.size() == 2, "a swap is between two");
-  const auto x = work.sources[0].values();
-  const auto y = work.sources[1].values();
-  std::vector<float> mean(x.size());
-  for (std::size_t i = 0; i < mean.size(); ++i) {
-    mean[i] = 0.5F * (x[i] + y[i]);
-  }
-  return Payload::owning(std::move(mean));
-}
-
 std::vector<std::byte> sum_of(const Work& work) {
   std::vector<SparseView> parts;
   for (const Payload& source : work.sources) {
     parts.push_back(parsed(source.bytes(), work.range));
   }
   return sum_sparse(parts);
+}
+
+std::vector<std::byte> joined(const Work& work) {
+  std::vector<std::byte> all;
+  for (const Payload& source : work.sources) {
+    all.insert(all.end(), source.bytes().begin(), source.bytes().end());
+  }
+  return all;
 }
 
 std::vector<std::uint32_t> positions_of(const SparseView& sparse) {
@@ -107,6 +98,7 @@ Workspace::Workspace(std::span<float> parameters, std::vector<std::span<float>> 
       rule_(as_applied(rule, strategy)),
       state_(rule_, parameters.size()),
       sparse_(strategy.sparse()),
+      gathered_(strategy.gathered()),
       changed_(parameters.size()) {
   if (strategy.coded()) {
     const AggregationGroups groups(strategy, topology);
@@ -165,12 +157,12 @@ bool Workspace::stands_alone(const Work& work) const {
 }
 
 bool Workspace::packs_dense(const Work& work) const {
-  return !sparse_ &&
+  return !sparse_ && !gathered_ &&
          (work.kind == WorkKind::kEncode || (work.kind == WorkKind::kSum && work.coded));
 }
 
 bool Workspace::goes_in_parts(const Work& work) const {
-  const bool selects = sparse_ && (work.coded || work.kind == WorkKind::kEncode);
+  const bool selects = (sparse_ || gathered_) && (work.coded || work.kind == WorkKind::kEncode);
   return stands_alone(work) && !selects && (work.kind != WorkKind::kUpdate || rule_.elementwise());
 }
 
@@ -218,9 +210,12 @@ void Workspace::do_part(WorkInParts& doing, std::size_t part) {
     case WorkKind::kReduce:
       return reduce_into(gradient(work, range), work, Sources(work, coder()), doing.offset(part));
     case WorkKind::kDecode:
-      return decode(work, range);
+      if (!gathered_) {
+        return decode(work, range);
+      }
+      break;
     case WorkKind::kEncode:
-      if (!sparse_) {
+      if (packs_dense(work)) {
         return coder_->pack(doing, part, gradient(work, work.range));
       }
       break;
@@ -238,19 +233,23 @@ Payload Workspace::execute_whole(const WorkInParts& doing) {
   const Work& work = doing.work;
   switch (work.kind) {
     case WorkKind::kBlend:
-      blend(part(parameters_, work.range), work.sources.front().values(), work.keep, work.add);
+      blend(part(parameters_, work.range), work);
       return {};
     case WorkKind::kElastic:
-      return pull(work);
+      return pull(part(parameters_, work.range), work);
     case WorkKind::kSwap:
       return mean_of(work);
     case WorkKind::kSwapped:
-      move(work);
+      move(part(parameters_, work.range), work);
       return {};
     case WorkKind::kEncode:
-      return Payload::owning(coder_->select(doing, gradients_.at(work.slot), parameters_));
+      return Payload::owning(sparse_ ? coder_->select(doing, gradients_.at(work.slot), parameters_)
+                                     : coder_->take(work, gradient(work, work.range)));
+    case WorkKind::kDecode:
+      coder_->add_up(work.sources.front().bytes(), gradient(work, work.range));
+      return {};
     case WorkKind::kMerge:
-      return Payload::owning(sum_of(work));
+      return Payload::owning(sparse_ ? sum_of(work) : joined(work));
     case WorkKind::kPatch:
       patch(work);
       return {};
@@ -357,18 +356,6 @@ Payload Workspace::changes(const Work& work) {
   return Payload::owning(encode_sparse(part(parameters_, work.range), positions));
 }
 
-Payload Workspace::pull(const Work& work) const {
-  const auto x = part(parameters_, work.range);
-  const auto y = work.sources.front().values();
-  std::vector<float> output(x.size());
-  for (std::size_t i = 0; i < x.size(); ++i) {
-    const float delta = work.pull * (y[i] - x[i]);
-    output[i] = y[i] - delta;
-    x[i] += delta;
-  }
-  return Payload::owning(std::move(output));
-}
-
 const OuterState& Workspace::outer() const {
   check(outer_.has_value(), "a worker with outer steps keeps global parameters");
   return *outer_;
@@ -380,16 +367,6 @@ void Workspace::outer_step(const Work& work) {
     outer_->follow(work.range, part(parameters_, work.range));
   } else {
     outer_->step(work.range, gradient(work, work.range), work.workers, work.iteration);
-  }
-}
-
-void Workspace::move(const Work& work) const {
-  check(work.sources.size() == 2, "a move goes from one source to another");
-  const auto values = part(parameters_, work.range);
-  const auto to = work.sources[0].values();
-  const auto from = work.sources[1].values();
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    values[i] += to[i] - from[i];
   }
 }
 

@@ -62,8 +62,6 @@ class Workspace {
   void decode(const Work& work, const Range& range) const;
   void patch(const Work& work) const;
   Payload changes(const Work& work);
-  Payload pull(const Work& work) const;
-  void move(const Work& work) const;
   void outer_step(const Work& work);
   const OuterState& outer() const;
   std::span<float> gradient(const Work& work, const Range& range) const;
@@ -76,6 +74,7 @@ class Workspace {
   std::vector<Range> layers_;  // if updates are of whole layers
   float clip_factor_ = 1;      // of the updates that come next
   bool sparse_;
+  bool gathered_;
   std::optional<Coder> coder_;
   ChangeLog changed_;
   std::optional<OuterState> outer_;

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "codecs/block_top_k.h"
 #include "codecs/deep_gradient.h"
 #include "codecs/dense.h"
 #include "codecs/error_feedback.h"
@@ -52,6 +53,27 @@ TEST(GoldenCodecs, ErrorFeedbackIsThatOfTheReference) {
           << name << ", iteration " << t;
     }
     EXPECT_EQ(residual, expected.at("residual").get<Vector>()) << name;
+  }
+}
+
+// Also with the decay of SparseLoCo.
+TEST(GoldenCodecs, TopKSendsAndKeepsWhatTheReferenceDoes) {
+  const nlohmann::json& expected = golden().at("top-k");
+  const BlockTopK codec({.block = expected.at("block"), .kept = expected.at("kept")});
+  const auto decay = expected.at("decay").get<float>();
+  Vector residual(gradient(0).size());
+  for (std::size_t t = 0; t < expected.at("arrived").size(); ++t) {
+    const Vector added = gradient(t);
+    for (std::size_t i = 0; i < residual.size(); ++i) {
+      residual[i] = decay * residual[i] + added[i];
+    }
+    Vector arrived(residual.size());
+    codec.add(codec.take(residual), arrived);
+    EXPECT_EQ(arrived, expected.at("arrived").at(t).get<Vector>()) << "iteration " << t;
+  }
+  const auto kept = expected.at("residual").get<Vector>();
+  for (std::size_t i = 0; i < kept.size(); ++i) {
+    EXPECT_NEAR(residual[i], kept[i], 1e-6);
   }
 }
 

@@ -54,4 +54,6 @@ inline std::vector<float> any_values(std::size_t min, std::size_t max) {
   return values_of(flavour, *rc::gen::inRange(min, max + 1), *rc::gen::arbitrary<std::uint64_t>());
 }
 
+inline std::uint64_t any_number() { return *rc::gen::arbitrary<std::uint64_t>(); }
+
 }  // namespace sluice::testing

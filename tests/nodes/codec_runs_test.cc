@@ -281,6 +281,47 @@ TEST(CodecRuns, FewBitsLoseNothingForGood) {
   }
 }
 
+RC_GTEST_PROP(CodecRuns, GatheredSumsAreTheSameOnEveryRank, ()) {
+  Strategy strategy = with_codec(*rc::gen::element("p3-allreduce", "wfbp", "single"), Codec::kTopK);
+  strategy.error_feedback = true;
+  strategy.feedback_decay = *rc::gen::element(0.5, 1.0);
+  strategy.top_k.bits = *rc::gen::element<std::int64_t>(2, 32);
+  strategy.local_aggregation = *rc::gen::arbitrary<bool>();
+  const Topology topology(*rc::gen::inRange<std::size_t>(1, 10),
+                          *rc::gen::inRange<std::size_t>(1, 3), 0);
+  const auto one = run_shuffled(strategy, topology, kDecaying, any_seed());
+  const auto other = run_shuffled(strategy, topology, kDecaying, any_seed());
+  for (std::size_t w = 0; w < topology.workers(); ++w) {
+    RC_ASSERT(one[w] == other[0]);
+  }
+}
+
+// All values, as floats: nothing is left out, and the sum is in the order of gathering.
+RC_GTEST_PROP(CodecRuns, TopKThatSendsAllIsNoCodec, ()) {
+  Strategy plain = with_codec(*rc::gen::element("p3-allreduce", "wfbp"), Codec::kNone);
+  plain.collective = Collective::kRecursiveDoubling;
+  Strategy all = plain;
+  all.codec = Codec::kTopK;
+  all.error_feedback = true;
+  all.top_k = {.block = 16, .kept = 16, .bits = 32};
+  // Two values have one sum; of more, the order of additions differs.
+  const auto workers = *rc::gen::inRange<std::size_t>(1, 3);
+  RC_ASSERT(run_shuffled(all, workers, kDecaying, any_seed()) ==
+            run_shuffled(plain, workers, kDecaying, any_seed()));
+}
+
+TEST(CodecRuns, TopKAppliesInTheEndAllThatWasProduced) {
+  for (const std::int64_t bits : {2, 32}) {
+    Strategy strategy = with_codec("wfbp", Codec::kTopK);
+    strategy.error_feedback = true;
+    strategy.top_k = {.block = 20, .kept = 4, .bits = bits};
+    EXPECT_LT(drift(strategy, 400), 20);
+    EXPECT_GT(drift(strategy, 400), 0) << "something is held back";
+    strategy.feedback_decay = 0.5;
+    EXPECT_GT(drift(strategy, 400), 40) << "what decays is lost";
+  }
+}
+
 // An outer gradient is that of several steps.
 TEST(CodecRuns, FewBitsOfOuterGradientsLoseNothingForGood) {
   for (const auto& [codec, step] :
@@ -333,6 +374,16 @@ TEST(CodecRuns, PackedHopsCarryWhatTheCodecSays) {
   strategy.codec = Codec::kQuantise8;
   // A step of four bytes in each of 2 layers x 4 ranks x 6 rounds.
   EXPECT_EQ(bytes_an_iteration(strategy), plain / 4 + 4 * 2 * 4 * 6);
+}
+
+// Every host receives the codes of the three others.
+TEST(CodecRuns, TopKGathersTheCodesOfAll) {
+  Strategy strategy = find_preset("wfbp")->strategy;
+  strategy.codec = Codec::kTopK;
+  strategy.error_feedback = true;
+  // 400,000 are 97 blocks and 2,688 values; 600,000 are 146 and 1,984.
+  constexpr double kCodes = 97 * 84 + (59 + 4 + 16) + 146 * 84 + (56 + 4 + 16);
+  EXPECT_EQ(bytes_an_iteration(strategy), 4 * 3 * kCodes);
 }
 
 TEST(CodecRuns, SumsOfServersComeBackPacked) {

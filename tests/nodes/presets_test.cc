@@ -104,6 +104,32 @@ TEST(PresetsTest, ASparseSumTravelsWhole) {
       "");
 }
 
+TEST(PresetsTest, TopKIsGatheredByAllWorkers) {
+  const auto with = [](auto change) {
+    return [change](Strategy& s) {
+      s.codec = Codec::kTopK;
+      s.error_feedback = true;
+      change(s);
+    };
+  };
+  const auto as_it_is = with([](Strategy&) {});
+  for (const char* preset : {"wfbp", "p3-allreduce", "pipe-sgd", "diloco", "streaming-diloco"}) {
+    EXPECT_EQ(refusal(preset, with([](Strategy& s) { s.collective = {}; })), "") << preset;
+  }
+  EXPECT_THAT(refusal("p3", as_it_is), HasSubstr("no server's sum has such a code"));
+  EXPECT_THAT(refusal("d-sync", as_it_is), HasSubstr("codec top-k's codes travel whole"));
+  EXPECT_THAT(refusal("wfbp", with([](Strategy& s) { s.error_feedback = false; })),
+              HasSubstr("turn error feedback on"));
+  EXPECT_THAT(refusal("wfbp", with([](Strategy& s) { s.top_k.kept = 5000; })),
+              HasSubstr("no more values than that"));
+  EXPECT_THAT(refusal("wfbp", with([](Strategy& s) { s.top_k.bits = 8; })),
+              HasSubstr("in 2 bits, or in 32"));
+  EXPECT_THAT(refusal("wfbp", [](Strategy& s) { s.top_k.bits = 32; }),
+              HasSubstr("are about codec top-k"));
+  EXPECT_THAT(refusal("wfbp", [](Strategy& s) { s.feedback_decay = 0.5; }),
+              HasSubstr("about what error feedback keeps"));
+}
+
 TEST(PresetsTest, ErrorFeedbackNeedsALossyDenseCodec) {
   const auto on = [](Strategy& s) { s.error_feedback = true; };
   EXPECT_EQ(refusal("pipe-sgd+q", on), "");
@@ -181,7 +207,8 @@ TEST(PresetsTest, ARefusalNamesWhatGoes) {
               HasSubstr("take algorithm bsp, or partition whole"));
   EXPECT_THAT(
       refusal("p3", [](Strategy& s) { s.error_feedback = true; }),
-      HasSubstr("keeps what codec truncate16, bf16, quantise8, quantise4 or quantise2 loses"));
+      HasSubstr("keeps what codec truncate16, bf16, quantise8, quantise4, quantise2 or top-k "
+                "loses"));
 }
 
 TEST(PresetsTest, ACadenceFitsTogether) {

@@ -22,13 +22,14 @@ constexpr Iteration kIterations = 50;
 Strategy small(std::string_view preset) {
   Strategy strategy = find_preset(preset)->strategy;
   strategy.cadence = testing::talkative(strategy).cadence;
+  strategy.top_k = testing::talkative(strategy).top_k;
   strategy.slice_params = 64;
   strategy.kvstore_split_params = 200;
   strategy.credit = 512;
   strategy.segment_params = 100;
   strategy.dgc.sparsity = 0.9;
   // The two drivers have other links to choose a collective by.
-  if (!strategy.sparse()) {
+  if (!strategy.travels_whole()) {
     strategy.collective = Collective::kRing;
   }
   return strategy;

@@ -5,6 +5,7 @@
 #include <limits>
 #include <vector>
 
+#include "codecs/size.h"
 #include "drivers/virtual/compute_pace.h"
 
 namespace sluice {
@@ -29,10 +30,20 @@ struct Packing {
   double arithmetic = 1;  // 0: not counted
 };
 
+double ratio_of(const Strategy& strategy, std::int64_t params) {
+  return static_cast<double>(coded_size(strategy, params, 1)) /
+         static_cast<double>(params * kFloatBytes);
+}
+
+// Codec top-k takes least for whole blocks, or for what it sends all of.
 // The number of entries of a sparse chunk is rounded, by at most a third of the exact number.
 double min_ratio(const Strategy& strategy) {
   if (strategy.sparse()) {
     return 2 * (1 - strategy.dgc.sparsity) * 2 / 3;
+  }
+  if (strategy.gathered()) {
+    return std::min(ratio_of(strategy, strategy.top_k.block),
+                    ratio_of(strategy, strategy.top_k.kept));
   }
   return static_cast<double>(traits_of(strategy.codec).bits_per_value) / (8 * kFloatBytes);
 }
@@ -73,6 +84,27 @@ Limits channel_limits(const Cluster& cluster, const Packing& packing) {
   return {time, [time](const Prefix& prefix) { return time(prefix.bytes); }};
 }
 
+// The nodes that push, or take part in sums: every worker, or one per host.
+struct Pushers {
+  Pushers(const Topology& topology, const Strategy& strategy)
+      : of_host(strategy.local_aggregation ? 1.0
+                                           : static_cast<double>(topology.workers_per_host())),
+        all(of_host * static_cast<double>(topology.worker_hosts())),
+        elsewhere(all - of_host) {}
+
+  double of_host;
+  double all;
+  double elsewhere;  // than on a given host
+};
+
+// Each host needs the codes of all ranks that are elsewhere.
+Limits gather_limits(const Cluster& cluster, const Pushers& pushers, const Packing& packing) {
+  const double in = pushers.elsewhere * packing.there;
+  return {resource_limit(cluster, 0, in, 0), [&cluster, in](const Prefix& prefix) {
+            return ingress_time(cluster, in * prefix.bytes) + cluster.sync;
+          }};
+}
+
 Limits allreduce_limits(const Cluster& cluster, const Packing& packing) {
   const Topology& topology = cluster.topology;
   const auto hosts = static_cast<double>(topology.worker_hosts());
@@ -87,19 +119,6 @@ Limits allreduce_limits(const Cluster& cluster, const Packing& packing) {
             return wire_time(cluster, share * prefix.bytes) + cluster.sync;
           }};
 }
-
-// The nodes that push: every worker, or one per host.
-struct Pushers {
-  Pushers(const Topology& topology, const Strategy& strategy)
-      : of_host(strategy.local_aggregation ? 1.0
-                                           : static_cast<double>(topology.workers_per_host())),
-        all(of_host * static_cast<double>(topology.worker_hosts())),
-        elsewhere(all - of_host) {}
-
-  double of_host;
-  double all;
-  double elsewhere;  // than on a given host
-};
 
 double server_work(const Cluster& cluster, const Pushers& pushers, const Packing& packing) {
   const double all = (pushers.all - 1) * cluster.reduce_ns_per_byte + cluster.update_ns_per_byte;
@@ -148,10 +167,13 @@ Limits limits_of(const Cluster& cluster, const Strategy& strategy) {
   if (cluster.allreduce.has_value()) {
     return channel_limits(cluster, packing);
   }
+  const Pushers pushers(cluster.topology, strategy);
+  if (strategy.gathered()) {
+    return gather_limits(cluster, pushers, packing);
+  }
   if (strategy.exchange == Exchange::kAllReduce) {
     return allreduce_limits(cluster, packing);
   }
-  const Pushers pushers(cluster.topology, strategy);
   return cluster.topology.servers_apart() ? apart_limits(cluster, pushers, packing)
                                           : beside_limits(cluster, pushers, packing);
 }

@@ -39,6 +39,36 @@ def error_feedback(gradients, codec):
     return {"arrived": [a.tolist() for a in arrived], "residual": residual.tolist()}
 
 
+def top_k_block(values, kept):
+    """The largest values of a block, in two levels of magnitude; zeros for the others."""
+    chosen = values.abs().topk(min(kept, len(values))).indices.sort().values
+    magnitudes = values[chosen].abs().double()
+    high = magnitudes >= magnitudes.mean()
+    levels = torch.zeros_like(magnitudes)
+    for half in (high, ~high):
+        if half.any():
+            levels[half] = magnitudes[half].mean()
+    sent = torch.zeros_like(values)
+    sent[chosen] = levels.float().to(torch.bfloat16).float() * values[chosen].sign()
+    return sent
+
+
+def top_k(values, block, kept):
+    return torch.cat([top_k_block(part, kept) for part in values.split(block)])
+
+
+def decayed_feedback(gradients, block, kept, decay):
+    """SparseLoCo: what each round sends, and what stays at the end."""
+    residual = torch.zeros_like(gradients[0])
+    arrived = []
+    for gradient in gradients:
+        residual = decay * residual + gradient
+        arrived.append(top_k(residual, block, kept))
+        residual = residual - arrived[-1]
+    return {"block": block, "kept": kept, "decay": decay,
+            "arrived": [a.tolist() for a in arrived], "residual": residual.tolist()}
+
+
 def deep_gradient(gradients, momentum, k):
     """Deep Gradient Compression: momentum correction, accumulation and factor masking."""
     velocity = torch.zeros_like(gradients[0])
@@ -73,6 +103,7 @@ def main():
             "quantise2": error_feedback(gradients, lambda v: quantise(v, 2)),
         },
         "dgc": deep_gradient(gradients, 0.5, 5),
+        "top-k": decayed_feedback(gradients, 32, 6, 0.75),
     }))
 
 
