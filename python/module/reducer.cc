@@ -1,30 +1,19 @@
 #include "reducer.h"
 
 #include <ATen/core/grad_mode.h>
-#include <ATen/ops/from_blob.h>
-#include <ATen/ops/mul.h>
-#include <ATen/ops/scalar_tensor.h>
 #include <torch/csrc/autograd/engine.h>
 #include <torch/csrc/autograd/function_hook.h>
 
 #include <algorithm>
 #include <chrono>
 #include <numeric>
-#include <span>
 #include <stdexcept>
-#include <thread>
 
 #include "operator_gate.h"
 
 namespace sluice::python {
 
 using torch::autograd::variable_list;
-
-namespace {
-
-constexpr std::int64_t kAtOnce = 8'000'000;
-
-}  // namespace
 
 class Reducer::Hook final : public torch::autograd::FunctionPostHook {
  public:
@@ -67,27 +56,14 @@ Reducer::~Reducer() {
 
 void Reducer::place(std::shared_ptr<GradientExchange> exchange, std::vector<Place> places,
                     std::int64_t active) {
-  exchange_ = std::move(exchange);
-  places_ = std::move(places);
+  port_.emplace(parameters_, scale_, std::move(exchange), std::move(places));
   active_ = active;
-  layer_size_.assign(exchange_->layers().size(), 0);
-  for (const Place& place : places_) {
-    ++layer_size_[place.layer];
+  layer_size_.assign(this->exchange().layers().size(), 0);
+  for (std::size_t p = 0; p < parameters_.size(); ++p) {
+    ++layer_size_[port_->layer_of(p)];
   }
   unsent_ = layer_size_;
   due_.assign(layer_size_.size(), false);
-  sums_.clear();
-  for (std::size_t p = 0; p < parameters_.size(); ++p) {
-    sums_.push_back(at::from_blob(exchange_->gradients().data() + places_[p].offset,
-                                  parameters_[p].sizes(), at::kFloat));
-  }
-  const c10::Device device = parameters_.front().device();
-  if (!device.is_cpu() && !exchange_->is_alone()) {
-    const std::span<float> host = exchange_->gradients();
-    staging_.emplace(
-        device, at::from_blob(host.data(), {static_cast<std::int64_t>(host.size())}, at::kFloat),
-        layer_size_.size());
-  }
   unread_.assign(layer_size_.size(), false);
   watch();
 }
@@ -133,23 +109,23 @@ bool Reducer::step_aside() {
   update_all();
   send_rest(true, {});
   wait_all();
-  return exchange_->gradients()[static_cast<std::size_t>(active_)] > 0;
+  return port_->number(active_) > 0;
 }
 
 void Reducer::send_rest(bool zero, std::optional<double> loss) {
   for (std::size_t p = parameters_.size(); p-- > 0;) {
     if (!sent_[p]) {
-      update(places_[p].layer);
+      update(port_->layer_of(p));
       send(p, zero);
-      counts_.late += unsent_[places_[p].layer] == 0 ? 1 : 0;
+      counts_.late += unsent_[port_->layer_of(p)] == 0 ? 1 : 0;
     }
   }
-  await_arrivals();
-  exchange_->end_step(loss);
+  port_->finish();
+  exchange().end_step(loss);
   std::ranges::fill(passes_, 0);
   std::fill(sent_.begin(), sent_.end(), false);
   unsent_ = layer_size_;
-  awaits_backward_ = exchange_->is_recorded();
+  awaits_backward_ = exchange().is_recorded();
   unread_.assign(unread_.size(), awaits_backward_);
   watch();
   in_backward_ = false;
@@ -172,47 +148,14 @@ void Reducer::update_all() {
 
 void Reducer::wait_all() {
   for (std::size_t l = 0; l < due_.size(); ++l) {
-    exchange_->wait(l);
-  }
-}
-
-at::Tensor Reducer::sum_of(std::size_t parameter) const {
-  if (!is_used(parameter)) {
-    return {};
-  }
-  const at::Tensor& owner = parameters_[parameter];
-  if (owner.device().is_cpu() && owner.scalar_type() == at::kFloat) {
-    return sums_[parameter];
-  }
-  if (!is_staged(parameter)) {
-    return sums_[parameter].to(owner.device(), owner.scalar_type());
-  }
-  return staging_->fetched()
-      .narrow(0, places_[parameter].offset, owner.numel())
-      .view(owner.sizes())
-      .to(owner.scalar_type());
-}
-
-bool Reducer::is_staged(std::size_t parameter) const {
-  return staging_ && parameters_[parameter].device() == staging_->device();
-}
-
-void Reducer::fetch(const std::vector<std::size_t>& parameters) {
-  std::vector<Range> ranges;
-  for (const std::size_t p : parameters) {
-    if (is_staged(p) && is_used(p)) {
-      ranges.push_back({places_[p].offset, places_[p].offset + parameters_[p].numel()});
-    }
-  }
-  if (!ranges.empty()) {
-    staging_->fetch(std::move(ranges));
+    exchange().wait(l);
   }
 }
 
 void Reducer::lend_sums(const std::vector<std::size_t>& parameters) {
-  fetch(parameters);
+  port_->fetch(parameters);
   for (const std::size_t p : parameters) {
-    lent_.emplace_back(p, std::exchange(parameters_[p].mutable_grad(), sum_of(p)));
+    lent_.emplace_back(p, std::exchange(parameters_[p].mutable_grad(), port_->sum_of(p)));
   }
 }
 
@@ -227,20 +170,16 @@ void Reducer::store_sums() {
   const at::NoGradGuard no_grad;
   std::vector<std::size_t> all(parameters_.size());
   std::iota(all.begin(), all.end(), 0);
-  fetch(all);
+  port_->fetch(all);
   for (const std::size_t p : all) {
     at::Tensor& gradient = parameters_[p].mutable_grad();
-    const at::Tensor sum = sum_of(p);
+    const at::Tensor sum = port_->sum_of(p);
     if (!sum.defined() || !gradient.defined() || gradient.is_sparse()) {
       gradient = sum.defined() ? sum.clone() : at::Tensor();
     } else {
       gradient.copy_(sum);
     }
   }
-}
-
-bool Reducer::is_used(std::size_t parameter) const {
-  return exchange_->gradients()[static_cast<std::size_t>(places_[parameter].flag)] > 0;
 }
 
 void Reducer::before_read(const c10::StorageImpl* storage) noexcept {
@@ -254,10 +193,10 @@ void Reducer::before_read(const c10::StorageImpl* storage) noexcept {
         mark(p, false);
         continue;
       }
-      note_read(places_[p].layer);
-      if (due_[places_[p].layer]) {
+      note_read(port_->layer_of(p));
+      if (due_[port_->layer_of(p)]) {
         ++counts_.stops;
-        update(places_[p].layer);
+        update(port_->layer_of(p));
       }
     }
   } catch (...) {
@@ -268,40 +207,35 @@ void Reducer::before_read(const c10::StorageImpl* storage) noexcept {
 void Reducer::note_read(std::size_t layer) {
   if (awaits_backward_ && unread_[layer]) {
     unread_[layer] = false;
-    exchange_->enter(layer);
+    exchange().enter(layer);
   }
 }
 
 void Reducer::in_backward_pass() {
   if (awaits_backward_ && std::ranges::find(unread_, false) != unread_.end()) {
     awaits_backward_ = false;
-    exchange_->forward_done();
+    exchange().forward_done();
     watch();
   }
 }
 
-// The layer, and all others whose sums are here. From a device's point of view they are after it,
-// and not too many: its forward pass would wait for all their copies.
+// The layer, and others whose sums are here.
 void Reducer::update(std::size_t layer) {
   if (!due_[layer]) {
     return;
   }
-  if (!exchange_->is_here(layer)) {
+  if (!exchange().is_here(layer)) {
     const auto begin = std::chrono::steady_clock::now();
-    exchange_->wait(layer);
+    exchange().wait(layer);
     ++counts_.waits;
     counts_.waited_seconds +=
         std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   }
   Layers here;
-  std::int64_t parameters = 0;
-  for (std::size_t l = staging_ ? layer : 0; l < due_.size(); ++l) {
-    parameters += exchange_->layers()[l].range.size();
-    if (staging_ && l > layer && parameters > kAtOnce) {
-      break;
-    }
-    if (due_[l] && (l == layer || exchange_->is_here(l))) {
-      exchange_->wait(l);
+  const Range with = port_->updated_with(layer);
+  for (auto l = static_cast<std::size_t>(with.begin); l < static_cast<std::size_t>(with.end); ++l) {
+    if (due_[l] && (l == layer || exchange().is_here(l))) {
+      exchange().wait(l);
       here.push_back(l);
       due_[l] = false;
     }
@@ -342,90 +276,21 @@ void Reducer::on_gradient(std::size_t parameter) {
     mark(parameter, true);
   }
   if (may_send(parameter)) {
-    update(places_[parameter].layer);
+    update(port_->layer_of(parameter));
     send(parameter, false);
-    counts_.early += unsent_[places_[parameter].layer] == 0 ? 1 : 0;
+    counts_.early += unsent_[port_->layer_of(parameter)] == 0 ? 1 : 0;
   }
-}
-
-// The copy of a short gradient costs less than an operator. Of a process alone the gradient is the
-// sum, and its scale is 1.
-void Reducer::fill(std::size_t parameter, const at::Tensor& gradient) {
-  constexpr std::int64_t kShort = 1 << 16;
-  at::Tensor& target = sums_[parameter];
-  const bool dense = gradient.layout() == at::kStrided && !gradient.is_neg();
-  const bool plain = dense && gradient.device().is_cpu() && gradient.scalar_type() == at::kFloat;
-  if (dense && exchange_->is_alone()) {
-    target = gradient;
-  } else if (dense && is_staged(parameter)) {
-    staging_->bring(gradient, scale_, target);
-  } else if (plain && gradient.is_contiguous() && gradient.numel() <= kShort) {
-    const auto scale = static_cast<float>(scale_);
-    const float* from = gradient.data_ptr<float>();
-    std::transform(from, from + gradient.numel(), target.data_ptr<float>(),
-                   [scale](float value) { return scale * value; });
-  } else {
-    if (staging_) {
-      staging_->wait_for_fetches();
-    }
-    const at::NoGradGuard no_grad;
-    updating_ = true;  // the gate is not for these operators
-    if (plain) {
-      at::mul_out(target, gradient, at::scalar_tensor(scale_, at::kFloat));
-    } else {
-      target.copy_(gradient.is_sparse() ? gradient.to_dense() : gradient).mul_(scale_);
-    }
-    updating_ = false;
-  }
-}
-
-void Reducer::clear(std::size_t parameter) {
-  if (exchange_->is_alone()) {
-    return;
-  }
-  if (staging_) {
-    staging_->wait_for_fetches();
-  }
-  std::fill_n(sums_[parameter].data_ptr<float>(), sums_[parameter].numel(), 0.0F);
 }
 
 void Reducer::send(std::size_t parameter, bool zero) {
-  const at::Tensor& gradient = parameters_[parameter].grad();
-  const bool used = !zero && gradient.defined();
-  if (used) {
-    fill(parameter, gradient);
-  } else {
-    clear(parameter);
-  }
-  const Place& place = places_[parameter];
-  exchange_->gradients()[static_cast<std::size_t>(place.flag)] = used ? 1.0F : 0.0F;
+  port_->put(parameter, !zero);
   sent_[parameter] = true;
-  if (place.layer == 0) {  // it also has the count of those that take part
-    exchange_->gradients()[static_cast<std::size_t>(active_)] = zero ? 0.0F : 1.0F;
+  const std::size_t layer = port_->layer_of(parameter);
+  if (layer == 0) {  // it also has the count of those that take part
+    port_->number(active_) = zero ? 0.0F : 1.0F;
   }
-  if (--unsent_[place.layer] > 0) {
-    return;
-  }
-  if (staging_) {
-    staging_->close(place.layer);
-    announce_arrivals();
-  } else {
-    exchange_->gradient_ready(place.layer);
-  }
-}
-
-void Reducer::announce_arrivals() {
-  while (const auto layer = staging_->next_arrival()) {
-    exchange_->gradient_ready(*layer);
-  }
-}
-
-void Reducer::await_arrivals() {
-  while (staging_ && !staging_->is_empty()) {
-    announce_arrivals();
-    if (!staging_->is_empty()) {
-      std::this_thread::sleep_for(std::chrono::microseconds(20));
-    }
+  if (--unsent_[layer] == 0) {
+    port_->hand_over(layer);
   }
 }
 

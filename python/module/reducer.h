@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "exchange/gradient_exchange.h"
-#include "staging.h"
+#include "port.h"
 
 namespace sluice::python {
 
@@ -27,13 +27,6 @@ struct GateCounts {
   std::int64_t early = 0;  // layers that left during a backward pass
   std::int64_t late = 0;   // and after it
   double waited_seconds = 0;
-};
-
-// Where the values of a parameter are in the buffer of an exchange.
-struct Place {
-  std::size_t layer = 0;
-  std::int64_t offset = 0;
-  std::int64_t flag = 0;  // one float that counts the processes with a gradient
 };
 
 // Ties the parameters of one optimizer to an exchange. Hooks after the parameters' gradients send
@@ -68,7 +61,7 @@ class Reducer {
   // step: see step_aside().
   void place(std::shared_ptr<GradientExchange> exchange, std::vector<Place> places,
              std::int64_t active);
-  bool placed() const { return exchange_ != nullptr; }
+  bool placed() const { return port_.has_value(); }
 
   // Gradients leave only if it is on: off for passes that accumulate.
   void set_sending(bool on) { sending_ = on; }
@@ -98,7 +91,7 @@ class Reducer {
   // Makes the sums the gradients of all parameters.
   void store_sums();
   const GateCounts& counts() const { return counts_; }
-  GradientExchange& exchange() const { return *exchange_; }
+  GradientExchange& exchange() const { return port_->exchange(); }
 
   // For the gate, before an operator on any thread.
   void before_read(const c10::StorageImpl* storage) noexcept;
@@ -114,16 +107,6 @@ class Reducer {
   void on_gradient(std::size_t parameter);
   void send(std::size_t parameter, bool zero);
   void send_rest(bool zero, std::optional<double> loss);
-  void fill(std::size_t parameter, const at::Tensor& gradient);
-  void clear(std::size_t parameter);
-  // Hands gradients that have come from the device to the exchange.
-  void announce_arrivals();
-  void await_arrivals();
-  // Brings the sums of these parameters to where sum_of() finds them.
-  void fetch(const std::vector<std::size_t>& parameters);
-  bool is_used(std::size_t parameter) const;
-  bool is_staged(std::size_t parameter) const;
-  at::Tensor sum_of(std::size_t parameter) const;
   // Watches operators as long as one of them may be of interest.
   void watch();
   void note_read(std::size_t layer);
@@ -139,11 +122,8 @@ class Reducer {
   std::unordered_map<const c10::StorageImpl*, std::vector<std::size_t>> by_storage_;
   std::vector<std::pair<Accumulator, std::uintptr_t>> hooks_;
 
-  std::shared_ptr<GradientExchange> exchange_;  // null: not placed yet
-  std::vector<Place> places_;
+  std::optional<Port> port_;  // empty: not placed yet
   std::int64_t active_ = 0;
-  std::vector<at::Tensor> sums_;  // by parameter; views of the exchange's buffer, if it has others
-  std::optional<Staging> staging_;  // of the first parameter's device; empty: it is the host
   std::vector<std::pair<std::size_t, at::Tensor>> lent_;  // the gradients that sums stand for
   std::vector<Mark> marks_;
 

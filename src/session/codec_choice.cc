@@ -76,6 +76,10 @@ Strategy with_codec(Strategy strategy, Codec codec) {
   return strategy;
 }
 
+Strategy before_choice(const StrategySpec& spec) {
+  return spec.codecs.empty() ? spec.strategy : with_codec(spec.strategy, Codec::kNone);
+}
+
 CodecChoice choose_codec(const CodecQuestion& question) {
   CodecChoice choice{.automatic = !question.strategy.codecs.empty(),
                      .codec = question.strategy.strategy.codec,

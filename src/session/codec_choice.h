@@ -51,6 +51,9 @@ CodecChoice choose_codec(const CodecQuestion& question);
 // The strategy with a codec, and what that codec needs.
 Strategy with_codec(Strategy strategy, Codec codec);
 
+// The strategy as long as nothing is chosen: without a codec, if there is a choice.
+Strategy before_choice(const StrategySpec& spec);
+
 // The spec without a question left: with the codec that was chosen, if there was one.
 StrategySpec settled(StrategySpec spec, const std::optional<CodecChoice>& choice);
 

@@ -5,6 +5,7 @@
 #include "nodes/presets.h"
 #include "nodes/validate_update.h"
 #include "session/batch_shares.h"
+#include "session/codec_choice.h"
 #include "session/optimizer.h"
 
 namespace sluice {
@@ -59,20 +60,21 @@ Result<void> check_collective(const Strategy& strategy, const Topology& topology
 }
 
 Result<void> check_spec(const TrainSpec& spec, const ProcessGroup& group) {
-  if (auto valid = validate(spec.strategy.strategy); !valid) {
+  const Strategy strategy = before_choice(spec.strategy);
+  if (auto valid = validate(strategy); !valid) {
     return valid;
   }
-  if (auto valid = validate(rule_of(spec.optimizer, Extent{}), spec.strategy.strategy); !valid) {
+  if (auto valid = validate(rule_of(spec.optimizer, Extent{}), strategy); !valid) {
     return valid;
   }
-  if (auto valid = check_hosts(spec.hosts, spec.strategy.strategy, group); !valid) {
+  if (auto valid = check_hosts(spec.hosts, strategy, group); !valid) {
     return valid;
   }
-  if (auto valid = check_shares(spec.shares, spec.strategy.strategy, spec.hosts.workers); !valid) {
+  if (auto valid = check_shares(spec.shares, strategy, spec.hosts.workers); !valid) {
     return valid;
   }
   // Which processes share a machine is not known yet.
-  return check_collective(spec.strategy.strategy, topology_of(spec.hosts, spec.hosts.workers),
+  return check_collective(strategy, topology_of(spec.hosts, spec.hosts.workers),
                           group);
 }
 

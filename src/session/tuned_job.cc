@@ -42,7 +42,7 @@ Job TrainingSession::make_job(const std::vector<Layer>& layers) const {
   Job job;
   job.layers = layers;
   job.topology = topology_;
-  job.strategy = spec_.strategy.strategy;
+  job.strategy = before_choice(spec_.strategy);
   job.strategy.sums_first = sums_first(rule_);
   job.strategy.pipeline_warmup =
       std::max(job.strategy.pipeline_warmup, warmup_of(spec_.optimizer, work_.extent));
@@ -95,8 +95,8 @@ Job TrainingSession::tuned_job(const std::vector<Layer>& layers,
   if (group_.is_leader()) {
     log_.info(text_of(*codec_choice_));
   }
+  spec_.strategy = settled(spec_.strategy, codec_choice_);
   if (codec_choice_->codec != job.strategy.codec) {
-    spec_.strategy.strategy = with_codec(spec_.strategy.strategy, codec_choice_->codec);
     job = tune();
   }
   job.link.code_ns_per_byte = codec_choice_->code_ns_per_byte;

@@ -150,6 +150,9 @@ bool Workspace::stands_alone(const Work& work) const {
     case WorkKind::kReduce:
     case WorkKind::kEncode:
     case WorkKind::kDecode:
+    case WorkKind::kOuterGradient:
+    case WorkKind::kOuterStep:
+    case WorkKind::kTakeOver:
       return true;
     default:
       return false;
@@ -214,6 +217,12 @@ void Workspace::do_part(WorkInParts& doing, std::size_t part) {
         return decode(work, range);
       }
       break;
+    case WorkKind::kOuterGradient:
+      return outer().find_gradient(range, sluice::part(parameters_, range), gradient(work, range));
+    case WorkKind::kOuterStep:
+      return outer_step(work, range);
+    case WorkKind::kTakeOver:
+      return outer().take_over(range, work.keep, sluice::part(parameters_, range));
     case WorkKind::kEncode:
       if (packs_dense(work)) {
         return coder_->pack(doing, part, gradient(work, work.range));
@@ -257,15 +266,6 @@ Payload Workspace::execute_whole(const WorkInParts& doing) {
       return changes(work);
     case WorkKind::kNorm:
       note_norm(work);
-      return {};
-    case WorkKind::kOuterGradient:
-      outer().find_gradient(work.range, part(parameters_, work.range), gradient(work, work.range));
-      return {};
-    case WorkKind::kOuterStep:
-      outer_step(work);
-      return {};
-    case WorkKind::kTakeOver:
-      outer().take_over(work.range, work.keep, part(parameters_, work.range));
       return {};
     default:
       fail_check("every kind of work is handled");
@@ -361,12 +361,12 @@ const OuterState& Workspace::outer() const {
   return *outer_;
 }
 
-void Workspace::outer_step(const Work& work) {
+void Workspace::outer_step(const Work& work, const Range& range) {
   check(outer_.has_value(), "a worker with outer steps keeps global parameters");
   if (work.fresh) {
-    outer_->follow(work.range, part(parameters_, work.range));
+    outer_->follow(range, part(parameters_, range));
   } else {
-    outer_->step(work.range, gradient(work, work.range), work.workers, work.iteration);
+    outer_->step(range, gradient(work, range), work.workers, work.iteration);
   }
 }
 

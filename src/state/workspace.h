@@ -62,7 +62,7 @@ class Workspace {
   void decode(const Work& work, const Range& range) const;
   void patch(const Work& work) const;
   Payload changes(const Work& work);
-  void outer_step(const Work& work);
+  void outer_step(const Work& work, const Range& range);
   const OuterState& outer() const;
   std::span<float> gradient(const Work& work, const Range& range) const;
   const Coder* coder() const { return coder_ ? &*coder_ : nullptr; }

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "nodes/presets.h"
+#include "nodes/validate.h"
 #include "session/record.h"
 #include "session/simulated_job.h"
 #include "session/steady_run.h"
@@ -152,6 +153,17 @@ TEST(CodecChoiceTest, FewBitsComeWithErrorFeedback) {
   asked.error_feedback = true;
   EXPECT_TRUE(with_codec(asked, Codec::kBf16).error_feedback);
   EXPECT_FALSE(with_codec(asked, Codec::kNone).error_feedback) << "there is nothing to feed back";
+}
+
+TEST(CodecChoiceTest, ErrorFeedbackIsForTheCodecThatIsChosen) {
+  StrategySpec asked{.codecs = {Codec::kNone, Codec::kBf16}};
+  asked.strategy.error_feedback = true;
+  EXPECT_FALSE(before_choice(asked).error_feedback) << "nothing is packed yet";
+  EXPECT_TRUE(validate(before_choice(asked)));
+  EXPECT_TRUE(settled(asked, CodecChoice{.automatic = true, .codec = Codec::kBf16, .forecasts = {}})
+                  .strategy.error_feedback);
+  EXPECT_FALSE(
+      settled(asked, CodecChoice{.automatic = true, .forecasts = {}}).strategy.error_feedback);
 }
 
 TEST(CodecChoiceTest, WithoutANetworkNothingIsPredicted) {

@@ -323,6 +323,8 @@ struct Twin {
     workspace.emplace(parameters, std::vector<std::span<float>>{gradients},
                       UpdateRule{.rate = {.base = 0.5F}, .momentum = 0.9F}, strategy,
                       Topology(2, 1, 0));
+    workspace->keep_global({.outer = Outer::kNesterov, .rate = 0.7});
+    std::ranges::copy(testing::values_of(testing::Flavour::kSmooth, kSize, 3), parameters.begin());
   }
 
   std::vector<float> parameters = testing::values_of(testing::Flavour::kSmooth, kSize, 1);
@@ -366,7 +368,9 @@ RC_GTEST_PROP(WorkspaceProperties, WorkInPartsHasTheBitsOfWorkInOneGo, ()) {
   work.coded = codec != Codec::kNone;
   work.kind = work.coded ? *rc::gen::element(WorkKind::kUpdate, WorkKind::kSum, WorkKind::kReduce,
                                              WorkKind::kEncode, WorkKind::kDecode)
-                         : *rc::gen::element(WorkKind::kUpdate, WorkKind::kSum, WorkKind::kReduce);
+                         : *rc::gen::element(WorkKind::kUpdate, WorkKind::kSum, WorkKind::kReduce,
+                                             WorkKind::kOuterGradient, WorkKind::kOuterStep,
+                                             WorkKind::kTakeOver);
   work.range.begin = *rc::gen::inRange(0, 500);
   work.range.end = work.range.begin + *rc::gen::inRange(1, 2500);
   work.contributors = work.workers = 3;
@@ -374,6 +378,7 @@ RC_GTEST_PROP(WorkspaceProperties, WorkInPartsHasTheBitsOfWorkInOneGo, ()) {
   work.before = *rc::gen::inRange(0U, 4U);
   work.exact = *rc::gen::arbitrary<bool>();
   work.feedback = *rc::gen::arbitrary<bool>();
+  work.keep = 0.25F;
   const auto parts = *rc::gen::inRange<std::int64_t>(1, 9);
   Twin one(codec);
   Twin other(codec);
@@ -385,6 +390,8 @@ RC_GTEST_PROP(WorkspaceProperties, WorkInPartsHasTheBitsOfWorkInOneGo, ()) {
     RC_ASSERT(std::ranges::equal(whole.bytes(), cut.bytes()));
     RC_ASSERT(one.parameters == other.parameters);
     RC_ASSERT(one.gradients == other.gradients);
+    RC_ASSERT(std::ranges::equal(one.workspace->global_parameters(),
+                                 other.workspace->global_parameters()));
   }
 }
 
