@@ -9,6 +9,7 @@
 #include <mutex>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "protocol/payload.h"
@@ -20,13 +21,34 @@ namespace sluice {
 // What goes over a connection is a sequence of frames, each of which begins with a byte:
 //
 //   m  a message: its header, then its payload
-//   a  accepted: 4 bytes, little-endian, how many messages with payloads have come whole since the
-//      last frame of this kind
-//   e  the end: no message follows
+//   l  a long message: its header; the payload follows in fragments, and other messages may pass
+//      between them
+//   f  a fragment of the long message that has begun: 4 bytes, its length, then so many bytes
+//   a  accepted: twice 4 bytes, how many messages with payloads have come whole since the last
+//   frame
+//      of this kind, those that are not long and those that are
+//   e  the end: nothing follows
+//
+// Numbers are little-endian. Long messages keep their order, and so do the others.
 inline constexpr std::byte kMessageFrame{'m'};
+inline constexpr std::byte kLongFrame{'l'};
+inline constexpr std::byte kFragmentFrame{'f'};
 inline constexpr std::byte kAcceptedFrame{'a'};
 inline constexpr std::byte kEndFrame{'e'};
-inline constexpr std::size_t kAcceptedBytes = 5;
+
+// At 1 Gb/s a fragment takes 2 ms.
+inline constexpr std::size_t kFragmentBytes = std::size_t{1} << 18;
+
+// The order that a message keeps.
+enum class Lane : std::uint8_t { kShort, kLong };
+inline constexpr std::size_t kLanes = 2;
+template <class T>
+using ByLane = std::array<T, kLanes>;
+
+constexpr Lane lane_of(const Message& message) {
+  return message.payload_bytes > static_cast<Bytes>(kFragmentBytes) ? Lane::kLong : Lane::kShort;
+}
+constexpr std::size_t index_of(Lane lane) { return static_cast<std::size_t>(lane); }
 
 // The sending end of a connection. Any thread may add frames, one thread writes them.
 class FrameWriter {
@@ -39,7 +61,7 @@ class FrameWriter {
   void add(const Message& message, Payload payload);
   void add_end();
   // A message has come over the same connection. Goes before frames that have not begun.
-  void accept();
+  void accept(Lane lane);
 
   // Whether there is anything to write.
   bool is_waiting() const;
@@ -54,25 +76,37 @@ class FrameWriter {
   struct Frame {
     std::array<std::byte, 1 + kHeaderBytes> head{};
     std::size_t head_bytes = 0;
-    std::optional<Message> message = std::nullopt;
+    std::optional<Message> message = std::nullopt;  // that is whole with this frame
     Payload payload = {};
+    std::span<const std::byte> body = {};  // of the payload
 
-    std::size_t size() const { return head_bytes + payload.bytes().size(); }
+    std::size_t size() const { return head_bytes + body.size(); }
+  };
+  struct Letter {
+    Message message;
+    Payload payload;
   };
 
-  void push(Frame frame);
+  static Frame headed(std::byte kind, std::span<const std::byte> rest);
   void take();
+  // Cuts the next fragment of the long messages.
+  void cut_fragment();
   void remove(std::size_t bytes);
 
   Written written_;
   mutable std::mutex mutex_;  // of what the other threads touch:
-  std::deque<Frame> added_;
-  std::uint32_t accepted_ = 0;
+  std::vector<Letter> added_;
+  bool end_added_ = false;
+  ByLane<std::uint32_t> accepted_{};
   bool idle_ = true;
   bool ended_ = false;
   // Of the thread that writes.
-  std::deque<Frame> frames_;
+  std::deque<Frame> frames_;       // at most one of them is a fragment
   std::size_t written_bytes_ = 0;  // of the first one
+  std::deque<Letter> long_;
+  std::size_t cut_ = 0;  // of the first long one: bytes in fragments so far
+  bool fragment_waits_ = false;
+  bool ending_ = false;
 };
 
 // The receiving end of a connection, for one thread.
@@ -85,9 +119,10 @@ class FrameReader {
     // A header has come: the message, and where its payload goes. Empty: into memory of its own.
     virtual Message begin(std::span<const std::byte> header, std::span<std::byte>& place) = 0;
     virtual void message(const Message& message, const Payload& payload) = 0;
-    virtual void accepted(std::uint32_t messages) = 0;
+    virtual void accepted(Lane lane, std::uint32_t messages) = 0;
     virtual void ended() = 0;
-    virtual void unknown(std::byte kind) = 0;
+    // Must throw.
+    virtual void refuse(const std::string& why) = 0;
   };
   enum class State { kMore, kDrained, kClosed };
 
@@ -106,13 +141,19 @@ class FrameReader {
 
   void parse(Sink& sink);
   bool parse_frame(Sink& sink);
-  void begin_message(std::span<const std::byte> header, Sink& sink);
+  void begin_message(Lane lane, std::span<const std::byte> header, Sink& sink);
+  void begin_fragment(std::size_t bytes, Sink& sink);
+  void advance(std::size_t bytes, Sink& sink);
+  // Of the payload that comes now.
+  std::span<std::byte> run() const;
   std::span<const std::byte> staged() const { return {stage_.data() + begin_, end_ - begin_}; }
 
   std::array<std::byte, kStageBytes> stage_{};
   std::size_t begin_ = 0;  // of what is staged
   std::size_t end_ = 0;
-  std::optional<Arriving> arriving_;
+  ByLane<std::optional<Arriving>> arriving_;
+  Lane coming_ = Lane::kShort;  // whose bytes come now
+  std::size_t run_ = 0;         // how many of them do before the next frame
 };
 
 }  // namespace sluice

@@ -1,7 +1,5 @@
 #include "drivers/tcp/peer.h"
 
-#include <fmt/format.h>
-
 #include <system_error>
 #include <utility>
 
@@ -20,7 +18,7 @@ void Peer::send(const Message& message, Payload payload) {
   ++world_.outgoing;
   if (message.payload_bytes > 0) {
     const std::lock_guard lock(mutex_);
-    outgoing_.push_back({message, true, world_.clock.now()});
+    outgoing_[index_of(lane_of(message))].push_back({message, true, world_.clock.now()});
   }
   writer_.add(message, std::move(payload));
 }
@@ -39,19 +37,20 @@ void Peer::written(const Message& message) {
   }
   if (message.payload_bytes > 0) {
     const std::lock_guard lock(mutex_);
-    outgoing_.pop_front();
+    outgoing_[index_of(lane_of(message))].pop_front();
   }
   confirm(message);
 }
 
-void Peer::accepted(std::uint32_t messages) {
+void Peer::accepted(Lane lane, std::uint32_t messages) {
   for (std::uint32_t i = 0; i < messages; ++i) {
     std::optional<Message> first;
     {
       const std::lock_guard lock(mutex_);
-      if (!outgoing_.empty()) {
-        first = outgoing_.front().message;
-        outgoing_.pop_front();
+      auto& outgoing = outgoing_[index_of(lane)];
+      if (!outgoing.empty()) {
+        first = outgoing.front().message;
+        outgoing.pop_front();
       }
     }
     if (!first) {
@@ -71,7 +70,7 @@ Message Peer::begin(std::span<const std::byte> header, std::span<std::byte>& pla
   if (message.payload_bytes > 0) {
     place = std::as_writable_bytes(world_.incoming.place(message, *world_.landing));
     const std::lock_guard lock(mutex_);
-    arriving_ = {message, false, world_.clock.now()};
+    arriving_[index_of(lane_of(message))] = {message, false, world_.clock.now()};
   }
   return message;
 }
@@ -81,22 +80,19 @@ Message Peer::begin(std::span<const std::byte> header, std::span<std::byte>& pla
 void Peer::message(const Message& message, const Payload& payload) {
   world_.incoming.check_payload(message, payload.bytes());
   if (awaits_receiver(message)) {
-    writer_.accept();
+    writer_.accept(lane_of(message));
     wake_writer_();
   }
   {
     const std::lock_guard lock(mutex_);
-    arriving_.reset();
+    arriving_[index_of(lane_of(message))].reset();
   }
   world_.mailbox->expect();
   ++world_.received;
   world_.mailbox->post_expected(Received{message, payload});
 }
 
-void Peer::unknown(std::byte kind) {
-  throw BadMessage(rank_,
-                   fmt::format("it begins with the byte {}", std::to_integer<unsigned>(kind)));
-}
+void Peer::refuse(const std::string& why) { throw BadMessage(rank_, why); }
 
 bool Peer::write() {
   try {
@@ -132,9 +128,11 @@ std::optional<Time> Peer::lost_since() const {
 
 void Peer::list(std::vector<PeerTransport::Transfer>& transfers) const {
   const std::lock_guard lock(mutex_);
-  transfers.insert(transfers.end(), outgoing_.begin(), outgoing_.end());
-  if (arriving_) {
-    transfers.push_back(*arriving_);
+  for (std::size_t lane = 0; lane < kLanes; ++lane) {
+    transfers.insert(transfers.end(), outgoing_[lane].begin(), outgoing_[lane].end());
+    if (arriving_[lane]) {
+      transfers.push_back(*arriving_[lane]);
+    }
   }
 }
 

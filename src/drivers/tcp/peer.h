@@ -61,9 +61,9 @@ class Peer final : private FrameReader::Sink {
  private:
   Message begin(std::span<const std::byte> header, std::span<std::byte>& place) override;
   void message(const Message& message, const Payload& payload) override;
-  void accepted(std::uint32_t messages) override;
+  void accepted(Lane lane, std::uint32_t messages) override;
   void ended() override { ended_ = true; }
-  void unknown(std::byte kind) override;
+  void refuse(const std::string& why) override;
 
   bool awaits_receiver(const Message& message) const;
   void written(const Message& message);
@@ -78,8 +78,9 @@ class Peer final : private FrameReader::Sink {
   std::function<void()> wake_writer_;
   std::atomic<bool> ended_ = false;
   mutable std::mutex mutex_;
-  std::deque<PeerTransport::Transfer> outgoing_;  // messages with payloads, not confirmed yet
-  std::optional<PeerTransport::Transfer> arriving_;
+  // Messages with payloads that are not confirmed yet.
+  ByLane<std::deque<PeerTransport::Transfer>> outgoing_;
+  ByLane<std::optional<PeerTransport::Transfer>> arriving_;
   std::optional<Time> lost_;
 };
 

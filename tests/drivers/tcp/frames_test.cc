@@ -8,8 +8,10 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <iterator>
 #include <numeric>
 #include <stdexcept>
+#include <string>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -43,33 +45,43 @@ class Heard final : public FrameReader::Sink {
     if (!decoded) {
       throw std::runtime_error(decoded.error().message());
     }
-    place_.assign(static_cast<std::size_t>(decoded->payload_bytes), std::byte{0});
+    auto& room = places_[index_of(lane_of(*decoded))];
+    room.assign(static_cast<std::size_t>(decoded->payload_bytes), std::byte{0});
     if (messages.size() % 2 == 0) {
-      place = place_;
+      place = room;
     }
     return *decoded;
   }
   void message(const Message& message, const Payload& payload) override {
     messages.push_back({message, {payload.bytes().begin(), payload.bytes().end()}});
   }
-  void accepted(std::uint32_t count) override { acceptances += count; }
+  void accepted(Lane lane, std::uint32_t count) override { acceptances[index_of(lane)] += count; }
   void ended() override { has_ended = true; }
-  void unknown(std::byte /*kind*/) override { throw std::runtime_error("unknown"); }
+  void refuse(const std::string& why) override { throw std::runtime_error(why); }
 
   std::vector<Letter> messages;
-  std::uint32_t acceptances = 0;
+  ByLane<std::uint32_t> acceptances{};
   bool has_ended = false;
 
  private:
-  std::vector<std::byte> place_;
+  ByLane<std::vector<std::byte>> places_;
 };
 
+std::vector<Letter> in_lane(Lane lane, const std::vector<Letter>& letters) {
+  std::vector<Letter> found;
+  std::ranges::copy_if(letters, std::back_inserter(found),
+                       [&](const Letter& letter) { return lane_of(letter.message) == lane; });
+  return found;
+}
+
 Letter any_message(std::size_t index) {
-  const auto size =
-      *rc::gen::weightedOneOf<std::size_t>({{1, rc::gen::just<std::size_t>(0)},
-                                            {4, rc::gen::inRange<std::size_t>(1, 200)},
-                                            {2, rc::gen::inRange<std::size_t>(3900, 4200)},
-                                            {1, rc::gen::inRange<std::size_t>(8000, 60'000)}});
+  const auto size = *rc::gen::weightedOneOf<std::size_t>(
+      {{1, rc::gen::just<std::size_t>(0)},
+       {4, rc::gen::inRange<std::size_t>(1, 200)},
+       {2, rc::gen::inRange<std::size_t>(3900, 4200)},
+       {1, rc::gen::inRange<std::size_t>(8000, 60'000)},
+       {1, rc::gen::inRange<std::size_t>(kFragmentBytes - 1, kFragmentBytes + 3)},
+       {1, rc::gen::inRange<std::size_t>(kFragmentBytes, 3 * kFragmentBytes)}});
   Letter sent{.message = {.from = NodeId(0), .to = NodeId(1), .chunk = ChunkId(index)},
               .payload = std::vector<std::byte>(size)};
   sent.message.payload_bytes = static_cast<Bytes>(size);
@@ -79,7 +91,8 @@ Letter any_message(std::size_t index) {
   return sent;
 }
 
-// However the kernel cuts the bytes, and whoever is faster, what arrives is what was sent.
+// However the kernel cuts the bytes, and whoever is faster, what arrives is what was sent, and in
+// the order of each lane.
 RC_GTEST_PROP(FramesTest, WhatArrivesIsWhatWasSent, ()) {
   const auto ends = connected_ends();
   std::vector<Message> written;
@@ -87,15 +100,16 @@ RC_GTEST_PROP(FramesTest, WhatArrivesIsWhatWasSent, ()) {
   FrameReader reader;
   Heard heard;
   std::vector<Letter> sent;
-  std::uint32_t accepted = 0;
+  ByLane<std::uint32_t> accepted{};
   const auto steps = *rc::gen::inRange(1, 40);
   const auto step = [&](int what) {
     if (what == 0) {
       sent.push_back(any_message(sent.size()));
       writer.add(sent.back().message, Payload::owning(std::vector(sent.back().payload)));
     } else if (what == 1) {
-      writer.accept();
-      ++accepted;
+      const Lane lane = *rc::gen::element(Lane::kShort, Lane::kLong);
+      writer.accept(lane);
+      ++accepted[index_of(lane)];
     } else if (what == 2) {
       writer.write(ends.first.descriptor());
     } else {
@@ -111,7 +125,9 @@ RC_GTEST_PROP(FramesTest, WhatArrivesIsWhatWasSent, ()) {
     step(2);
     step(3);
   }
-  RC_ASSERT(heard.messages == sent);
+  RC_ASSERT(in_lane(Lane::kShort, heard.messages) == in_lane(Lane::kShort, sent));
+  RC_ASSERT(in_lane(Lane::kLong, heard.messages) == in_lane(Lane::kLong, sent));
+  RC_ASSERT(heard.messages.size() == sent.size());
   RC_ASSERT(heard.acceptances == accepted);
   RC_ASSERT(writer.has_ended());
   RC_ASSERT(!writer.is_waiting());
@@ -130,12 +146,68 @@ TEST(FramesTest, AnAcceptanceGoesBeforeMessagesThatHaveNotBegun) {
     writer.add(message, Payload::owning(std::vector<std::byte>(50'000)));
   }
   EXPECT_FALSE(writer.write(ends.first.descriptor()));
-  writer.accept();
-  while (heard.acceptances == 0) {
+  writer.accept(Lane::kShort);
+  while (heard.acceptances[index_of(Lane::kShort)] == 0) {
     writer.write(ends.first.descriptor());
     reader.read(ends.second.descriptor(), heard);
   }
   EXPECT_EQ(heard.messages.size(), 1U);
+}
+
+TEST(FramesTest, AMessagePassesBetweenTheFragmentsOfALongOne) {
+  const auto ends = connected_ends();
+  FrameWriter writer([](const Message&) {});
+  FrameReader reader;
+  Heard heard;
+  Message message{.from = NodeId(0), .to = NodeId(1), .chunk = ChunkId(0)};
+  message.payload_bytes = 4 * kFragmentBytes;
+  writer.add(message, Payload::owning(std::vector<std::byte>(4 * kFragmentBytes)));
+  EXPECT_FALSE(writer.write(ends.first.descriptor()));
+  message.chunk = ChunkId(1);
+  message.payload_bytes = 100;
+  writer.add(message, Payload::owning(std::vector<std::byte>(100)));
+  while (heard.messages.size() < 2) {
+    writer.write(ends.first.descriptor());
+    reader.read(ends.second.descriptor(), heard);
+  }
+  EXPECT_EQ(heard.messages[0].message.chunk, ChunkId(1));
+  EXPECT_EQ(heard.messages[1].payload.size(), 4 * kFragmentBytes);
+}
+
+// A peer cannot make the reader write where no payload belongs.
+TEST(FramesTest, FragmentsThatDoNotFitAreRefused) {
+  Message message{.from = NodeId(0), .to = NodeId(1), .chunk = ChunkId(0)};
+  message.payload_bytes = kFragmentBytes + 1;
+  const auto header_of = [](const Message& of, std::byte kind) {
+    std::vector<std::byte> bytes{kind};
+    std::ranges::copy(encode_header(of), std::back_inserter(bytes));
+    return bytes;
+  };
+  const auto fragment = [](std::uint32_t length) {
+    std::vector<std::byte> bytes{kFragmentFrame};
+    for (int i = 0; i < 4; ++i) {
+      bytes.push_back(static_cast<std::byte>(length >> (8 * i)));
+    }
+    return bytes;
+  };
+  const auto both = [](std::vector<std::byte> first, const std::vector<std::byte>& second) {
+    std::ranges::copy(second, std::back_inserter(first));
+    return first;
+  };
+  const auto begun = header_of(message, kLongFrame);
+  Message small = message;
+  small.payload_bytes = 8;
+  for (const auto& bytes :
+       {fragment(1), both(begun, fragment(0)), both(begun, fragment(kFragmentBytes + 2)),
+        both(begun, begun), header_of(message, kMessageFrame), header_of(small, kLongFrame)}) {
+    const auto ends = connected_ends();
+    ASSERT_EQ(send(ends.first.descriptor(), bytes.data(), bytes.size(), 0),
+              static_cast<ssize_t>(bytes.size()));
+    FrameReader reader;
+    Heard heard;
+    EXPECT_THROW(reader.read(ends.second.descriptor(), heard), std::runtime_error);
+    EXPECT_TRUE(heard.messages.empty());
+  }
 }
 
 // Whatever comes, it is refused or read, and never more than it announces.
@@ -143,7 +215,7 @@ RC_GTEST_PROP(FramesTest, GarbageIsRefused, (const std::vector<std::uint8_t>& ga
   const auto ends = connected_ends();
   const auto bytes =
       std::as_bytes(std::span(garbage)).first(std::min<std::size_t>(garbage.size(), 1000));
-  const std::array known{kMessageFrame, kAcceptedFrame, kEndFrame};
+  const std::array known{kMessageFrame, kLongFrame, kFragmentFrame, kAcceptedFrame, kEndFrame};
   const bool is_garbage = !bytes.empty() && std::ranges::find(known, bytes[0]) == known.end();
   RC_PRE(is_garbage);
   RC_ASSERT(send(ends.first.descriptor(), bytes.data(), bytes.size(), 0) ==
