@@ -79,10 +79,12 @@ if(SLUICE_HAS_MPI)
   add_test(NAME PythonExampleHorovod COMMAND ${SLUICE_RUN_PYTHON} 2 ${SLUICE_EXAMPLES}/horovod_script.diff)
   add_test(NAME PythonExampleDdp COMMAND ${SLUICE_RUN_PYTHON} 2 ${SLUICE_EXAMPLES}/ddp_script.diff)
   add_test(NAME PythonExampleGpt COMMAND ${SLUICE_RUN_PYTHON} 2 ${SLUICE_EXAMPLES}/gpt.py --steps 30)
+  add_test(NAME PythonExampleDiLoCo COMMAND ${SLUICE_RUN_PYTHON} 2 ${SLUICE_EXAMPLES}/gpt.py --steps 30 --sync-every 10)
   add_test(NAME PythonExampleGan COMMAND ${SLUICE_RUN_PYTHON} 2 ${SLUICE_EXAMPLES}/gan.py --steps 200)
   add_test(NAME PythonExampleClassifier
     COMMAND ${SLUICE_RUN_PYTHON} 2 ${SLUICE_EXAMPLES}/classifier.py --samples 3200 --epochs 1)
   list(APPEND SLUICE_PYTHON_TESTS
-    PythonExampleHorovod PythonExampleDdp PythonExampleGpt PythonExampleGan PythonExampleClassifier)
+    PythonExampleHorovod PythonExampleDdp PythonExampleGpt PythonExampleDiLoCo PythonExampleGan
+    PythonExampleClassifier)
   set_tests_properties(${SLUICE_PYTHON_TESTS} PROPERTIES ENVIRONMENT "PYTHONPATH=${CMAKE_BINARY_DIR}/python")
 endif()

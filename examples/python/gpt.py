@@ -1,12 +1,13 @@
 """A small GPT that learns to write like a text, letter by letter:
 
-mpirun -np 2 --bind-to none python3 gpt.py [--text FILE] [--steps N] [--preset NAME]
+mpirun -np 2 --bind-to none python3 gpt.py [--text FILE] [--steps N] [--preset NAME] [--sync-every N]
 """
 
 import argparse
+import contextlib
 import math
 from pathlib import Path
-from typing import Tuple
+from typing import Any, ContextManager, Tuple
 
 import torch
 import torch.nn.functional as F
@@ -69,6 +70,7 @@ def main() -> None:
     parser.add_argument("--text", type=Path, default=default)
     parser.add_argument("--steps", type=int, default=500)
     parser.add_argument("--preset", default="p3")
+    parser.add_argument("--sync-every", type=int, default=1, help="more than 1: DiLoCo's local steps")
     settings = parser.parse_args()
 
     sluice.init()
@@ -81,22 +83,31 @@ def main() -> None:
     scheduler = torch.optim.lr_scheduler.LambdaLR(
         optimizer, lambda step: 0.5 * (1 + math.cos(math.pi * step / settings.steps))
     )
-    optimizer = sluice.DistributedOptimizer(
-        optimizer, named_parameters=model.named_parameters(), preset=settings.preset
-    )
-    sluice.broadcast_parameters(model.state_dict(), root_rank=0)
+    exchange: ContextManager[Any]
+    if settings.sync_every > 1:
+        exchange = sluice.DiLoCo(
+            model, optimizer, sync_every=settings.sync_every, preset=settings.preset
+        )
+    else:
+        exchange = contextlib.nullcontext()
+        optimizer = sluice.DistributedOptimizer(
+            optimizer, named_parameters=model.named_parameters(), preset=settings.preset
+        )
+        sluice.broadcast_parameters(model.state_dict(), root_rank=0)
 
     own = torch.Generator().manual_seed(sluice.rank())
-    for step in range(settings.steps):
-        given, wanted = draw(text, own)
-        optimizer.zero_grad()
-        loss = F.cross_entropy(model(given).flatten(0, 1), wanted.flatten())
-        loss.backward()
-        if step % 50 == 0 or step == settings.steps - 1:
-            mean = sluice.allreduce(loss.detach()).item()
-            if sluice.rank() == 0:
-                print(f"step {step}: {mean:.3f}, {math.exp(mean):.1f} letters to choose from", flush=True)
-        optimizer.step()
+    with exchange:
+        for step in range(settings.steps):
+            given, wanted = draw(text, own)
+            optimizer.zero_grad()
+            loss = F.cross_entropy(model(given).flatten(0, 1), wanted.flatten())
+            loss.backward()
+            if step % 50 == 0 or step == settings.steps - 1:
+                mean = sluice.allreduce(loss.detach()).item()
+                if sluice.rank() == 0:
+                    print(f"step {step}: {mean:.3f}, {math.exp(mean):.1f} letters to choose from", flush=True)
+            optimizer.step()
+            scheduler.step()
     if sluice.rank() == 0:
         assert mean < math.log(len(alphabet)), "it has learned nothing"
 

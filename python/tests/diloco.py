@@ -85,6 +85,14 @@ def check_method(name: str, make: Make, cadence: Dict[str, Any], preset: str) ->
                 difference(list(net.parameters()), own[sluice.rank()]),
             )
     check(f"{name} with {preset}", largest <= 1e-6, f"(largest difference {largest:.2e})")
+    check_equal_everywhere(f"{name} with {preset}", local)
+
+
+def check_equal_everywhere(what: str, local: Any) -> None:
+    """To the bit, or processes would drift apart."""
+    everywhere = sluice.allgather_object(list(local.global_parameters().values()))
+    same = all(torch.equal(a, b) for one in everywhere for a, b in zip(one, everywhere[0]))
+    check(f"{what}: global parameters are equal in all processes", same)
 
 
 def check_background() -> None:
@@ -101,9 +109,7 @@ def check_background() -> None:
         for step in range(0 if sluice.rank() else 6, 7):
             local_step(net, optimizer, step)
         check("an outer step is made in time", sluice.summary()["outer_steps"] == 1)
-    alike = sluice.allgather_object(diloco.global_parameters())
-    same = all(torch.equal(one[name], alike[0][name]) for one in alike for name in one)
-    check("global parameters are equal in all processes", same)
+    check_equal_everywhere("background", diloco)
 
 
 def check_checkpoint() -> None:
@@ -240,7 +246,8 @@ def enter_twice(diloco: Any) -> None:
 
 
 def check_summary() -> None:
-    sent = []
+    sent: List[int] = []
+    results: List[List[torch.Tensor]] = []
     for compression in (sluice.Compression.none, sluice.Compression.fp16):
         net = small_net()
         optimizer = sgd(net.parameters())
@@ -254,9 +261,13 @@ def check_summary() -> None:
         expected = {"local_steps": 12, "outer_exchanges": 6, "outer_steps": 5, "layers": 3, "steps": 0}
         check("steps are counted", {key: counts[key] for key in expected} == expected, str(counts))
         sent.append(counts["bytes"])
+        check_equal_everywhere(f"compression {compression}", diloco)
+        results.append(list(diloco.global_parameters().values()))
         del diloco
     check("bytes are sent", (sent[0] > 0) == (sluice.size() > 1), str(sent))
     check("compression halves them", abs(sent[1] - sent[0] / 2) <= 0.1 * sent[0], str(sent))
+    largest = difference(*results)
+    check("compression changes little", largest <= 1e-2, f"(largest difference {largest:.2e})")
 
 
 def check_beginning() -> None:
