@@ -95,6 +95,10 @@ void for_each_cadence_value(Visit visit) {
       "outer-momentum", Form::number(0, 1), "local-steps, outer nesterov: its momentum",
       [](auto& s) -> auto& { return s.cadence.momentum; });
   visit(
+      "outer-pull", Form::number(0, 1e3),
+      "local-steps, exchange gossip: rate towards the mean global parameters of a pair",
+      [](auto& s) -> auto& { return s.cadence.pull; });
+  visit(
       "fragments", Form::integer(1, kMaxCount),
       "local-steps: parts of the model that are exchanged in turn, each once in --every",
       [](auto& s) -> auto& { return s.cadence.fragments; });

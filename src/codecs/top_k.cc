@@ -20,9 +20,11 @@ namespace {
 //      falls short;
 //   3. nth_element among the survivors finds the k largest.
 // If fewer than k survive, the guess was too high, and 2 goes again with a lower one.
-constexpr std::size_t kInterval = 512;
 constexpr std::size_t kBlock = 64;
 constexpr std::size_t kPart = 16;
+
+// Of a short vector, such as a block of codec top-k, a sample of that would be too small.
+std::size_t interval_of(std::size_t size) { return size < (1U << 16U) ? 32 : 512; }
 
 // A magnitude and its position in one number, which is larger if it comes first in the selection.
 using Candidate = std::uint64_t;
@@ -36,9 +38,10 @@ std::uint32_t position_of(Candidate candidate) { return ~static_cast<std::uint32
 // A place drawn at random in each phase: a period in the values cannot mislead it.
 std::vector<Magnitude> sample_of(std::span<const float> values) {
   Random random(0);
-  std::vector<Magnitude> sample(values.size() / kInterval);
+  const std::size_t interval = interval_of(values.size());
+  std::vector<Magnitude> sample(values.size() / interval);
   for (std::size_t i = 0; i < sample.size(); ++i) {
-    sample[i] = magnitude_of(values[i * kInterval + random.below(kInterval)]);
+    sample[i] = magnitude_of(values[i * interval + random.below(interval)]);
   }
   return sample;
 }
@@ -91,7 +94,7 @@ std::vector<Candidate> survivors_of(std::span<const float> values, Magnitude thr
 
 std::vector<Candidate> enough_survivors(std::span<const float> values, std::size_t k) {
   std::vector<Magnitude> sample = sample_of(values);
-  const double expected = static_cast<double>(k) / static_cast<double>(kInterval);
+  const double expected = static_cast<double>(k) / static_cast<double>(interval_of(values.size()));
   // Three standard deviations above what the sample has of the k largest on average.
   auto rank = static_cast<std::size_t>(expected + 3 * std::sqrt(expected) + 3);
   for (;; rank *= 4) {

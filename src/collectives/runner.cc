@@ -274,8 +274,7 @@ void CollectiveRunner::add(Run& run, Effects& effects) {
   effects.start(std::move(work));
 }
 
-// What travels whole receives one message per step. The sources go by rank, so that codes that are
-// gathered have the same order everywhere.
+// What travels whole receives one message per step. Gathered codes have the same order everywhere.
 void CollectiveRunner::merge(Run& run, Effects& effects) {
   if (run.taken == run.awaited.size() || !run.awaited.front().here) {
     return;
@@ -285,10 +284,9 @@ void CollectiveRunner::merge(Run& run, Effects& effects) {
   Work work = work_on(run, source.round, WorkKind::kMerge, range);
   work.output_bytes =
       merged_size(strategy_, run.packed.size() + source.payload.size(), range.size());
-  work.sources.push_back(std::exchange(run.packed, {}));
-  work.sources.push_back(std::exchange(source.payload, {}));
+  work.sources = {std::exchange(run.packed, {}), std::exchange(source.payload, {})};
   if (source.peer < groups_.index_of(self_)) {
-    std::swap(work.sources.front(), work.sources.back());
+    std::ranges::reverse(work.sources);
   }
   ++run.taken;
   ++run.working;

@@ -20,8 +20,12 @@ Iteration lead_of_staleness(const Strategy& strategy) { return strategy.stalenes
 
 Iteration lead_of_pipeline(const Strategy& strategy) { return strategy.pipeline_depth - 1; }
 
-// A worker that waits for the sum of an exchange needs the others to have begun it.
+// A worker that waits for the sum of an exchange needs the others to have begun it. One that waits
+// for its partner may be any number of rounds ahead of workers that it has not met.
 Iteration lead_of_cadence(const Strategy& strategy) {
+  if (strategy.exchange == Exchange::kGossip) {
+    return std::numeric_limits<Iteration>::max();
+  }
   return strategy.cadence.every + strategy.cadence.delay - 1;
 }
 

@@ -116,9 +116,10 @@ inline constexpr std::array kAlgorithms{
         .max_lead = algorithm_traits::any_lead},
     AlgorithmTraits{.value = Algorithm::kLocal,
                     .name = "local-steps",
-                    .exchanges = {Exchange::kAllReduce},
-                    .why_no_other = "its workers sum how far they have come among themselves; take "
-                                    "exchange allreduce, or algorithm easgd with servers",
+                    .exchanges = {Exchange::kAllReduce, Exchange::kGossip},
+                    .why_no_other = "its workers exchange how far they have come among themselves; "
+                                    "take exchange allreduce or gossip, or algorithm easgd with "
+                                    "servers",
                     .coupling = Coupling::kBounded,
                     .sends = Sends::kOuterGradients,
                     .gradient_slots = algorithm_traits::one_slot,

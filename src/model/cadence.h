@@ -26,6 +26,9 @@ inline constexpr std::array kOuterNames{
 // The layers may be dealt over fragments, which take turns: each is exchanged once in `every`
 // iterations. The iteration alone decides which one goes when.
 //
+// With exchange gossip, pairs of workers take the place of all: each worker has global parameters
+// of its own, and the outer step also pulls them towards those of its partner (NoLoCo).
+//
 //   every 6, fragments 2, delay 1        fragment 0   . . B A . . . . B A . .
 //   B: begins, A: applied                fragment 1   . . . . . B A . . . . B A
 struct Cadence {
@@ -34,6 +37,7 @@ struct Cadence {
   Outer outer = Outer::kMean;
   double rate = 1;             // of the outer step
   double momentum = 0.9;       // of outer nesterov
+  double pull = 0.7;           // exchange gossip: towards the mean global parameters of a pair
   std::int64_t fragments = 1;  // at most `every`
   // The outer step is taken so many local steps after its exchange began, which runs behind them.
   Iteration delay = 0;  // less than `every`

@@ -59,7 +59,7 @@ const AlgorithmNodes& nodes_of(Algorithm algorithm) {
                      make_server<ElasticServer>,
                      {kElastic, kParameters}},
       AlgorithmNodes{
-          Algorithm::kLocal, make_algorithm<LocalStepsWorker>, nullptr, {kReduce, kGather}},
+          Algorithm::kLocal, make_algorithm<LocalStepsWorker>, nullptr, {kReduce, kGather, kShare}},
       AlgorithmNodes{Algorithm::kGossip, make_algorithm<GoSgdWorker>, nullptr, {kShare}},
       AlgorithmNodes{Algorithm::kAdPsgd, make_ad_psgd, nullptr, {kSwap, kSwapped}},
       AlgorithmNodes{

@@ -14,6 +14,7 @@
 #include "collectives/plan.h"
 #include "collectives/segments.h"
 #include "nodes/algorithms.h"
+#include "nodes/random_pairs.h"
 
 namespace sluice {
 namespace {
@@ -219,7 +220,9 @@ bool JobRules::has_route(const Message& message) const {
       return follows(to, from) ||
              (strategy_.uses_servers() && from == server_of(message.chunk) && leads(to));
     case MessageKind::kShare:
-      return are_workers(from, to);
+      return are_workers(from, to) &&
+             (strategy_.algorithm != Algorithm::kLocal ||
+              partner_of(topology_, strategy_.seed, from, message.iteration) == to);
     case MessageKind::kSwap:
       return are_workers(from, to) && from.index() % 2 == 0 && to.index() % 2 == 1;
     case MessageKind::kSwapped:
@@ -245,8 +248,9 @@ JobRules::Sizes JobRules::sizes_of(const Message& message) const {
       return {};
     case MessageKind::kParameters:
       return is_packed_answer(message) ? gradient_sizes(params, message.iteration) : whole;
-    case MessageKind::kElastic:
     case MessageKind::kShare:
+      return strategy_.algorithm == Algorithm::kLocal ? Sizes{2 * whole.min, 2 * whole.max} : whole;
+    case MessageKind::kElastic:
     case MessageKind::kSwap:
     case MessageKind::kSwapped:
     case MessageKind::kGradient:

@@ -1,10 +1,12 @@
 #include "nodes/local_steps_worker.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "codecs/size.h"
 #include "collectives/choice.h"
 #include "nodes/allreduce_worker.h"
+#include "nodes/random_pairs.h"
 #include "partition/fragments.h"
 
 namespace sluice {
@@ -30,10 +32,13 @@ bool ends(const Event& event, WorkKind kind) {
 LocalStepsWorker::LocalStepsWorker(const Job& job, std::shared_ptr<const ChunkMap> chunk_map,
                                    NodeId self, Completion& done)
     : BasicWorker(job, chunk_map, self, done),
-      runner_(job.strategy, collectives_for(job, *chunk_map), self, AggregationGroups(job),
-              chunk_map),
       fragments_(fragments_of(*chunk_map, job.strategy.cadence.fragments)),
-      states_(chunk_map->size()) {
+      states_(chunk_map->size()),
+      shares_(chunk_map->size()) {
+  if (!in_pairs()) {
+    runner_.emplace(job.strategy, collectives_for(job, *chunk_map), self, AggregationGroups(job),
+                    chunk_map);
+  }
   if (cadence().synchronous > 0) {
     synchronous_ = make_algorithm<AllReduceWorker>(job, std::move(chunk_map), self, *this);
   }
@@ -44,7 +49,7 @@ BufferRange LocalStepsWorker::landing(const Message& message) const {
     return {Buffer::kGradients, chunks()[message.chunk].range,
             strategy().sum_slot(message.iteration)};
   }
-  return runner_.landing(message);
+  return runner_ ? runner_->landing(message) : BufferRange{};
 }
 
 void LocalStepsWorker::exchange(ChunkId chunk, Iteration iteration, Effects& effects) {
@@ -72,8 +77,11 @@ void LocalStepsWorker::on_norm(Iteration iteration, Effects& effects) const {
 
 void LocalStepsWorker::on_network(const Event& event, Effects& effects) {
   // Neither sums nor synchronous iterations have such work.
-  if (ends(event, WorkKind::kOuterGradient) || ends(event, WorkKind::kOuterStep) ||
-      ends(event, WorkKind::kTakeOver)) {
+  if (ends(event, WorkKind::kOuterGradient)) {
+    const auto& [work, output] = std::get<Finished>(event);
+    return begin_exchange(work.chunk, work.iteration, output, effects);
+  }
+  if (ends(event, WorkKind::kOuterStep) || ends(event, WorkKind::kTakeOver)) {
     return on_finished(std::get<Finished>(event).work, effects);
   }
   if (iteration_of(event) <= cadence().synchronous) {
@@ -90,7 +98,12 @@ void LocalStepsWorker::on_network(const Event& event, Effects& effects) {
   if (received != nullptr && received->message.kind == MessageKind::kAllReduce) {
     return on_part(received->message.chunk, effects);
   }
-  if (const auto done = runner_.handle(event, effects)) {
+  if (received != nullptr && received->message.kind == MessageKind::kShare) {
+    const ChunkId chunk = received->message.chunk;
+    shares_[chunk.index()].push_back({received->message.iteration, received->payload});
+    return on_share(chunk, effects);
+  }
+  if (const auto done = runner_->handle(event, effects)) {
     on_part(done->chunk, effects);
   }
 }
@@ -104,9 +117,7 @@ void LocalStepsWorker::on_complete(ChunkId chunk, Iteration iteration, Effects& 
 void LocalStepsWorker::on_finished(const Work& work, Effects& effects) {
   const ChunkId chunk = work.chunk;
   State& state = states_[chunk.index()];
-  if (work.kind == WorkKind::kOuterGradient) {
-    begin_sum(chunk, work.iteration, effects);
-  } else if (work.fresh) {
+  if (work.fresh) {
     complete(chunk, work.iteration, effects);
   } else if (work.kind == WorkKind::kOuterStep) {
     start(chunk, WorkKind::kTakeOver, state.waits, effects);
@@ -128,27 +139,59 @@ void LocalStepsWorker::on_local_step(ChunkId chunk, Iteration iteration, Effects
   }
 }
 
-void LocalStepsWorker::begin_sum(ChunkId chunk, Iteration iteration, Effects& effects) {
-  State& state = states_[chunk.index()];
-  state = {.begun = iteration, .waits = cadence().delay == 0 ? iteration : 0};
-  if (strategy().driver_sums()) {
-    Message message = about(chunk, MessageKind::kAllReduce, self(), iteration);
-    message.payload_bytes = coded_size(strategy(), chunks()[chunk].range.size(), iteration);
-    effects.send(message, effects.borrow(self(), landing(message)));
+void LocalStepsWorker::begin_exchange(ChunkId chunk, Iteration iteration, Payload share,
+                                      Effects& effects) {
+  states_[chunk.index()] = {.begun = iteration, .waits = cadence().delay == 0 ? iteration : 0};
+  if (in_pairs()) {
+    send_share(chunk, iteration, std::move(share), effects);
   } else {
-    const std::size_t at_once = runner_.begin(chunk, iteration, effects).size();
-    for (std::size_t part = 0; part < at_once; ++part) {
-      on_part(chunk, effects);
-    }
+    begin_sum(chunk, iteration, effects);
   }
   if (cadence().delay > 0) {
     complete(chunk, iteration, effects);
   }
 }
 
+void LocalStepsWorker::send_share(ChunkId chunk, Iteration iteration, Payload share,
+                                  Effects& effects) {
+  const auto partner = partner_of(topology(), strategy().seed, self(), iteration);
+  if (!partner) {
+    states_[chunk.index()].summed = true;
+    return step_if_due(chunk, effects);
+  }
+  send(about(chunk, MessageKind::kShare, *partner, iteration), std::move(share), effects);
+  on_share(chunk, effects);
+}
+
+void LocalStepsWorker::on_share(ChunkId chunk, Effects& effects) {
+  State& state = states_[chunk.index()];
+  std::vector<Share>& shares = shares_[chunk.index()];
+  const auto awaited = std::ranges::find(shares, state.begun, &Share::iteration);
+  if (state.begun == 0 || awaited == shares.end()) {
+    return;
+  }
+  state.share = std::move(awaited->payload);
+  state.summed = true;
+  shares.erase(awaited);
+  step_if_due(chunk, effects);
+}
+
+void LocalStepsWorker::begin_sum(ChunkId chunk, Iteration iteration, Effects& effects) {
+  if (strategy().driver_sums()) {
+    Message message = about(chunk, MessageKind::kAllReduce, self(), iteration);
+    message.payload_bytes = coded_size(strategy(), chunks()[chunk].range.size(), iteration);
+    effects.send(message, effects.borrow(self(), landing(message)));
+  } else {
+    const std::size_t at_once = runner_->begin(chunk, iteration, effects).size();
+    for (std::size_t part = 0; part < at_once; ++part) {
+      on_part(chunk, effects);
+    }
+  }
+}
+
 void LocalStepsWorker::on_part(ChunkId chunk, Effects& effects) {
   State& state = states_[chunk.index()];
-  const std::size_t parts = strategy().driver_sums() ? 1 : runner_.segments_of(chunk);
+  const std::size_t parts = strategy().driver_sums() ? 1 : runner_->segments_of(chunk);
   state.summed = ++state.parts == parts;
   step_if_due(chunk, effects);
 }
@@ -166,6 +209,12 @@ void LocalStepsWorker::start(ChunkId chunk, WorkKind kind, Iteration iteration,
   work.slot = strategy().sum_slot(iteration);
   work.keep = static_cast<float>(cadence().mix);
   work.workers = static_cast<std::uint32_t>(topology().workers());
+  if (in_pairs() && kind == WorkKind::kOuterGradient) {
+    work.output_bytes = 2 * work.range.size() * kFloatBytes;
+  }
+  if (kind == WorkKind::kOuterStep && states_[chunk.index()].share.size() > 0) {
+    work.sources.push_back(states_[chunk.index()].share);
+  }
   effects.start(std::move(work));
 }
 

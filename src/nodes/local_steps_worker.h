@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "collectives/runner.h"
@@ -21,6 +22,11 @@ namespace sluice {
 //
 // A sum that is not due when a worker ends is used when it goes on.
 //
+// With exchange gossip (NoLoCo) workers meet in pairs instead, drawn anew for each exchange. Both
+// send their outer gradient and their global parameters, which are not those of the others, and
+// make the outer step with what the partner has sent. It may come early, since the partner waits
+// for nobody else. Who has no partner steps alone.
+//
 // The first iterations may be synchronous: an all-reduce worker has them, and the global parameters
 // are those of the replica.
 class LocalStepsWorker final : public BasicWorker, private Completion {
@@ -35,7 +41,13 @@ class LocalStepsWorker final : public BasicWorker, private Completion {
     Iteration begun = 0;    // the iteration with whose parameters the exchange began; 0: none
     Iteration waits = 0;    // the iteration that waits for the outer step; 0: none does
     std::size_t parts = 0;  // segments that are summed
-    bool summed = false;    // all of them
+    bool summed = false;    // all of them, or the partner's share is here
+    Payload share = {};     // of the partner
+  };
+  // What a partner has sent for the exchange of this iteration.
+  struct Share {
+    Iteration iteration = 0;
+    Payload payload;
   };
 
   void exchange(ChunkId chunk, Iteration iteration, Effects& effects) override;
@@ -47,17 +59,23 @@ class LocalStepsWorker final : public BasicWorker, private Completion {
   void take_local_step(ChunkId chunk, Iteration iteration, Effects& effects) const;
   void on_norm(Iteration iteration, Effects& effects) const;
   void on_local_step(ChunkId chunk, Iteration iteration, Effects& effects);
+  // With the output of the outer gradient.
+  void begin_exchange(ChunkId chunk, Iteration iteration, Payload share, Effects& effects);
   void begin_sum(ChunkId chunk, Iteration iteration, Effects& effects);
+  void send_share(ChunkId chunk, Iteration iteration, Payload share, Effects& effects);
+  void on_share(ChunkId chunk, Effects& effects);
   void on_part(ChunkId chunk, Effects& effects);
   void step_if_due(ChunkId chunk, Effects& effects);
   void start(ChunkId chunk, WorkKind kind, Iteration iteration, Effects& effects) const;
   const Cadence& cadence() const { return strategy().cadence; }
+  bool in_pairs() const { return strategy().exchange == Exchange::kGossip; }
 
   std::unique_ptr<WorkerAlgorithm> synchronous_;  // an all-reduce worker; null: no iteration is
-  CollectiveRunner runner_;
-  std::vector<std::int64_t> fragments_;  // by chunk
-  std::vector<State> states_;            // by chunk
-  std::size_t final_ = 0;                // gradients of chunks, for the next norm
+  std::optional<CollectiveRunner> runner_;        // none if workers meet in pairs
+  std::vector<std::int64_t> fragments_;           // by chunk
+  std::vector<State> states_;                     // by chunk
+  std::vector<std::vector<Share>> shares_;        // by chunk, of exchanges that have not begun here
+  std::size_t final_ = 0;                         // gradients of chunks, for the next norm
 };
 
 }  // namespace sluice

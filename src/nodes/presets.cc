@@ -53,6 +53,12 @@ constexpr Strategy gathered(Strategy strategy) {
   return strategy;
 }
 
+// NoLoCo: pairs instead of a sum.
+constexpr Strategy in_pairs(Strategy strategy) {
+  strategy.exchange = Exchange::kGossip;
+  return strategy;
+}
+
 constexpr Cadence streaming(Cadence cadence) {
   cadence.fragments = 6;
   cadence.delay = 5;
@@ -153,6 +159,12 @@ constexpr std::array kPresets{
            "30 local steps with AdamW, then the largest 64 of 4096 values in 2 bits each; what is "
            "left decays in place of an outer momentum",
            "SparseLoCo", 0.05, 0, Optimizer::kAdamW},
+    Preset{"noloco",
+           in_pairs(
+               local_steps({.every = 50, .outer = Outer::kNesterov, .rate = 0.7, .momentum = 0.5})),
+           "50 local steps with AdamW, then an outer step with one random partner, without a sum "
+           "over all",
+           "NoLoCo", 0.05, 0, Optimizer::kAdamW},
 };
 
 }  // namespace

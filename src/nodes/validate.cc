@@ -123,7 +123,9 @@ Result<void> validate_top_k(const Strategy& strategy) {
 
 Result<void> validate_codec(const Strategy& strategy) {
   const CodecTraits& codec = traits_of(strategy.codec);
-  if (strategy.coded() && traits_of(strategy.algorithm).sends == Sends::kParameters) {
+  const bool sends_parameters = traits_of(strategy.algorithm).sends == Sends::kParameters ||
+                                strategy.exchange == Exchange::kGossip;
+  if (strategy.coded() && sends_parameters) {
     return Error(named(strategy.codec) + " packs gradients, and " + named(strategy.algorithm) +
                  " sends parameters, which bear no such loss; take codec none");
   }

@@ -28,6 +28,21 @@ Result<void> validate_turns(const Strategy& strategy) {
   return {};
 }
 
+Result<void> validate_pairs(const Strategy& strategy) {
+  const bool in_pairs = strategy.exchange == Exchange::kGossip;
+  if (!in_pairs && strategy.cadence.pull != Cadence{}.pull) {
+    return Error(
+        "outer-pull draws the global parameters of two workers together, and with exchange "
+        "allreduce all have the same; take exchange gossip, or leave it out");
+  }
+  if (in_pairs && strategy.cadence.synchronous > 0) {
+    return Error(
+        "synchronous-first sums gradients over all workers, and exchange gossip reaches only one; "
+        "take exchange allreduce, or leave it out");
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<void> validate_cadence(const Strategy& strategy) {
@@ -36,12 +51,17 @@ Result<void> validate_cadence(const Strategy& strategy) {
     return cadence == Cadence{}
                ? Result<void>()
                : Error(fmt::format(
-                     "every, outer, outer-rate, outer-momentum, outer-delay, outer-mix, fragments "
-                     "and synchronous-first are about local steps, and workers of algorithm {} "
+                     "every, outer, outer-rate, outer-momentum, outer-pull, outer-delay, "
+                     "outer-mix, "
+                     "fragments and synchronous-first are about local steps, and workers of "
+                     "algorithm {} "
                      "exchange as it says; take algorithm local-steps, or leave them out",
                      traits_of(strategy.algorithm).name));
   }
   if (auto valid = validate_turns(strategy); !valid) {
+    return valid;
+  }
+  if (auto valid = validate_pairs(strategy); !valid) {
     return valid;
   }
   if (cadence.outer == Outer::kMean && cadence.momentum != Cadence{}.momentum) {

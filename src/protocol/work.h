@@ -49,10 +49,12 @@ enum class WorkKind : std::uint8_t {
   kPatch,    // parameters[range] <- the entries of the one source, which is sparse
   kChanges,  // the output is a patch: what changed since the last one for `origin`
   kNorm,     // notes the norm of gradients[range], the whole mean, for the updates that follow
-  // gradients[range] <- global parameters - parameters
+  // gradients[range] <- global parameters - parameters. If it has an output, that is the result and
+  // then the global parameters.
   kOuterGradient,
   // global parameters[range] <- outer rule(global parameters, mean of gradients[range]); if they
-  // are `fresh`, the worker's own parameters
+  // are `fresh`, the worker's own parameters. With exchange gossip the one source is such an output
+  // of the partner; there is none if the worker has no partner.
   kOuterStep,
   // parameters[range] <- keep * parameters + (1 - keep) * global parameters
   kTakeOver,

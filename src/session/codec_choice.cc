@@ -73,6 +73,8 @@ Strategy with_codec(Strategy strategy, Codec codec) {
   const CodecTraits& traits = traits_of(codec);
   const bool bears = traits.kind == CodecKind::kDense || traits.kind == CodecKind::kGathered;
   strategy.error_feedback = bears && (strategy.error_feedback || traits.needs_feedback);
+  strategy.feedback_decay = strategy.error_feedback ? strategy.feedback_decay : 1;
+  strategy.top_k = strategy.gathered() ? strategy.top_k : TopKOptions{};
   return strategy;
 }
 

@@ -69,11 +69,14 @@ std::string servers_of(const Assembly& assembly, TrainingState& state, std::opti
 std::string sum_of_replicas(const Assembly& assembly, TrainingState& state,
                             std::optional<HostId> host) {
   const Topology& topology = assembly.job.topology;
+  // Workers that meet in pairs have global parameters of their own.
+  const bool global = traits_of(assembly.job.strategy.algorithm).sends == Sends::kOuterGradients;
   std::vector<double> sum(static_cast<std::size_t>(total_params(assembly.job.layers)));
   for (std::size_t w = 0; w < topology.workers(); ++w) {
     const NodeId worker = topology.worker(w);
     if (topology.host_of(worker) == host.value_or(topology.host_of(worker))) {
-      const std::span<const float> own = state.learner(worker).parameters();
+      const std::span<const float> own =
+          global ? state.workspace(worker).global_parameters() : state.learner(worker).parameters();
       std::transform(sum.begin(), sum.end(), own.begin(), sum.begin(),
                      [](double a, float b) { return a + static_cast<double>(b); });
     }
@@ -97,7 +100,8 @@ std::string global_of(const Assembly& assembly, TrainingState& state, std::optio
 }  // namespace
 
 EvaluatedModel evaluated_model(const Strategy& strategy) {
-  if (traits_of(strategy.algorithm).sends == Sends::kOuterGradients) {
+  if (traits_of(strategy.algorithm).sends == Sends::kOuterGradients &&
+      strategy.exchange != Exchange::kGossip) {
     return EvaluatedModel::kGlobal;
   }
   if (traits_of(strategy.algorithm).replicas_agree()) {

@@ -21,8 +21,8 @@ namespace sluice {
 enum class EvaluatedModel : std::uint8_t {
   kReplica,  // any worker's: all have the same
   kServers,  // those of the servers, in EASGD the center variable
-  kMean,     // the mean of all workers
-  kGlobal,   // the global parameters, of which each worker has a copy
+  kMean,  // the mean of all workers; of their global parameters, if they make outer steps in pairs
+  kGlobal,  // the global parameters, of which each worker has a copy
 };
 
 inline constexpr std::array kEvaluatedModelNames{

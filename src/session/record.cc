@@ -57,7 +57,8 @@ std::string_view updates_by(const Strategy& strategy) {
   return strategy.uses_servers() && !strategy.servers_sum() && !own ? "server" : "worker";
 }
 
-nlohmann::ordered_json cadence_of(const Cadence& cadence) {
+nlohmann::ordered_json cadence_of(const Strategy& strategy) {
+  const Cadence& cadence = strategy.cadence;
   nlohmann::ordered_json summary{{"every", cadence.every},
                                  {"synchronous_first", cadence.synchronous},
                                  {"outer", name_of(kOuterNames, cadence.outer)},
@@ -67,6 +68,9 @@ nlohmann::ordered_json cadence_of(const Cadence& cadence) {
                                  {"outer_mix", cadence.mix}};
   if (cadence.outer == Outer::kNesterov) {
     summary["outer_momentum"] = cadence.momentum;
+  }
+  if (strategy.exchange == Exchange::kGossip) {
+    summary["outer_pull"] = cadence.pull;
   }
   return summary;
 }
@@ -272,7 +276,7 @@ nlohmann::ordered_json mechanism_of(const Assembly& assembly, const RunTotals& t
                                    {"sent_by_kind", by_kind}};
   if (traits_of(strategy.algorithm).sends == Sends::kOuterGradients) {
     mechanism["outer_steps"] = counters.outer_steps;
-    mechanism["cadence"] = cadence_of(strategy.cadence);
+    mechanism["cadence"] = cadence_of(strategy);
   }
   if (traits_of(strategy.codec).kind == CodecKind::kDense) {
     mechanism["packings"] = packings;

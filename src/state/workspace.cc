@@ -99,6 +99,7 @@ Workspace::Workspace(std::span<float> parameters, std::vector<std::span<float>> 
       state_(rule_, parameters.size()),
       sparse_(strategy.sparse()),
       gathered_(strategy.gathered()),
+      pairs_(strategy.exchange == Exchange::kGossip),
       changed_(parameters.size()) {
   if (strategy.coded()) {
     const AggregationGroups groups(strategy, topology);
@@ -150,10 +151,11 @@ bool Workspace::stands_alone(const Work& work) const {
     case WorkKind::kReduce:
     case WorkKind::kEncode:
     case WorkKind::kDecode:
+      return true;
     case WorkKind::kOuterGradient:
     case WorkKind::kOuterStep:
     case WorkKind::kTakeOver:
-      return true;
+      return !pairs_;
     default:
       return false;
   }
@@ -171,7 +173,8 @@ bool Workspace::goes_in_parts(const Work& work) const {
 
 WorkInParts Workspace::begin(const Work& work, std::int64_t parts) const {
   for (const Payload& source : work.sources) {
-    check(work.coded || source.size() == work.range.size() * kFloatBytes,
+    check(work.coded || work.kind == WorkKind::kOuterStep ||
+              source.size() == work.range.size() * kFloatBytes,
           "a source covers its range");
   }
   WorkInParts doing{
@@ -218,9 +221,16 @@ void Workspace::do_part(WorkInParts& doing, std::size_t part) {
       }
       break;
     case WorkKind::kOuterGradient:
-      return outer().find_gradient(range, sluice::part(parameters_, range), gradient(work, range));
+      if (!pairs_) {
+        return outer().find_gradient(range, sluice::part(parameters_, range),
+                                     gradient(work, range));
+      }
+      break;
     case WorkKind::kOuterStep:
-      return outer_step(work, range);
+      if (!pairs_) {
+        return outer_step(work, range);
+      }
+      break;
     case WorkKind::kTakeOver:
       return outer().take_over(range, work.keep, sluice::part(parameters_, range));
     case WorkKind::kEncode:
@@ -266,6 +276,11 @@ Payload Workspace::execute_whole(const WorkInParts& doing) {
       return changes(work);
     case WorkKind::kNorm:
       note_norm(work);
+      return {};
+    case WorkKind::kOuterGradient:
+      return outer_gradient(work);
+    case WorkKind::kOuterStep:
+      outer_step(work, work.range);
       return {};
     default:
       fail_check("every kind of work is handled");
@@ -361,10 +376,28 @@ const OuterState& Workspace::outer() const {
   return *outer_;
 }
 
+Payload Workspace::outer_gradient(const Work& work) const {
+  const std::span<float> found = gradient(work, work.range);
+  outer().find_gradient(work.range, part(parameters_, work.range), found);
+  if (work.output_bytes == 0) {
+    return {};
+  }
+  std::vector<float> both(found.begin(), found.end());
+  const auto first = outer().global().begin() + work.range.begin;
+  both.insert(both.end(), first, first + work.range.size());
+  return Payload::owning(std::move(both));
+}
+
 void Workspace::outer_step(const Work& work, const Range& range) {
   check(outer_.has_value(), "a worker with outer steps keeps global parameters");
   if (work.fresh) {
     outer_->follow(range, part(parameters_, range));
+  } else if (pairs_) {
+    const auto partner =
+        work.sources.empty() ? std::span<const float>() : work.sources.front().values();
+    check(partner.empty() || std::ssize(partner) == 2 * work.range.size(),
+          "a partner sends its gradient and its global parameters");
+    outer_->step_in_pair(work.range, gradient(work, work.range), partner);
   } else {
     outer_->step(range, gradient(work, range), work.workers, work.iteration);
   }

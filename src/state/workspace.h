@@ -62,6 +62,7 @@ class Workspace {
   void decode(const Work& work, const Range& range) const;
   void patch(const Work& work) const;
   Payload changes(const Work& work);
+  Payload outer_gradient(const Work& work) const;
   void outer_step(const Work& work, const Range& range);
   const OuterState& outer() const;
   std::span<float> gradient(const Work& work, const Range& range) const;
@@ -75,6 +76,7 @@ class Workspace {
   float clip_factor_ = 1;      // of the updates that come next
   bool sparse_;
   bool gathered_;
+  bool pairs_;  // outer steps are of two workers
   std::optional<Coder> coder_;
   ChangeLog changed_;
   std::optional<OuterState> outer_;

@@ -16,10 +16,12 @@ enum class MessageKind : std::uint8_t {
   kGather,      // worker -> worker: a hop of a collective, to be copied
   kAllReduce,   // worker -> the driver's all-reduce, and back
   kElastic,     // worker -> server: its parameters, for the elastic step
-  kShare,       // worker -> worker: its parameters and half of its weight
-  kSwap,        // worker -> worker: its parameters, to average with
-  kSwapped,     // worker -> worker: the average
-  kGradient,    // worker -> leader of its aggregation group: a gradient
+  // worker -> worker: its parameters and half of its weight; with local steps, its outer gradient
+  // and global parameters
+  kShare,
+  kSwap,      // worker -> worker: its parameters, to average with
+  kSwapped,   // worker -> worker: the average
+  kGradient,  // worker -> leader of its aggregation group: a gradient
 };
 inline constexpr int kMessageKinds = 12;
 

@@ -17,7 +17,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-TopKOptions any_options() {
+TopKOptions any_block_options() {
   TopKOptions options;
   options.block = *rc::gen::inRange<std::int64_t>(1, 200);
   options.kept = *rc::gen::inRange<std::int64_t>(1, options.block + 1);
@@ -34,7 +34,7 @@ std::vector<float> decoded(const BlockTopK& codec, std::span<const std::byte> co
 
 // Block by block, with the selection that has tests of its own.
 RC_GTEST_PROP(BlockTopKProperties, SendsTheLargestOfEachBlock, ()) {
-  const TopKOptions options = any_options();
+  const TopKOptions options = any_block_options();
   const BlockTopK codec(options);
   const auto values = testing::any_values(0, 700);
   auto left = values;
@@ -60,7 +60,7 @@ RC_GTEST_PROP(BlockTopKProperties, SendsTheLargestOfEachBlock, ()) {
 }
 
 RC_GTEST_PROP(BlockTopKProperties, WhatIsLeftIsWhatWasNotSent, ()) {
-  const BlockTopK codec(any_options());
+  const BlockTopK codec(any_block_options());
   const auto values = testing::any_values(1, 500);
   auto left = values;
   const auto code = codec.take(left);
@@ -72,7 +72,7 @@ RC_GTEST_PROP(BlockTopKProperties, WhatIsLeftIsWhatWasNotSent, ()) {
 
 // Each level is the mean of those that it stands for, so none is off by more than all spread.
 RC_GTEST_PROP(BlockTopKProperties, TwoBitsKeepTheSignAndTheSum, ()) {
-  TopKOptions options = any_options();
+  TopKOptions options = any_block_options();
   options.bits = 2;
   const BlockTopK codec(options);
   const auto values = testing::values_of(testing::Flavour::kSmooth, 400, testing::any_number());
@@ -113,7 +113,7 @@ TEST(BlockTopK, DoesNotHideADivergence) {
 
 // Bytes from anyone are refused or read, and never lead outside the vector.
 RC_GTEST_PROP(BlockTopKProperties, AnyBytesAreRefusedOrLieInside, ()) {
-  const BlockTopK codec(any_options());
+  const BlockTopK codec(any_block_options());
   const auto count = *rc::gen::inRange<std::int64_t>(1, 400);
   std::vector<std::byte> code(static_cast<std::size_t>(codec.size(count)));
   Random random(testing::any_number());

@@ -296,20 +296,6 @@ RC_GTEST_PROP(CodecRuns, GatheredSumsAreTheSameOnEveryRank, ()) {
   }
 }
 
-// All values, as floats: nothing is left out, and the sum is in the order of gathering.
-RC_GTEST_PROP(CodecRuns, TopKThatSendsAllIsNoCodec, ()) {
-  Strategy plain = with_codec(*rc::gen::element("p3-allreduce", "wfbp"), Codec::kNone);
-  plain.collective = Collective::kRecursiveDoubling;
-  Strategy all = plain;
-  all.codec = Codec::kTopK;
-  all.error_feedback = true;
-  all.top_k = {.block = 16, .kept = 16, .bits = 32};
-  // Two values have one sum; of more, the order of additions differs.
-  const auto workers = *rc::gen::inRange<std::size_t>(1, 3);
-  RC_ASSERT(run_shuffled(all, workers, kDecaying, any_seed()) ==
-            run_shuffled(plain, workers, kDecaying, any_seed()));
-}
-
 TEST(CodecRuns, TopKAppliesInTheEndAllThatWasProduced) {
   for (const std::int64_t bits : {2, 32}) {
     Strategy strategy = with_codec("wfbp", Codec::kTopK);

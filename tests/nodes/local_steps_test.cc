@@ -224,8 +224,11 @@ RC_GTEST_PROP(LocalSteps, AreThoseOfTheReference, ()) {
 RC_GTEST_PROP(LocalSteps, DoNotDependOnTheOrderOfEvents, ()) {
   Job job = local_job(any_cadence(), *rc::gen::inRange<std::size_t>(1, 6));
   job.topology = Topology(job.topology.workers(), *rc::gen::inRange<std::size_t>(1, 3), 0);
-  job.strategy.codec = *rc::gen::element(Codec::kNone, Codec::kBf16, Codec::kQuantise8);
-  job.strategy.error_feedback = job.strategy.coded() && *rc::gen::arbitrary<bool>();
+  job.strategy.codec =
+      *rc::gen::element(Codec::kNone, Codec::kBf16, Codec::kQuantise8, Codec::kTopK);
+  job.strategy.error_feedback =
+      job.strategy.gathered() || (job.strategy.coded() && *rc::gen::arbitrary<bool>());
+  job.strategy.top_k = {.block = 8, .kept = 2};
   job.server_threads = *rc::gen::inRange(1, 4);
   ShuffledRun one(job, kInnerSgd, any_seed(), kLength);
   ShuffledRun other(job, kInnerSgd, any_seed(), kLength);

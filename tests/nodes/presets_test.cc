@@ -245,6 +245,16 @@ TEST(PresetsTest, ACadenceIsForLocalSteps) {
   EXPECT_EQ(refusal("diloco", [](Strategy& s) { s.codec = Codec::kQuantise8; }), "");
 }
 
+TEST(PresetsTest, PairsExchangeAllTheyHave) {
+  EXPECT_THAT(refusal("noloco", [](Strategy& s) { s.codec = Codec::kQuantise8; }),
+              HasSubstr("sends parameters"));
+  EXPECT_THAT(refusal("noloco", [](Strategy& s) { s.cadence.synchronous = 1; }),
+              HasSubstr("exchange gossip reaches only one"));
+  EXPECT_THAT(refusal("diloco", [](Strategy& s) { s.cadence.pull = 0.5; }),
+              HasSubstr("take exchange gossip"));
+  EXPECT_EQ(refusal("noloco", [](Strategy& s) { s.cadence.pull = 0.5; }), "");
+}
+
 TEST(PresetsTest, AnAlgorithmNeedsItsExchange) {
   EXPECT_THAT(refusal("asp", [](Strategy& s) { s.exchange = Exchange::kAllReduce; }),
               HasSubstr("ps-broadcast"));

@@ -20,9 +20,7 @@ const UpdateRule kRule{.rate = {.base = 0.05F}, .momentum = 0.9F, .weight_decay 
 constexpr Iteration kIterations = 50;
 
 Strategy small(std::string_view preset) {
-  Strategy strategy = find_preset(preset)->strategy;
-  strategy.cadence = testing::talkative(strategy).cadence;
-  strategy.top_k = testing::talkative(strategy).top_k;
+  Strategy strategy = testing::talkative(find_preset(preset)->strategy);
   strategy.slice_params = 64;
   strategy.kvstore_split_params = 200;
   strategy.credit = 512;

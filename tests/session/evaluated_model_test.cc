@@ -226,14 +226,16 @@ TEST_F(EvaluatedThreadsTest, OfServersItIsTheirs) {
 TEST_F(EvaluatedThreadsTest, OfLocalStepsItIsGlobal) {
   const auto threads = make_thread_group();
   const auto virtually = virtual_group();
-  for (const char* preset : {"local-sgd", "post-local-sgd", "diloco", "streaming-diloco"}) {
+  for (const char* preset :
+       {"local-sgd", "post-local-sgd", "diloco", "streaming-diloco", "sparseloco", "noloco"}) {
     SCOPED_TRACE(preset);
+    const bool in_pairs = find_preset(preset)->strategy.exchange == Exchange::kGossip;
     train(*threads, preset);
     const auto evaluated = evaluated_;
     const auto end = end_;
     ASSERT_THAT(evaluated, SizeIs(2));
     EXPECT_NE(evaluated[0], evaluated[1]);
-    EXPECT_THAT(whose_, Each(EvaluatedModel::kGlobal));
+    EXPECT_THAT(whose_, Each(in_pairs ? EvaluatedModel::kMean : EvaluatedModel::kGlobal));
     EXPECT_NE(evaluated[1], end);
     train(*virtually, preset);
     EXPECT_EQ(evaluated_, evaluated);
@@ -241,6 +243,21 @@ TEST_F(EvaluatedThreadsTest, OfLocalStepsItIsGlobal) {
     train(*threads, preset, 0);
     EXPECT_EQ(end_, end) << "without a rest";
   }
+}
+
+TEST(EvaluatedModelTest, OfPairsItIsTheMeanOfTheirGlobalParameters) {
+  const Topology topology(4, 1, 0);
+  const Assembly assembly = assemble(job_of("noloco", topology));
+  const auto learners = testing::toy_learners(kLayers, topology.workers());
+  for (std::size_t w = 0; w < learners.size(); ++w) {
+    std::ranges::fill(learners[w]->parameters(), static_cast<float>(w));
+  }
+  TrainingState state(topology, learners, *assembly.chunks, assembly.job.strategy, kRule);
+  for (const auto& learner : learners) {
+    std::ranges::fill(learner->parameters(), 7.0F);
+  }
+  const std::vector<std::string> all{contribution_of(assembly, state, std::nullopt)};
+  EXPECT_THAT(model_from(assembly, all), Each(1.5F));
 }
 
 TEST(EvaluatedModelTest, GlobalParametersAreWorkerZeros) {

@@ -242,6 +242,19 @@ Duration with_cadence(Duration compute, const Bounds& bounds, const Cadence& cad
   return std::max(steps, bounds.busy) / cadence.every;
 }
 
+// If each worker has a host and a partner, every host sends and receives an outer gradient and the
+// global parameters once in `every` iterations. Who is late finds its partner's share there, so
+// nobody need wait for it.
+Duration pairs_bound(const Profile& profile, const Cluster& cluster, Duration compute,
+                     const Cadence& cadence) {
+  const Topology& topology = cluster.topology;
+  if (cluster.allreduce || topology.workers_per_host() > 1 || topology.workers() % 2 > 0) {
+    return compute;
+  }
+  const auto bytes = static_cast<double>(2 * total_params(profile.layout()) * kFloatBytes);
+  return std::max(cadence.every * compute, wire_time(best_of(cluster), bytes)) / cadence.every;
+}
+
 }  // namespace
 
 Duration lower_bound(const Profile& profile, const Cluster& cluster, const Strategy& strategy,
@@ -252,6 +265,9 @@ Duration lower_bound(const Profile& profile, const Cluster& cluster, const Strat
   // Between hosts that share an interface, nothing is known to take time.
   if (!(algorithm.replicas_agree() || local_steps) || cluster.hosts_per_nic > 1) {
     return compute;
+  }
+  if (strategy.exchange == Exchange::kGossip) {
+    return pairs_bound(profile, cluster, compute, strategy.cadence);
   }
   const Bounds bounds = bounds_of(profile, cluster, strategy, chunks);
   if (local_steps) {

@@ -102,7 +102,7 @@ OtherWait other_wait(std::optional<Algorithm> algorithm) {
     case Coupling::kBounded:
       if (traits_of(*algorithm).sends == Sends::kOuterGradients) {
         return {
-            "Slow workers limit this run.", "for the sums of outer steps, which need all workers",
+            "Slow workers limit this run.", "for the outer gradients of others",
             "Machines of equal speed and load, a larger --every or an --outer-delay would help. "
             "A faster link would not."};
       }

@@ -89,5 +89,38 @@ TEST(BoundTest, LocalStepsShareASum) {
   }
 }
 
+// Each of four hosts receives the codes of the three others, once in five steps.
+TEST(BoundTest, GatheredCodesComeFromAllOthers) {
+  Net net;
+  net.strategy = testing::point(Exchange::kAllReduce, Partition::kLayer, Order::kFifo, 1);
+  net.strategy.algorithm = Algorithm::kLocal;
+  net.strategy.codec = Codec::kTopK;
+  net.strategy.error_feedback = true;
+  net.strategy.top_k = {.block = 400, .kept = 400, .bits = 32};  // all values as they are
+  net.strategy.cadence = {.every = 5, .delay = 4};
+  net.cluster.code_ns_per_byte = 0;
+  const auto run = run_simulated(net.profile, net.cluster, net.strategy, 20);
+  EXPECT_EQ(net.bound_us(run), 3 * 400 / 5);
+  EXPECT_GE(to_us(run.result.iteration_time()), net.bound_us(run));
+  EXPECT_LT(to_us(run.result.iteration_time()), 1.1 * net.bound_us(run));
+}
+
+// An outer gradient and global parameters go each way between two hosts. With an odd number of
+// hosts nobody is sure to have a partner.
+TEST(BoundTest, PairsExchangeTwoVectors) {
+  Net net;
+  net.strategy.algorithm = Algorithm::kLocal;
+  net.strategy.exchange = Exchange::kGossip;
+  net.strategy.slice_params = 40;
+  net.strategy.credit = net.strategy.peer_credit = 1'000'000;
+  net.strategy.cadence = {.every = 5};
+  const auto run = run_simulated(net.profile, net.cluster, net.strategy, 40);
+  EXPECT_EQ(net.bound_us(run), 2 * 400 / 5);
+  EXPECT_GE(to_us(run.result.iteration_time()), net.bound_us(run));
+  EXPECT_LT(to_us(run.result.iteration_time()), 1.1 * net.bound_us(run));
+  net.cluster.topology = Topology(3, 1, 0);
+  EXPECT_EQ(net.bound_us(run), 4);
+}
+
 }  // namespace
 }  // namespace sluice

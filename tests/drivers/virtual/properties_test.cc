@@ -104,7 +104,13 @@ RC_GTEST_PROP(SimulationProperties, NoScheduleOfLocalStepsBeatsTheBound, ()) {
   const World world = any_world();
   Strategy strategy = any_strategy();
   strategy.algorithm = Algorithm::kLocal;
-  strategy.exchange = Exchange::kAllReduce;
+  strategy.exchange = *rc::gen::element(Exchange::kAllReduce, Exchange::kGossip);
+  if (strategy.exchange == Exchange::kAllReduce && *rc::gen::arbitrary<bool>()) {
+    strategy.codec = Codec::kTopK;
+    strategy.error_feedback = true;
+    strategy.collective.reset();
+    strategy.top_k = {.block = *rc::gen::element<std::int64_t>(50, 4096), .kept = 7};
+  }
   strategy.cadence.every = *rc::gen::inRange<Iteration>(1, 7);
   strategy.cadence.fragments = *rc::gen::inRange<std::int64_t>(1, strategy.cadence.every + 1);
   strategy.cadence.delay = *rc::gen::inRange<Iteration>(0, strategy.cadence.every);
