@@ -22,8 +22,7 @@ int threads_for(const Topology& topology) {
              : 0;
 }
 
-// A connection of ours carries one message after the other, so a long one would hold up what is
-// small and urgent; MPI cuts it.
+// MPI is faster with the long messages of kvstore, and nobody knows why.
 bool has_short_messages(const Strategy& strategy) {
   return strategy.exchange == Exchange::kAllReduce ? strategy.segment_params > 0
                                                    : strategy.partition == Partition::kSlice;
