@@ -9,7 +9,8 @@
 namespace sluice {
 
 // A long chunk is summed in segments of nearly equal length, each with its own plan, so that no hop
-// carries more than the strategy allows, if it sets a limit. A sparse sum and gathered codes travel whole.
+// carries more than the strategy allows, if it sets a limit. A sparse sum and gathered codes travel
+// whole.
 std::size_t segments_of(const Strategy& strategy, Collective collective, std::size_t ranks,
                         std::int64_t params);
 

@@ -74,8 +74,7 @@ Result<void> check_spec(const TrainSpec& spec, const ProcessGroup& group) {
     return valid;
   }
   // Which processes share a machine is not known yet.
-  return check_collective(strategy, topology_of(spec.hosts, spec.hosts.workers),
-                          group);
+  return check_collective(strategy, topology_of(spec.hosts, spec.hosts.workers), group);
 }
 
 }  // namespace sluice
