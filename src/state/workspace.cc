@@ -11,6 +11,7 @@
 #include "codecs/sparse.h"
 #include "model/aggregation_groups.h"
 #include "state/mixing.h"
+#include "state/sparse_sources.h"
 #include "state/sums.h"
 
 namespace sluice {
@@ -21,39 +22,6 @@ std::span<float> part(std::span<float> buffer, const Range& range) {
         "a range lies inside its buffer");
   return buffer.subspan(static_cast<std::size_t>(range.begin),
                         static_cast<std::size_t>(range.size()));
-}
-
-// Checks what came over the network before anything is used as an index.
-SparseView parsed(std::span<const std::byte> bytes, const Range& range) {
-  const auto view = SparseView::parse(bytes, range.size());
-  if (!view) {
-    fail_check(view.error().message());
-  }
-  return *view;
-}
-
-std::vector<std::byte> sum_of(const Work& work) {
-  std::vector<SparseView> parts;
-  for (const Payload& source : work.sources) {
-    parts.push_back(parsed(source.bytes(), work.range));
-  }
-  return sum_sparse(parts);
-}
-
-std::vector<std::byte> joined(const Work& work) {
-  std::vector<std::byte> all;
-  for (const Payload& source : work.sources) {
-    all.insert(all.end(), source.bytes().begin(), source.bytes().end());
-  }
-  return all;
-}
-
-std::vector<std::uint32_t> positions_of(const SparseView& sparse) {
-  std::vector<std::uint32_t> positions;
-  for (std::size_t e = 0; e < sparse.entries(); ++e) {
-    positions.push_back(sparse.position(e));
-  }
-  return positions;
 }
 
 std::vector<Range> ranges_of(std::span<const Layer> layers) {
