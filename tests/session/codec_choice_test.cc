@@ -156,7 +156,8 @@ TEST(CodecChoiceTest, FewBitsComeWithErrorFeedback) {
 }
 
 TEST(CodecChoiceTest, ErrorFeedbackIsForTheCodecThatIsChosen) {
-  StrategySpec asked{.codecs = {Codec::kNone, Codec::kBf16}};
+  StrategySpec asked;
+  asked.codecs = {Codec::kNone, Codec::kBf16};
   asked.strategy.error_feedback = true;
   EXPECT_FALSE(before_choice(asked).error_feedback) << "nothing is packed yet";
   EXPECT_TRUE(validate(before_choice(asked)));
