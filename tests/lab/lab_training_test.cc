@@ -44,7 +44,7 @@ TEST_P(LabTrainPresetTest, TrainsAModel) {
   EXPECT_EQ(there.at("workers"), 4 - GetParam().servers);
   EXPECT_LT(there.at("network").at("gbps"), 1.2) << "the lab's limit is measured";
   const Strategy& strategy = GetParam().strategy;
-  if (strategy.coded() && strategy.segment_params > 0) {
+  if (strategy.gathered()) {
     EXPECT_GT(there.at("network").at("segment"), kEagerParams) << "packed, more fit into a message";
   } else {
     EXPECT_EQ(there.at("network").at("segment"), strategy.segment_params == 0 ? 0 : kEagerParams);
