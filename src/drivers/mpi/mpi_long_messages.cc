@@ -10,14 +10,14 @@ namespace sluice {
 namespace {
 
 // Settings of Open MPI, in the environment.
-constexpr const char* kFragmentBytes = "OMPI_MCA_btl_tcp_rdma_pipeline_frag_size";
+constexpr const char* kFragmentVariable = "OMPI_MCA_btl_tcp_rdma_pipeline_frag_size";
 constexpr const char* kReceivingThread = "OMPI_MCA_btl_tcp_progress_thread";
 
 }  // namespace
 
 void tune_long_messages(const Launch& launch) {
   const std::string fragment = std::to_string(fragment_bytes(fastest_interface_gbps()));
-  setenv(kFragmentBytes, fragment.c_str(), 0);
+  setenv(kFragmentVariable, fragment.c_str(), 0);
   setenv("OMPI_MCA_btl_tcp_rdma_pipeline_send_length", "4096", 0);
   setenv("OMPI_MCA_btl_tcp_rndv_eager_limit", "4096", 0);
   setenv("OMPI_MCA_btl_tcp_min_rdma_pipeline_size", "8192", 0);
@@ -28,7 +28,7 @@ void tune_long_messages(const Launch& launch) {
 }
 
 LongMessages long_messages_set() {
-  const char* fragment = std::getenv(kFragmentBytes);
+  const char* fragment = std::getenv(kFragmentVariable);
   const char* thread = std::getenv(kReceivingThread);
   return {.fragment_bytes = fragment == nullptr ? 0 : std::atoll(fragment),
           .receiving_thread = thread != nullptr && std::string_view(thread) == "1"};
