@@ -60,9 +60,10 @@ void Peer::accepted(Lane lane, std::uint32_t messages) {
   }
 }
 
+// Whoever has the event finds the transport no longer busy with the message.
 void Peer::confirm(const Message& message) {
-  world_.mailbox->post(Sent{message});
   --world_.outgoing;
+  world_.mailbox->post(Sent{message});
 }
 
 Message Peer::begin(std::span<const std::byte> header, std::span<std::byte>& place) {
