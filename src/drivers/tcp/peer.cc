@@ -60,10 +60,12 @@ void Peer::accepted(Lane lane, std::uint32_t messages) {
   }
 }
 
-// Whoever has the event finds the transport no longer busy with the message.
+// Whoever has the event finds that the message is no longer outgoing, and whoever finds that sees
+// that the host has something to do.
 void Peer::confirm(const Message& message) {
+  world_.mailbox->expect();
   --world_.outgoing;
-  world_.mailbox->post(Sent{message});
+  world_.mailbox->post_expected(Sent{message});
 }
 
 Message Peer::begin(std::span<const std::byte> header, std::span<std::byte>& place) {
