@@ -4,8 +4,8 @@
     mpirun ... train.py SYSTEM MODEL BATCH ITERATIONS
 
 SYSTEM is ddp (over Gloo), ddp+bf16, ddp+fp16 or ddp+powersgd (with that hook), alone (no exchange), the name of a preset for
-DistributedOptimizer, or sluice-ddp for Sluice's DistributedDataParallel. Trains on the GPU if there is one, with SGD, and a GPT with AdamW. Rank 0 prints JSON: the mean time of an
-iteration in microseconds, without the first half of them.
+DistributedOptimizer, or sluice-ddp for Sluice's DistributedDataParallel. Trains on the GPU if there is one, with SGD, and a GPT with
+AdamW. Rank 0 prints JSON: the mean time of an iteration in microseconds, without the first half of them.
 """
 import json
 import sys

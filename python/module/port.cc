@@ -65,18 +65,17 @@ void Port::fill(std::size_t parameter, const at::Tensor& gradient) {
     std::transform(from, from + gradient.numel(), target.data_ptr<float>(),
                    [scale](float value) { return scale * value; });
   } else {
-    fill_by_operators(gradient, target);
+    fill_by_operators(gradient, plain, target);
   }
 }
 
-void Port::fill_by_operators(const at::Tensor& gradient, at::Tensor& target) {
+void Port::fill_by_operators(const at::Tensor& gradient, bool plain, at::Tensor& target) {
   const at::NoGradGuard no_grad;
   const at::DisableRecordFunctionGuard unwatched;
   if (staging_) {
     staging_->wait_for_fetches();
   }
-  if (gradient.device().is_cpu() && gradient.scalar_type() == at::kFloat &&
-      gradient.layout() == at::kStrided) {
+  if (plain) {
     at::mul_out(target, gradient, at::scalar_tensor(scale_, at::kFloat));
   } else {
     target.copy_(gradient.is_sparse() ? gradient.to_dense() : gradient).mul_(scale_);

@@ -52,7 +52,8 @@ class Port {
 
  private:
   void fill(std::size_t parameter, const at::Tensor& gradient);
-  void fill_by_operators(const at::Tensor& gradient, at::Tensor& target);
+  // A plain one is dense, on the host and of floats.
+  void fill_by_operators(const at::Tensor& gradient, bool plain, at::Tensor& target);
   void clear(std::size_t parameter);
   void announce_arrivals();
   bool is_used(std::size_t parameter) const { return number(places_[parameter].flag) > 0; }

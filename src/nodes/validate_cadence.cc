@@ -52,10 +52,9 @@ Result<void> validate_cadence(const Strategy& strategy) {
                ? Result<void>()
                : Error(fmt::format(
                      "every, outer, outer-rate, outer-momentum, outer-pull, outer-delay, "
-                     "outer-mix, "
-                     "fragments and synchronous-first are about local steps, and workers of "
-                     "algorithm {} "
-                     "exchange as it says; take algorithm local-steps, or leave them out",
+                     "outer-mix, fragments and synchronous-first are about local steps, and "
+                     "workers of algorithm {} exchange as it says; take algorithm local-steps, or "
+                     "leave them out",
                      traits_of(strategy.algorithm).name));
   }
   if (auto valid = validate_turns(strategy); !valid) {

@@ -195,10 +195,7 @@ void Workspace::do_part(WorkInParts& doing, std::size_t part) {
       }
       break;
     case WorkKind::kOuterStep:
-      if (!pairs_) {
-        return outer_step(work, range);
-      }
-      break;
+      return outer_step(work, range);
     case WorkKind::kTakeOver:
       return outer().take_over(range, work.keep, sluice::part(parameters_, range));
     case WorkKind::kEncode:
@@ -247,9 +244,6 @@ Payload Workspace::execute_whole(const WorkInParts& doing) {
       return {};
     case WorkKind::kOuterGradient:
       return outer_gradient(work);
-    case WorkKind::kOuterStep:
-      outer_step(work, work.range);
-      return {};
     default:
       fail_check("every kind of work is handled");
   }
@@ -363,9 +357,9 @@ void Workspace::outer_step(const Work& work, const Range& range) {
   } else if (pairs_) {
     const auto partner =
         work.sources.empty() ? std::span<const float>() : work.sources.front().values();
-    check(partner.empty() || std::ssize(partner) == 2 * work.range.size(),
+    check(partner.empty() || std::ssize(partner) == 2 * range.size(),
           "a partner sends its gradient and its global parameters");
-    outer_->step_in_pair(work.range, gradient(work, work.range), partner);
+    outer_->step_in_pair(range, gradient(work, range), partner);
   } else {
     outer_->step(range, gradient(work, range), work.workers, work.iteration);
   }

@@ -21,6 +21,7 @@ namespace {
 
 using testing::any_seed;
 using testing::kLayers;
+using testing::local_job;
 using testing::ShuffledRun;
 using testing::ShuffledWorld;
 using testing::toy_learners;
@@ -31,20 +32,6 @@ constexpr Iteration kLength = 14;
 const UpdateRule kInnerSgd{.rate = {.base = 0.05F}, .momentum = 0.9F, .weight_decay = 1e-3F};
 const UpdateRule kInnerAdamW{
     .rate = {.base = 0.01F}, .momentum = 0, .weight_decay = 0.01F, .optimizer = Optimizer::kAdamW};
-
-Job local_job(const Cadence& cadence, std::size_t workers) {
-  Job job;
-  job.layers = toy_learners(kLayers, 1).front()->layers();
-  job.topology = Topology(workers, 1, 0);
-  job.strategy.algorithm = Algorithm::kLocal;
-  job.strategy.exchange = Exchange::kAllReduce;
-  job.strategy.cadence = cadence;
-  job.strategy.slice_params = 16;
-  job.strategy.segment_params = 9;
-  job.strategy.credit = 150;
-  job.strategy.peer_credit = 100;
-  return job;
-}
 
 Cadence any_cadence() {
   Cadence cadence;

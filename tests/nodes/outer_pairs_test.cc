@@ -56,15 +56,8 @@ TEST(RandomPairs, EachMeetsAllOthers) {
 }
 
 Job pairs_job(const Cadence& cadence, std::size_t workers) {
-  Job job;
-  job.layers = toy_learners(kLayers, 1).front()->layers();
-  job.topology = Topology(workers, 1, 0);
-  job.strategy.algorithm = Algorithm::kLocal;
+  Job job = testing::local_job(cadence, workers);
   job.strategy.exchange = Exchange::kGossip;
-  job.strategy.cadence = cadence;
-  job.strategy.slice_params = 16;
-  job.strategy.credit = 150;
-  job.strategy.peer_credit = 100;
   return job;
 }
 

@@ -18,6 +18,21 @@ inline constexpr Iteration kIterations = 6;
 
 inline std::uint64_t any_seed() { return *rc::gen::arbitrary<std::uint64_t>(); }
 
+// Workers that take local steps, with layers in several chunks and segments.
+inline Job local_job(const Cadence& cadence, std::size_t workers) {
+  Job job;
+  job.layers = toy_learners(kLayers, 1).front()->layers();
+  job.topology = Topology(workers, 1, 0);
+  job.strategy.algorithm = Algorithm::kLocal;
+  job.strategy.exchange = Exchange::kAllReduce;
+  job.strategy.cadence = cadence;
+  job.strategy.slice_params = 16;
+  job.strategy.segment_params = 9;
+  job.strategy.credit = 150;
+  job.strategy.peer_credit = 100;
+  return job;
+}
+
 // A run of a job in a shuffled world, whose learners have kLayers.
 struct ShuffledRun {
   ShuffledRun(const Job& job, const UpdateRule& rule, std::uint64_t seed,
