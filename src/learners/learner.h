@@ -14,6 +14,7 @@
 #include "base/result.h"
 #include "base/units.h"
 #include "base/zeroed_buffer.h"
+#include "learners/layer_turns.h"
 #include "model/layer.h"
 #include "optimizers/update_rule.h"
 
@@ -114,6 +115,14 @@ class Learner {
   // applies it before it reads the layer. parameters() is out of date until settle().
   virtual void update_with(const UpdateRule& /*rule*/, const BatchShare& /*share*/) {
     fail_check("this learner leaves updates to others");
+  }
+  // Leaves all local steps to the learner. When gradient_ready() of a layer is called in iteration
+  // t, the learner has updated it with its own gradient, and parameters() has the result where the
+  // turns meet at t+1; gradients() is free for others. When before_layer() of t+1 returns, the
+  // learner takes over parameters() where an exchange has ended at t+1. The rest of parameters() is
+  // out of date until settle().
+  virtual void step_locally(const UpdateRule& /*rule*/, LayerTurns /*turns*/) {
+    fail_check("this learner leaves local steps to others");
   }
   // Applies the sums that are due, of all layers: parameters() is that of this iteration. From the
   // thread of the steps, when all layers of the iteration have been released.

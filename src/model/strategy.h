@@ -48,7 +48,8 @@ struct Strategy {
 
   std::optional<Update> update;  // none: as servers_sum() says
 
-  // Only where learners_can_update(): nobody but the learner changes a worker's parameters.
+  // Only where learners_can_update() or learners_can_step(): the learner makes the updates of its
+  // worker, with sums or with gradients of its own.
   bool learners_update = false;
   SumsFirst sums_first = SumsFirst::kSegment;  // follows from the update rule
 
@@ -89,6 +90,10 @@ struct Strategy {
   bool learners_can_update() const {
     return algorithm == Algorithm::kBsp && (exchange == Exchange::kAllReduce || servers_sum()) &&
            !sparse() && !local_aggregation;
+  }
+  // Every update of a worker but those at the end of an exchange uses its own gradients alone.
+  bool learners_can_step() const {
+    return algorithm == Algorithm::kLocal && cadence.synchronous == 0;
   }
   bool uses_servers() const {
     return exchange != Exchange::kAllReduce && exchange != Exchange::kGossip;

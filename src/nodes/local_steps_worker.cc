@@ -56,6 +56,9 @@ void LocalStepsWorker::exchange(ChunkId chunk, Iteration iteration, Effects& eff
   if (iteration <= cadence().synchronous) {
     return synchronous_->exchange(chunk, iteration, effects);
   }
+  if (strategy().learners_update) {
+    return on_local_step(chunk, iteration, effects);
+  }
   if (strategy().sums_first != SumsFirst::kModel) {
     return take_local_step(chunk, iteration, effects);
   }

@@ -20,6 +20,8 @@ namespace sluice {
 // a delay the worker goes on after the outer gradient, and makes the outer step exactly so many
 // local steps later; if the sum is late, it waits.
 //
+// Where the learner takes the local steps, a gradient that is final stands for one that is taken.
+//
 // A sum that is not due when a worker ends is used when it goes on.
 //
 // With exchange gossip (NoLoCo) workers meet in pairs instead, drawn anew for each exchange. Both

@@ -297,8 +297,9 @@ std::vector<std::unique_ptr<Learner>> TrainingSession::make_learners() const {
 // Some on the host and some on a device would differ in the last bits, and replicas would drift
 // apart.
 bool TrainingSession::learners_update(std::span<const std::unique_ptr<Learner>> learners) const {
-  if (!spec_.strategy.strategy.learners_can_update() || !rule_.elementwise() ||
-      group_.virtual_now()) {
+  const Strategy& strategy = spec_.strategy.strategy;
+  const bool may = strategy.learners_can_update() || strategy.learners_can_step();
+  if (!may || !rule_.elementwise() || group_.virtual_now()) {
     return false;
   }
   const std::string yes = "yes";

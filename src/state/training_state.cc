@@ -35,7 +35,9 @@ TrainingState::TrainingState(const Topology& topology,
       check(workers_.size() < learners.size(), "every worker has a learner");
       Learner& learner = *learners[workers_.size()];
       const auto replica = workers_.try_emplace(node, learner, strategy.gradient_slots()).first;
-      if (strategy.learners_update) {
+      if (strategy.learners_update && strategy.learners_can_step()) {
+        learner.step_locally(rule, LayerTurns(strategy.cadence, chunks));
+      } else if (strategy.learners_update) {
         learner.update_with(rule, BatchShare::all(topology.workers()));
       }
       std::vector<std::span<float>> gradients = replica->second.slots.all();

@@ -22,7 +22,8 @@ constexpr Duration kNap = std::chrono::microseconds(20);
 constexpr Duration kShortestWait = std::chrono::microseconds(10);
 // The host looks through fewer values sooner than it could queue the work on the device.
 constexpr std::int64_t kLookOnHost = 50'000;
-// Parameters to bring to the device at once: the forward pass of the first layer waits for all.
+// Parameters to bring to the device or to update at once: the forward pass of the first layer waits
+// for all.
 constexpr std::int64_t kBatch = 4'000'000;
 
 // Zero if LibTorch cannot measure it.
@@ -104,10 +105,16 @@ void DeviceCopies::gradients_into(std::span<float> buffer) {
 }
 
 bool DeviceCopies::gradient_is_finite(LayerId layer) const {
-  const at::Tensor gradient = view_in(gradients_, layers_[layer.index()].range);
-  const auto row = static_cast<std::int64_t>(layer.index());
-  return all_finite(
-      span_of(gradient.numel() > kLookOnHost ? host_extremes_.select(0, row) : gradient));
+  const Range range = layers_[layer.index()].range;
+  const auto row = [&](LayerId of) {
+    return span_of(host_extremes_.select(0, static_cast<std::int64_t>(of.index())));
+  };
+  if (turns_) {
+    // Others were looked at with it.
+    return all_finite(row(trails_[layer.index()].looked_at_with)) ||
+           all_finite(span_of(view_in(flat_.gradients(), range).cpu()));
+  }
+  return all_finite(range.size() > kLookOnHost ? row(layer) : span_of(view_in(gradients_, range)));
 }
 
 void DeviceCopies::update_with(const UpdateRule& rule, const BatchShare& share) {
@@ -115,12 +122,21 @@ void DeviceCopies::update_with(const UpdateRule& rule, const BatchShare& share) 
   update_.emplace(rule, share, flat_.values());
 }
 
+void DeviceCopies::step_locally(const UpdateRule& rule, LayerTurns turns) {
+  update_with(rule, BatchShare{});
+  turns_.emplace(std::move(turns));
+}
+
 void DeviceCopies::settle(Iteration iteration) {
-  if (!update_is_due_) {
+  if (!host_is_behind_) {
     return;
   }
-  bring({0, parameters_.numel()}, iteration);
-  update_is_due_ = false;
+  for (std::size_t l = 0; l < layers_.size(); ++l) {
+    if (host_leads(LayerId(l), iteration)) {
+      bring(layers_[l].range, iteration);
+    }
+  }
+  host_is_behind_ = false;
   copy(flat_.values(), parameters_, in_);
   c10::Event done = new_event(device_.type());
   done.record(in_);
@@ -144,12 +160,16 @@ bool DeviceCopies::before_layer(LayerId layer) {
   Trail& trail = trails_[layer.index()];
   trail.reached.record(compute_);
   const bool at_once = hooks_->before_layer(layer);
-  if (!trail.brought_with) {
+  if (!trail.brought_with && host_leads(layer, iteration_)) {
     bring_from(layer);
     trail.in_end.block(compute_);
   }
   forward_order_.push_back(layer);
   return at_once;
+}
+
+bool DeviceCopies::host_leads(LayerId layer, Iteration iteration) const {
+  return !turns_ || !host_is_behind_ || turns_->ends_at(layer, iteration);
 }
 
 void DeviceCopies::bring_from(LayerId layer) {
@@ -160,7 +180,8 @@ void DeviceCopies::bring_from(LayerId layer) {
     trails_[end].brought_with = layer;
     ++end;
   } while (end < layers_.size() && !trails_[end].brought_with &&
-           layers_[end].range.end - range.begin <= kBatch && hooks_->released(LayerId(end)));
+           layers_[end].range.end - range.begin <= kBatch && host_leads(LayerId(end), iteration_) &&
+           hooks_->released(LayerId(end)));
   Trail& trail = trails_[layer.index()];
   trail.in_begin.record(in_);
   bring(range, iteration_);
@@ -168,7 +189,7 @@ void DeviceCopies::bring_from(LayerId layer) {
 }
 
 void DeviceCopies::bring(const Range& range, Iteration iteration) {
-  if (!update_is_due_) {
+  if (turns_ || !host_is_behind_) {
     return copy(view_in(parameters_, range), view_in(flat_.values(), range), in_);
   }
   const at::Tensor sum = view_in(flat_.gradients(), range);
@@ -183,30 +204,67 @@ void DeviceCopies::forward_done() {
 }
 
 void DeviceCopies::gradient_ready(LayerId layer) {
-  Trail& trail = trails_[layer.index()];
   // Autograd calls this on its own thread, whose current stream is that of the pass.
-  trail.ready.record(streams_.getStream(device_));
-  trail.ready.block(out_);
-  look_at_gradient(layer);
-  const Range range = layers_[layer.index()].range;
-  copy(view_in(flat_.gradients(), range), view_in(gradients_, range), out_);
-  trail.out_end.record(out_);
+  trails_[layer.index()].ready.record(streams_.getStream(device_));
   backward_order_.push_back(layer);
-  on_the_way_.push_back(layer);
+  if (!turns_) {
+    send_gradient(layer);
+  } else {
+    const Range range = layers_[layer.index()].range;
+    if (!final_.empty() && (layers_[final_.back().index()].range.begin != range.end ||
+                            layers_[final_.front().index()].range.end - range.begin > kBatch)) {
+      take_local_step();
+    }
+    final_.push_back(layer);
+  }
   announce_arrivals();
 }
 
-void DeviceCopies::look_at_gradient(LayerId layer) {
-  const at::Tensor gradient = view_in(flat_.gradients(), layers_[layer.index()].range);
-  if (gradient.numel() <= kLookOnHost) {
+void DeviceCopies::send_gradient(LayerId layer) {
+  Trail& trail = trails_[layer.index()];
+  trail.ready.block(out_);
+  const Range range = layers_[layer.index()].range;
+  if (range.size() > kLookOnHost) {
+    look_at_gradient(layer, range);
+  }
+  copy(view_in(flat_.gradients(), range), view_in(gradients_, range), out_);
+  trail.out_end.record(out_);
+  on_the_way_.push_back(layer);
+}
+
+void DeviceCopies::take_local_step() {
+  if (final_.empty()) {
     return;
   }
+  const LayerId last = final_.back();
+  trails_[last.index()].ready.block(out_);
+  const Range range{layers_[last.index()].range.begin, layers_[final_.front().index()].range.end};
+  look_at_gradient(last, range);
+  {
+    const c10::StreamGuard on(out_);
+    update_->apply(range, view_in(flat_.gradients(), range), iteration_ + 1);
+  }
+  for (const LayerId layer : final_) {
+    const Range own = layers_[layer.index()].range;
+    if (turns_->meets_at(layer, iteration_ + 1)) {
+      copy(view_in(flat_.values(), own), view_in(parameters_, own), out_);
+    }
+    trails_[layer.index()].looked_at_with = last;
+    trails_[layer.index()].out_end.record(out_);
+    on_the_way_.push_back(layer);
+  }
+  final_.clear();
+}
+
+void DeviceCopies::look_at_gradient(LayerId layer, const Range& range) {
+  const at::Tensor gradient = view_in(flat_.gradients(), range);
   const auto row = static_cast<std::int64_t>(layer.index());
   const at::Tensor extremes = extremes_.select(0, row);
   at::Tensor least = extremes.select(0, 0);
   at::Tensor greatest = extremes.select(0, 1);
   {
     const at::NoGradGuard no_grad;
+    const at::DisableRecordFunctionGuard unwatched;
     const c10::StreamGuard on(out_);
     at::aminmax_out(least, greatest, gradient);
   }
@@ -222,10 +280,11 @@ void DeviceCopies::announce_arrivals() {
 }
 
 void DeviceCopies::end_step() {
+  take_local_step();
   for (announce_arrivals(); !on_the_way_.empty(); announce_arrivals()) {
     sleeper_->rest_until(sleeper_->now() + kNap);
   }
-  update_is_due_ = update_.has_value();
+  host_is_behind_ = update_.has_value();
   if (has_times()) {
     report_times();
   }
@@ -241,8 +300,9 @@ void DeviceCopies::report_times() {
     const LayerId layer = forward_order_[i];
     const Trail& trail = trails_[layer.index()];
     const Duration reached = between(trail.reached, now);
-    const Trail& brought = trails_[trail.brought_with->index()];
-    const Duration in_end = between(brought.in_end, now);
+    const LayerId brought_with = trail.brought_with.value_or(layer);
+    const Duration in_end =
+        trail.brought_with ? between(trails_[brought_with.index()].in_end, now) : reached;
     const Duration begun = std::min(reached, in_end);
     if (trail.brought_with == layer) {
       spans.push_back({layer, Task::kCopyIn, between(trail.in_begin, now), in_end});
@@ -259,7 +319,9 @@ void DeviceCopies::report_times() {
     const Duration ready = between(trails_[layer.index()].ready, now);
     const Duration out_end = between(trails_[layer.index()].out_end, now);
     spans.push_back({layer, Task::kBackward, std::exchange(since, ready), ready});
-    spans.push_back({layer, Task::kCopyOut, std::min(ready, left), out_end});
+    if (!turns_ || turns_->meets_at(layer, iteration_ + 1)) {
+      spans.push_back({layer, Task::kCopyOut, std::min(ready, left), out_end});
+    }
     left = out_end;
   }
   hooks_->device_done(spans);

@@ -21,7 +21,9 @@ namespace sluice {
 // The host's side of a network whose parameters are on an accelerator. It sits between a step and
 // its hooks: it copies a layer's parameters to the device when the hooks release the layer, copies
 // its gradients back as soon as they are final, and tells the hooks when they have arrived. If
-// updates are left to it, it copies the sum of the gradients instead and updates on the device.
+// updates are left to it, it copies the sum of the gradients instead and updates on the device. If
+// local steps are, it takes them when gradients are final, and copies parameters where the turns
+// say so.
 // Each direction has its own stream, and no stream waits for more than it needs. Everything goes
 // through LibTorch's interface for any kind of device.
 class DeviceCopies final : public StepHooks {
@@ -41,6 +43,7 @@ class DeviceCopies final : public StepHooks {
   // As of the learner.
   bool gradient_is_finite(LayerId layer) const;
   void update_with(const UpdateRule& rule, const BatchShare& share);
+  void step_locally(const UpdateRule& rule, LayerTurns turns);
   void settle(Iteration iteration);
 
   // The next step calls these hooks through the object that this returns.
@@ -67,17 +70,23 @@ class DeviceCopies final : public StepHooks {
     std::optional<LayerId> brought_with;  // in this step: the layer whose events these are
     c10::Event ready;                     // the gradient is final
     c10::Event out_end;
+    LayerId looked_at_with;  // in this step, of local steps
   };
   bool before_layer(LayerId layer) override;
   void forward_done() override;
   void gradient_ready(LayerId layer) override;
+  // Whether the host's parameters of this iteration are newer than those on the device.
+  bool host_leads(LayerId layer, Iteration iteration) const;
   // Brings the layer to the device, with those after it that are released too: many small copies
   // and updates take long to queue, and where processes share the device, to get their turn.
   void bring_from(LayerId layer);
   // Queues what makes this range current on the device.
   void bring(const Range& range, Iteration iteration);
+  void send_gradient(LayerId layer);
+  // Takes the local step of these layers, which are neighbours, the last first.
+  void take_local_step();
   // Looks for values that are not finite while the gradient is still on the device.
-  void look_at_gradient(LayerId layer);
+  void look_at_gradient(LayerId layer, const Range& range);
   // Tells the hooks which gradients have arrived.
   void announce_arrivals();
   void report_times();
@@ -96,7 +105,11 @@ class DeviceCopies final : public StepHooks {
   at::Tensor extremes_;       // of each layer's gradient: least and greatest
   at::Tensor host_extremes_;  // likewise, once the gradient has arrived
   std::optional<DeviceUpdate> update_;
-  bool update_is_due_ = false;  // the sums of the last gradients are to be applied
+  std::optional<LayerTurns> turns_;  // if it takes local steps
+  // The sums of the last gradients are to be applied, or local steps have been taken: the host's
+  // parameters are out of date.
+  bool host_is_behind_ = false;
+  std::vector<LayerId> final_;  // their local step is to be taken
   std::vector<Trail> trails_;
   c10::Event forward_end_;
   std::vector<LayerId> forward_order_;   // of this step

@@ -101,6 +101,10 @@ class NetworkLearner final : public Learner {
     check(can_update(), "a network on the host leaves updates to others");
     copies_->update_with(rule, share);
   }
+  void step_locally(const UpdateRule& rule, LayerTurns turns) override {
+    check(can_update(), "a network on the host leaves local steps to others");
+    copies_->step_locally(rule, std::move(turns));
+  }
   void settle(Iteration iteration) override {
     if (copies_) {
       copies_->settle(iteration);

@@ -48,17 +48,21 @@ class ToyLearner final : public Learner {
     for (std::size_t l = 0; l < layers_.size(); ++l) {
       hooks.before_layer(LayerId(l));
       update(l, iteration);
+      take_over(l, iteration);
       for_each(l, [&](std::size_t i) {
-        seen[i] = parameters_[i];
+        seen[i] = turns_ ? replica_[i] : parameters_[i];
         norm += std::abs(static_cast<double>(seen[i]));
       });
     }
     hooks.forward_done();
     for (std::size_t l = layers_.size(); l-- > 0;) {
-      for_each(l, [&](std::size_t i) { target_[i] = gradient(seen[i], i, rank_, iteration); });
+      const std::span<float> into = turns_ ? gradients_ : target_;
+      for_each(l, [&](std::size_t i) { into[i] = gradient(seen[i], i, rank_, iteration); });
+      take_local_step(l, iteration + 1);
       hooks.gradient_ready(LayerId(l));
     }
-    update_is_due_ = rule_.has_value();
+    update_is_due_ = rule_.has_value() && !turns_;
+    stepped_ = true;
     return norm;
   }
 
@@ -67,11 +71,24 @@ class ToyLearner final : public Learner {
     share_ = share;
     state_.emplace(rule, parameters_.size());
   }
+  // Then parameters() stands for the host's and a replica of its own for the device's; what the
+  // host may not read is not a number.
+  void step_locally(const UpdateRule& rule, LayerTurns turns) override {
+    update_with(rule, BatchShare{});
+    turns_.emplace(std::move(turns));
+    replica_.assign(parameters_.size(), std::nanf(""));
+    gradients_.assign(parameters_.size(), 0.0F);
+  }
   void settle(Iteration iteration) override {
     for (std::size_t l = 0; l < layers_.size(); ++l) {
       update(l, iteration);
+      take_over(l, iteration);
+    }
+    if (turns_) {
+      parameters_ = replica_;
     }
     update_is_due_ = false;
+    stepped_ = false;
   }
 
   std::optional<Evaluation> evaluate() override { return {}; }
@@ -85,6 +102,25 @@ class ToyLearner final : public Learner {
       rule_->apply(parameters().subspan(begin, size), state_->part(layers_[layer].range), {&sum, 1},
                    share_, iteration);
     }
+  }
+
+  void take_over(std::size_t layer, Iteration iteration) {
+    if (turns_ && (!stepped_ || turns_->ends_at(LayerId(layer), iteration))) {
+      for_each(layer, [&](std::size_t i) { replica_[i] = parameters_[i]; });
+    }
+  }
+
+  void take_local_step(std::size_t layer, Iteration iteration) {
+    if (!turns_) {
+      return;
+    }
+    const auto begin = static_cast<std::size_t>(layers_[layer].range.begin);
+    const auto size = static_cast<std::size_t>(layers_[layer].range.size());
+    const std::span<const float> gradient = std::span(gradients_).subspan(begin, size);
+    rule_->apply(std::span(replica_).subspan(begin, size), state_->part(layers_[layer].range),
+                 {&gradient, 1}, share_, iteration);
+    const bool meets = turns_->meets_at(LayerId(layer), iteration);
+    for_each(layer, [&](std::size_t i) { parameters_[i] = meets ? replica_[i] : std::nanf(""); });
   }
 
   template <class F>
@@ -104,6 +140,9 @@ class ToyLearner final : public Learner {
   BatchShare share_;
   std::optional<OptimizerState> state_;
   bool update_is_due_ = false;
+  std::optional<LayerTurns> turns_;  // if local steps are left to it
+  std::vector<float> replica_;       // likewise
+  bool stepped_ = false;             // since it was settled
 };
 
 inline std::vector<std::unique_ptr<Learner>> toy_learners(const std::vector<std::int64_t>& params,

@@ -139,7 +139,7 @@ TEST(GpuTest, FindsWhatIsNotFiniteInAnyLayer) {
   }
 }
 
-std::vector<float> train(const std::string& preset, bool learners_update = false) {
+std::vector<float> train(const Strategy& strategy, bool learners_update) {
   const LearnerFactory factory = *make_torch_learners(task_on("cuda"));
   std::vector<std::unique_ptr<Learner>> learners;
   learners.push_back(factory(0));
@@ -147,7 +147,7 @@ std::vector<float> train(const std::string& preset, bool learners_update = false
   Job job;
   job.layers = learners[0]->layers();
   job.topology = Topology(2, 1, 0);
-  job.strategy = find_preset(preset)->strategy;
+  job.strategy = strategy;
   job.strategy.learners_update = learners_update;
   const Assembly assembly = assemble(job);
   const UpdateRule rule{.rate = {.base = 0.05F}, .momentum = 0.9F, .weight_decay = 1e-3F};
@@ -166,6 +166,10 @@ std::vector<float> train(const std::string& preset, bool learners_update = false
   return {learners[0]->parameters().begin(), learners[0]->parameters().end()};
 }
 
+std::vector<float> train(const std::string& preset, bool learners_update = false) {
+  return train(find_preset(preset)->strategy, learners_update);
+}
+
 TEST(GpuTest, WorkersShareADeviceAndPresetsAgree) {
   NEEDS_GPU();
   const std::vector<float> p3 = train("p3");
@@ -181,6 +185,20 @@ TEST(GpuTest, UpdatesOnTheDeviceAgreeWithThoseOfHosts) {
   const std::vector<float> on_device = train("p3-allreduce", true);
   EXPECT_LT(largest_difference(on_host, on_device), 1e-3);
   EXPECT_GT(largest_difference(on_device, learner_on("cuda")->parameters()), 1e-3);
+}
+
+TEST(GpuTest, LocalStepsOnTheDeviceAgreeWithThoseOfHosts) {
+  NEEDS_GPU();
+  const Cadence at_once{.every = 2, .outer = Outer::kNesterov, .rate = 0.7};
+  const Cadence in_turns{.every = 3, .fragments = 2, .delay = 1, .mix = 0.5};
+  for (const Cadence& cadence : {at_once, in_turns}) {
+    Strategy strategy = find_preset("local-sgd")->strategy;
+    strategy.cadence = cadence;
+    const std::vector<float> on_host = train(strategy, false);
+    const std::vector<float> on_device = train(strategy, true);
+    EXPECT_LT(largest_difference(on_host, on_device), 1e-3);
+    EXPECT_GT(largest_difference(on_device, learner_on("cuda")->parameters()), 1e-3);
+  }
 }
 
 }  // namespace

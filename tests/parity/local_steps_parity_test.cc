@@ -1,0 +1,85 @@
+// Local steps that a learner takes by itself, beside those that its host takes.
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "nodes/presets.h"
+#include "support/threaded.h"
+#include "support/toy_learner.h"
+
+namespace sluice {
+namespace {
+
+using testing::toy_learners;
+
+const std::vector<std::int64_t> kSteppedLayers{37, 0, 300, 12, 260, 3};
+constexpr Iteration kLastStep = 15;
+
+Strategy any_local_strategy() {
+  const Iteration every = *rc::gen::inRange<Iteration>(1, 6);
+  Strategy strategy;
+  strategy.algorithm = Algorithm::kLocal;
+  strategy.exchange = *rc::gen::element(Exchange::kAllReduce, Exchange::kGossip);
+  strategy.cadence.every = every;
+  strategy.cadence.outer = *rc::gen::element(Outer::kMean, Outer::kNesterov);
+  strategy.cadence.rate = 0.7;
+  strategy.cadence.mix = *rc::gen::element(0.0, 0.5);
+  if (strategy.exchange == Exchange::kAllReduce) {
+    strategy.cadence.fragments =
+        *rc::gen::inRange<std::int64_t>(1, std::min<Iteration>(every, 3) + 1);
+    strategy.cadence.delay = *rc::gen::inRange<Iteration>(0, every);
+    strategy.collective = *rc::gen::element(Collective::kRing, Collective::kDirect);
+  }
+  strategy.partition = *rc::gen::element(Partition::kLayer, Partition::kSlice);
+  strategy.order = *rc::gen::element(Order::kFifo, Order::kPriority);
+  strategy.slice_params = 64;
+  strategy.join_params = *rc::gen::element<std::int64_t>(0, 20);
+  strategy.segment_params = 100;
+  return strategy;
+}
+
+// The parameters of all workers after the phases that end at these iterations.
+std::vector<std::vector<float>> trained(Strategy strategy, std::size_t workers,
+                                        const UpdateRule& rule, bool by_learners,
+                                        const std::vector<Iteration>& ends) {
+  strategy.learners_update = by_learners;
+  const auto learners = toy_learners(kSteppedLayers, workers);
+  const Assembly assembly = assemble(testing::job_for(learners, Topology(workers, 1, 0), strategy));
+  TrainingState state = testing::state_for(learners, assembly, rule);
+  Iteration first = 0;
+  for (const Iteration end : ends) {
+    testing::run_phase(assembly, state, end, nullptr, std::nullopt, first);
+    first = end;
+  }
+  const bool none = assembly.counters().updates == 0;
+  RC_ASSERT(none == by_learners);
+  std::vector<std::vector<float>> parameters;
+  for (const auto& learner : learners) {
+    parameters.emplace_back(learner->parameters().begin(), learner->parameters().end());
+  }
+  return parameters;
+}
+
+RC_GTEST_PROP(LocalStepsParity, LearnersThatStepByThemselvesEndWithTheSameBits, ()) {
+  const Strategy strategy = any_local_strategy();
+  RC_ASSERT(strategy.learners_can_step());
+  UpdateRule rule{.rate = {.base = 0.05F}, .momentum = 0.9F, .weight_decay = 1e-3F};
+  rule.optimizer = *rc::gen::element(Optimizer::kSgd, Optimizer::kAdamW);
+  rule.momentum = rule.optimizer == Optimizer::kSgd ? 0.9F : 0;
+  const auto workers = *rc::gen::inRange<std::size_t>(1, 5);
+  const auto rest = *rc::gen::inRange<Iteration>(1, kLastStep);
+  const auto by_host = trained(strategy, workers, rule, false, {kLastStep});
+  RC_ASSERT(trained(strategy, workers, rule, true, {kLastStep}) == by_host);
+  RC_ASSERT(trained(strategy, workers, rule, true, {rest, kLastStep}) == by_host);
+}
+
+TEST(LocalStepsParity, SynchronousIterationsAreLeftToTheHost) {
+  EXPECT_FALSE(find_preset("post-local-sgd")->strategy.learners_can_step());
+  EXPECT_TRUE(find_preset("diloco")->strategy.learners_can_step());
+  EXPECT_FALSE(find_preset("p3")->strategy.learners_can_step());
+}
+
+}  // namespace
+}  // namespace sluice
