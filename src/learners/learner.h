@@ -15,6 +15,7 @@
 #include "base/units.h"
 #include "base/zeroed_buffer.h"
 #include "learners/layer_turns.h"
+#include "model/codec.h"
 #include "model/layer.h"
 #include "optimizers/update_rule.h"
 
@@ -115,6 +116,13 @@ class Learner {
   // applies it before it reads the layer. parameters() is out of date until settle().
   virtual void update_with(const UpdateRule& /*rule*/, const BatchShare& /*share*/) {
     fail_check("this learner leaves updates to others");
+  }
+  // After update_with(): leaves packing to the learner too. When gradient_ready() is called for the
+  // last layer of a chunk, the chunk's memory in gradients() begins with the code of its gradient;
+  // when before_layer() returns, with that of its sum. Codes are those of the codec for a whole
+  // chunk, and fit.
+  virtual void pack_with(Codec /*codec*/, const ChunkMap& /*chunks*/) {
+    fail_check("this learner leaves packing to others");
   }
   // Leaves all local steps to the learner. When gradient_ready() of a layer is called in iteration
   // t, the learner has updated it with its own gradient, and parameters() has the result where the

@@ -280,6 +280,7 @@ nlohmann::ordered_json mechanism_of(const Assembly& assembly, const RunTotals& t
   }
   if (traits_of(strategy.codec).kind == CodecKind::kDense) {
     mechanism["packings"] = packings;
+    mechanism["packed_on"] = strategy.learners_pack ? "device" : "host";
   }
   if (strategy.gathered()) {
     mechanism["top_k"] = {{"block", strategy.top_k.block},

@@ -67,6 +67,7 @@ Workspace::Workspace(std::span<float> parameters, std::vector<std::span<float>> 
       state_(rule_, parameters.size()),
       sparse_(strategy.sparse()),
       gathered_(strategy.gathered()),
+      learner_packs_(strategy.learners_pack),
       pairs_(strategy.exchange == Exchange::kGossip),
       changed_(parameters.size()) {
   if (strategy.coded()) {
@@ -130,13 +131,18 @@ bool Workspace::stands_alone(const Work& work) const {
 }
 
 bool Workspace::packs_dense(const Work& work) const {
-  return !sparse_ && !gathered_ &&
+  return !sparse_ && !gathered_ && !is_learners(work) &&
          (work.kind == WorkKind::kEncode || (work.kind == WorkKind::kSum && work.coded));
+}
+
+bool Workspace::is_learners(const Work& work) const {
+  return learner_packs_ && (work.kind == WorkKind::kEncode || work.kind == WorkKind::kDecode);
 }
 
 bool Workspace::goes_in_parts(const Work& work) const {
   const bool selects = (sparse_ || gathered_) && (work.coded || work.kind == WorkKind::kEncode);
-  return stands_alone(work) && !selects && (work.kind != WorkKind::kUpdate || rule_.elementwise());
+  return stands_alone(work) && !selects && !is_learners(work) &&
+         (work.kind != WorkKind::kUpdate || rule_.elementwise());
 }
 
 WorkInParts Workspace::begin(const Work& work, std::int64_t parts) const {
@@ -184,7 +190,7 @@ void Workspace::do_part(WorkInParts& doing, std::size_t part) {
     case WorkKind::kReduce:
       return reduce_into(gradient(work, range), work, Sources(work, coder()), doing.offset(part));
     case WorkKind::kDecode:
-      if (!gathered_) {
+      if (!gathered_ && !learner_packs_) {
         return decode(work, range);
       }
       break;
@@ -215,6 +221,9 @@ bool Workspace::more(WorkInParts& doing) const {
 
 Payload Workspace::execute_whole(const WorkInParts& doing) {
   const Work& work = doing.work;
+  if (is_learners(work)) {
+    return pass_code(work);
+  }
   switch (work.kind) {
     case WorkKind::kBlend:
       blend(part(parameters_, work.range), work);
@@ -247,6 +256,17 @@ Payload Workspace::execute_whole(const WorkInParts& doing) {
     default:
       fail_check("every kind of work is handled");
   }
+}
+
+Payload Workspace::pass_code(const Work& work) const {
+  const std::span<std::byte> memory = std::as_writable_bytes(gradient(work, work.range));
+  if (work.kind == WorkKind::kEncode) {
+    return {memory.first(static_cast<std::size_t>(work.output_bytes)), nullptr};
+  }
+  const std::span<const std::byte> code = work.sources.front().bytes();
+  check(code.size() <= memory.size(), "a code fits into the memory of its gradient");
+  std::ranges::copy(code, memory.begin());
+  return {};
 }
 
 std::span<float> Workspace::gradient(const Work& work, const Range& range) const {

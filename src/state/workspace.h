@@ -54,6 +54,9 @@ class Workspace {
  private:
   bool goes_in_parts(const Work& work) const;
   bool packs_dense(const Work& work) const;
+  // Packing or unpacking that the learner does: the code is, or belongs, in the gradient's memory.
+  bool is_learners(const Work& work) const;
+  Payload pass_code(const Work& work) const;
   Payload execute_whole(const WorkInParts& doing);
   void update(const Work& work, const Range& range);
   void apply(const Work& work, const Range& range, std::span<const std::span<const float>> sources);
@@ -76,6 +79,7 @@ class Workspace {
   float clip_factor_ = 1;      // of the updates that come next
   bool sparse_;
   bool gathered_;
+  bool learner_packs_;
   bool pairs_;  // outer steps are of two workers
   std::optional<Coder> coder_;
   ChangeLog changed_;

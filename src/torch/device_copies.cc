@@ -109,6 +109,12 @@ bool DeviceCopies::gradient_is_finite(LayerId layer) const {
   const auto row = [&](LayerId of) {
     return span_of(host_extremes_.select(0, static_cast<std::int64_t>(of.index())));
   };
+  if (range.size() == 0) {
+    return true;
+  }
+  if (packing_) {
+    return all_finite(row(layer));
+  }
   if (turns_) {
     // Others were looked at with it.
     return all_finite(row(trails_[layer.index()].looked_at_with)) ||
@@ -122,6 +128,10 @@ void DeviceCopies::update_with(const UpdateRule& rule, const BatchShare& share) 
   update_.emplace(rule, share, flat_.values());
 }
 
+void DeviceCopies::pack_with(Codec codec, const ChunkMap& chunks) {
+  packing_.emplace(codec, chunks, flat_.gradients());
+}
+
 void DeviceCopies::step_locally(const UpdateRule& rule, LayerTurns turns) {
   update_with(rule, BatchShare{});
   turns_.emplace(std::move(turns));
@@ -133,7 +143,7 @@ void DeviceCopies::settle(Iteration iteration) {
   }
   for (std::size_t l = 0; l < layers_.size(); ++l) {
     if (host_leads(LayerId(l), iteration)) {
-      bring(layers_[l].range, iteration);
+      bring(l, l + 1, iteration);
     }
   }
   host_is_behind_ = false;
@@ -173,29 +183,32 @@ bool DeviceCopies::host_leads(LayerId layer, Iteration iteration) const {
 }
 
 void DeviceCopies::bring_from(LayerId layer) {
-  Range range = layers_[layer.index()].range;
+  const std::int64_t begin = layers_[layer.index()].range.begin;
   std::size_t end = layer.index();
   do {
-    range.end = layers_[end].range.end;
     trails_[end].brought_with = layer;
     ++end;
   } while (end < layers_.size() && !trails_[end].brought_with &&
-           layers_[end].range.end - range.begin <= kBatch && host_leads(LayerId(end), iteration_) &&
+           layers_[end].range.end - begin <= kBatch && host_leads(LayerId(end), iteration_) &&
            hooks_->released(LayerId(end)));
   Trail& trail = trails_[layer.index()];
   trail.in_begin.record(in_);
-  bring(range, iteration_);
+  bring(layer.index(), end, iteration_);
   trail.in_end.record(in_);
 }
 
-void DeviceCopies::bring(const Range& range, Iteration iteration) {
+void DeviceCopies::bring(std::size_t first, std::size_t end, Iteration iteration) {
+  Range range{layers_[first].range.begin, layers_[end - 1].range.end};
   if (turns_ || !host_is_behind_) {
     return copy(view_in(parameters_, range), view_in(flat_.values(), range), in_);
   }
-  const at::Tensor sum = view_in(flat_.gradients(), range);
-  copy(view_in(gradients_, range), sum, in_);
   const c10::StreamGuard on(in_);
-  update_->apply(range, sum, iteration);
+  if (packing_) {
+    range = packing_->bring(first, end, gradients_);
+  } else {
+    copy(view_in(gradients_, range), view_in(flat_.gradients(), range), in_);
+  }
+  update_->apply(range, view_in(flat_.gradients(), range), iteration);
 }
 
 void DeviceCopies::forward_done() {
@@ -207,7 +220,14 @@ void DeviceCopies::gradient_ready(LayerId layer) {
   // Autograd calls this on its own thread, whose current stream is that of the pass.
   trails_[layer.index()].ready.record(streams_.getStream(device_));
   backward_order_.push_back(layer);
-  if (!turns_) {
+  if (packing_) {
+    trails_[layer.index()].ready.block(out_);
+    look_at_gradient(layer, layers_[layer.index()].range);
+    final_.push_back(layer);
+    if (packing_->add(layer)) {
+      send_codes();
+    }
+  } else if (!turns_) {
     send_gradient(layer);
   } else {
     const Range range = layers_[layer.index()].range;
@@ -230,6 +250,18 @@ void DeviceCopies::send_gradient(LayerId layer) {
   copy(view_in(flat_.gradients(), range), view_in(gradients_, range), out_);
   trail.out_end.record(out_);
   on_the_way_.push_back(layer);
+}
+
+void DeviceCopies::send_codes() {
+  {
+    const c10::StreamGuard on(out_);
+    packing_->send(gradients_);
+  }
+  for (const LayerId layer : final_) {
+    trails_[layer.index()].out_end.record(out_);
+    on_the_way_.push_back(layer);
+  }
+  final_.clear();
 }
 
 void DeviceCopies::take_local_step() {
@@ -257,6 +289,9 @@ void DeviceCopies::take_local_step() {
 }
 
 void DeviceCopies::look_at_gradient(LayerId layer, const Range& range) {
+  if (range.size() == 0) {
+    return;
+  }
   const at::Tensor gradient = view_in(flat_.gradients(), range);
   const auto row = static_cast<std::int64_t>(layer.index());
   const at::Tensor extremes = extremes_.select(0, row);
@@ -280,6 +315,10 @@ void DeviceCopies::announce_arrivals() {
 }
 
 void DeviceCopies::end_step() {
+  if (packing_) {
+    send_codes();
+    packing_->end_step();
+  }
   take_local_step();
   for (announce_arrivals(); !on_the_way_.empty(); announce_arrivals()) {
     sleeper_->rest_until(sleeper_->now() + kNap);

@@ -13,6 +13,7 @@
 
 #include "learners/learner.h"
 #include "learners/sleeper.h"
+#include "torch/device_packing.h"
 #include "torch/device_update.h"
 #include "torch/flat_parameters.h"
 
@@ -21,11 +22,11 @@ namespace sluice {
 // The host's side of a network whose parameters are on an accelerator. It sits between a step and
 // its hooks: it copies a layer's parameters to the device when the hooks release the layer, copies
 // its gradients back as soon as they are final, and tells the hooks when they have arrived. If
-// updates are left to it, it copies the sum of the gradients instead and updates on the device. If
-// local steps are, it takes them when gradients are final, and copies parameters where the turns
-// say so.
-// Each direction has its own stream, and no stream waits for more than it needs. Everything goes
-// through LibTorch's interface for any kind of device.
+// updates are left to it, it copies the sum of the gradients instead and updates on the device; if
+// packing is too, it copies codes both ways. If local steps are, it takes them when gradients are
+// final, and copies parameters where the turns say so. Each direction has its own stream, and no
+// stream waits for more than it needs. Everything goes through LibTorch's interface for any kind of
+// device.
 class DeviceCopies final : public StepHooks {
  public:
   // The parameters are on the device. All work on the network belongs on compute_stream().
@@ -43,6 +44,7 @@ class DeviceCopies final : public StepHooks {
   // As of the learner.
   bool gradient_is_finite(LayerId layer) const;
   void update_with(const UpdateRule& rule, const BatchShare& share);
+  void pack_with(Codec codec, const ChunkMap& chunks);
   void step_locally(const UpdateRule& rule, LayerTurns turns);
   void settle(Iteration iteration);
 
@@ -80,10 +82,11 @@ class DeviceCopies final : public StepHooks {
   // Brings the layer to the device, with those after it that are released too: many small copies
   // and updates take long to queue, and where processes share the device, to get their turn.
   void bring_from(LayerId layer);
-  // Queues what makes this range current on the device.
-  void bring(const Range& range, Iteration iteration);
+  // Queues what makes the layers from `first` up to `end` current on the device.
+  void bring(std::size_t first, std::size_t end, Iteration iteration);
   void send_gradient(LayerId layer);
-  // Takes the local step of these layers, which are neighbours, the last first.
+  void send_codes();
+  // Takes the local step of the layers of final_, which are neighbours, the last first.
   void take_local_step();
   // Looks for values that are not finite while the gradient is still on the device.
   void look_at_gradient(LayerId layer, const Range& range);
@@ -105,11 +108,12 @@ class DeviceCopies final : public StepHooks {
   at::Tensor extremes_;       // of each layer's gradient: least and greatest
   at::Tensor host_extremes_;  // likewise, once the gradient has arrived
   std::optional<DeviceUpdate> update_;
+  std::optional<DevicePacking> packing_;
   std::optional<LayerTurns> turns_;  // if it takes local steps
   // The sums of the last gradients are to be applied, or local steps have been taken: the host's
   // parameters are out of date.
   bool host_is_behind_ = false;
-  std::vector<LayerId> final_;  // their local step is to be taken
+  std::vector<LayerId> final_;  // their local step is to be taken, or their codes to be sent
   std::vector<Trail> trails_;
   c10::Event forward_end_;
   std::vector<LayerId> forward_order_;   // of this step

@@ -16,7 +16,7 @@ class DeviceUpdate {
   DeviceUpdate(UpdateRule rule, const BatchShare& share, at::Tensor parameters);
 
   // Produces the parameters of this iteration in the range, from the sum of the gradients of
-  // `share`. As UpdateRule::apply(), but for the last bits.
+  // `share`, which is used up. As UpdateRule::apply(), but for the last bits.
   void apply(const Range& range, const at::Tensor& sum, Iteration iteration) const;
 
  private:

@@ -101,6 +101,10 @@ class NetworkLearner final : public Learner {
     check(can_update(), "a network on the host leaves updates to others");
     copies_->update_with(rule, share);
   }
+  void pack_with(Codec codec, const ChunkMap& chunks) override {
+    check(can_update(), "a network on the host leaves packing to others");
+    copies_->pack_with(codec, chunks);
+  }
   void step_locally(const UpdateRule& rule, LayerTurns turns) override {
     check(can_update(), "a network on the host leaves local steps to others");
     copies_->step_locally(rule, std::move(turns));

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/random.h"
+#include "codecs/dense.h"
 #include "learners/learner.h"
 #include "optimizers/optimizer_state.h"
 
@@ -47,6 +48,7 @@ class ToyLearner final : public Learner {
     std::vector<float> seen(parameters_.size());
     for (std::size_t l = 0; l < layers_.size(); ++l) {
       hooks.before_layer(LayerId(l));
+      unpack(layers_[l].range);
       update(l, iteration);
       take_over(l, iteration);
       for_each(l, [&](std::size_t i) {
@@ -59,6 +61,7 @@ class ToyLearner final : public Learner {
       const std::span<float> into = turns_ ? gradients_ : target_;
       for_each(l, [&](std::size_t i) { into[i] = gradient(seen[i], i, rank_, iteration); });
       take_local_step(l, iteration + 1);
+      pack(layers_[l].range);
       hooks.gradient_ready(LayerId(l));
     }
     update_is_due_ = rule_.has_value() && !turns_;
@@ -71,6 +74,12 @@ class ToyLearner final : public Learner {
     share_ = share;
     state_.emplace(rule, parameters_.size());
   }
+  void pack_with(Codec codec, const ChunkMap& chunks) override {
+    codec_ = make_dense_codec(codec);
+    for (const Chunk& chunk : chunks.all()) {
+      chunks_.push_back(chunk.range);
+    }
+  }
   // Then parameters() stands for the host's and a replica of its own for the device's; what the
   // host may not read is not a number.
   void step_locally(const UpdateRule& rule, LayerTurns turns) override {
@@ -81,6 +90,7 @@ class ToyLearner final : public Learner {
   }
   void settle(Iteration iteration) override {
     for (std::size_t l = 0; l < layers_.size(); ++l) {
+      unpack(layers_[l].range);
       update(l, iteration);
       take_over(l, iteration);
     }
@@ -101,6 +111,37 @@ class ToyLearner final : public Learner {
       const std::span<const float> sum = target_.subspan(begin, size);
       rule_->apply(parameters().subspan(begin, size), state_->part(layers_[layer].range), {&sum, 1},
                    share_, iteration);
+    }
+  }
+
+  // Chunks are packed with the first of their layers, which is the last in the backward pass, and
+  // unpacked with it.
+  void pack(const Range& layer) {
+    for_each_chunk_in(layer, [&](std::span<float> values) {
+      std::vector<std::byte> code(
+          static_cast<std::size_t>(codec_->encoded_size(std::ssize(values))));
+      codec_->encode(values, code);
+      std::ranges::fill(values, std::nanf(""));
+      std::ranges::copy(code, std::as_writable_bytes(values).begin());
+    });
+  }
+  void unpack(const Range& layer) {
+    if (update_is_due_) {
+      for_each_chunk_in(layer, [&](std::span<float> values) {
+        const auto size = static_cast<std::size_t>(codec_->encoded_size(std::ssize(values)));
+        const auto memory = std::as_bytes(values).first(size);
+        const std::vector<std::byte> code(memory.begin(), memory.end());
+        codec_->decode(code, values);
+      });
+    }
+  }
+  template <class Take>
+  void for_each_chunk_in(const Range& layer, Take take) {
+    for (const Range& chunk : chunks_) {
+      if (chunk.begin >= layer.begin && chunk.begin < layer.end) {
+        take(target_.subspan(static_cast<std::size_t>(chunk.begin),
+                             static_cast<std::size_t>(chunk.size())));
+      }
     }
   }
 
@@ -140,9 +181,11 @@ class ToyLearner final : public Learner {
   BatchShare share_;
   std::optional<OptimizerState> state_;
   bool update_is_due_ = false;
-  std::optional<LayerTurns> turns_;  // if local steps are left to it
-  std::vector<float> replica_;       // likewise
-  bool stepped_ = false;             // since it was settled
+  std::unique_ptr<DenseCodec> codec_;  // if packing is left to it
+  std::vector<Range> chunks_;          // likewise
+  std::optional<LayerTurns> turns_;    // if local steps are left to it
+  std::vector<float> replica_;         // likewise
+  bool stepped_ = false;               // since it was settled
 };
 
 inline std::vector<std::unique_ptr<Learner>> toy_learners(const std::vector<std::int64_t>& params,

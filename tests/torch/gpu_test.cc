@@ -187,6 +187,19 @@ TEST(GpuTest, UpdatesOnTheDeviceAgreeWithThoseOfHosts) {
   EXPECT_GT(largest_difference(on_device, learner_on("cuda")->parameters()), 1e-3);
 }
 
+TEST(GpuTest, PackingOnTheDeviceAgreesWithThatOfHosts) {
+  NEEDS_GPU();
+  for (const Codec codec : {Codec::kBf16, Codec::kQuantise8}) {
+    Strategy strategy = find_preset("p3")->strategy;
+    strategy.codec = codec;
+    const std::vector<float> on_host = train(strategy, true);
+    strategy.learners_pack = true;
+    const std::vector<float> on_device = train(strategy, true);
+    EXPECT_LT(largest_difference(on_host, on_device), 1e-3);
+    EXPECT_GT(largest_difference(on_device, learner_on("cuda")->parameters()), 1e-3);
+  }
+}
+
 TEST(GpuTest, LocalStepsOnTheDeviceAgreeWithThoseOfHosts) {
   NEEDS_GPU();
   const Cadence at_once{.every = 2, .outer = Outer::kNesterov, .rate = 0.7};

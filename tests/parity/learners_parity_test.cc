@@ -1,4 +1,4 @@
-// Local steps that a learner takes by itself, beside those that its host takes.
+// What a learner does by itself, local steps and packing, beside the same by its host.
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
@@ -41,10 +41,9 @@ Strategy any_local_strategy() {
 }
 
 // The parameters of all workers after the phases that end at these iterations.
-std::vector<std::vector<float>> trained(Strategy strategy, std::size_t workers,
-                                        const UpdateRule& rule, bool by_learners,
+std::vector<std::vector<float>> trained(const Strategy& strategy, std::size_t workers,
+                                        const UpdateRule& rule,
                                         const std::vector<Iteration>& ends) {
-  strategy.learners_update = by_learners;
   const auto learners = toy_learners(kSteppedLayers, workers);
   const Assembly assembly = assemble(testing::job_for(learners, Topology(workers, 1, 0), strategy));
   TrainingState state = testing::state_for(learners, assembly, rule);
@@ -54,7 +53,7 @@ std::vector<std::vector<float>> trained(Strategy strategy, std::size_t workers,
     first = end;
   }
   const bool none = assembly.counters().updates == 0;
-  RC_ASSERT(none == by_learners);
+  RC_ASSERT(none == strategy.learners_update);
   std::vector<std::vector<float>> parameters;
   for (const auto& learner : learners) {
     parameters.emplace_back(learner->parameters().begin(), learner->parameters().end());
@@ -63,16 +62,47 @@ std::vector<std::vector<float>> trained(Strategy strategy, std::size_t workers,
 }
 
 RC_GTEST_PROP(LocalStepsParity, LearnersThatStepByThemselvesEndWithTheSameBits, ()) {
-  const Strategy strategy = any_local_strategy();
+  Strategy strategy = any_local_strategy();
   RC_ASSERT(strategy.learners_can_step());
   UpdateRule rule{.rate = {.base = 0.05F}, .momentum = 0.9F, .weight_decay = 1e-3F};
   rule.optimizer = *rc::gen::element(Optimizer::kSgd, Optimizer::kAdamW);
   rule.momentum = rule.optimizer == Optimizer::kSgd ? 0.9F : 0;
   const auto workers = *rc::gen::inRange<std::size_t>(1, 5);
   const auto rest = *rc::gen::inRange<Iteration>(1, kLastStep);
-  const auto by_host = trained(strategy, workers, rule, false, {kLastStep});
-  RC_ASSERT(trained(strategy, workers, rule, true, {kLastStep}) == by_host);
-  RC_ASSERT(trained(strategy, workers, rule, true, {rest, kLastStep}) == by_host);
+  const auto by_host = trained(strategy, workers, rule, {kLastStep});
+  strategy.learners_update = true;
+  RC_ASSERT(trained(strategy, workers, rule, {kLastStep}) == by_host);
+  RC_ASSERT(trained(strategy, workers, rule, {rest, kLastStep}) == by_host);
+}
+
+RC_GTEST_PROP(PackingParity, LearnersThatPackEndWithTheSameBits, ()) {
+  Strategy strategy =
+      find_preset(*rc::gen::element<std::string>("p3", "slicing", "kvstore", "ps-sync"))->strategy;
+  strategy.codec = *rc::gen::element(Codec::kBf16, Codec::kQuantise8);
+  strategy.slice_params = *rc::gen::inRange<std::int64_t>(20, 200);
+  strategy.kvstore_split_params = 200;
+  strategy.credit = 512;
+  RC_ASSERT(strategy.learners_can_pack());
+  const auto workers = *rc::gen::inRange<std::size_t>(1, 5);
+  const UpdateRule rule{.rate = {.base = 0.05F}, .momentum = 0.9F, .weight_decay = 1e-3F};
+  const auto rest = *rc::gen::inRange<Iteration>(1, kLastStep);
+  strategy.learners_update = true;
+  const auto by_host = trained(strategy, workers, rule, {kLastStep});
+  strategy.learners_pack = true;
+  RC_ASSERT(trained(strategy, workers, rule, {kLastStep}) == by_host);
+  RC_ASSERT(trained(strategy, workers, rule, {rest, kLastStep}) == by_host);
+}
+
+TEST(PackingParity, OnlyWorkersThatDoNothingElseWithGradientsLeaveThemPacked) {
+  Strategy strategy = find_preset("p3")->strategy;
+  EXPECT_FALSE(strategy.learners_can_pack());
+  strategy.codec = Codec::kQuantise8;
+  EXPECT_TRUE(strategy.learners_can_pack());
+  strategy.error_feedback = true;
+  EXPECT_FALSE(strategy.learners_can_pack());
+  strategy = find_preset("wfbp")->strategy;
+  strategy.codec = Codec::kQuantise8;
+  EXPECT_FALSE(strategy.learners_can_pack());
 }
 
 TEST(LocalStepsParity, SynchronousIterationsAreLeftToTheHost) {
