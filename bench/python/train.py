@@ -19,14 +19,21 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "peers"))
 import models
 
 
-def with_hook(net, hook):
-    """Has DDP compress gradients. PowerSGD is of rank 4 and begins after 10 iterations."""
+def distributed(net, hook):
+    """DDP, which may compress gradients. PowerSGD is of rank 4 and begins after 10 iterations, with all gradients in one bucket: each
+    bucket takes several sums, and over Gloo those of different buckets get mixed up."""
+    if hook == "powersgd":
+        torch.distributed._DEFAULT_FIRST_BUCKET_BYTES = 1 << 40
+        net = torch.nn.parallel.DistributedDataParallel(net, bucket_cap_mb=1 << 20)
+    else:
+        net = torch.nn.parallel.DistributedDataParallel(net)
     from torch.distributed.algorithms.ddp_comm_hooks import default_hooks, powerSGD_hook
     if hook == "powersgd":
         state = powerSGD_hook.PowerSGDState(None, matrix_approximation_rank=4, start_powerSGD_iter=10)
         net.register_comm_hook(state, powerSGD_hook.powerSGD_hook)
     elif hook:
         net.register_comm_hook(None, getattr(default_hooks, f"{hook}_compress_hook"))
+    return net
 
 
 def synchronize(device):
@@ -50,8 +57,7 @@ def main():
     device = torch.device("cuda", rank % torch.cuda.device_count()) if torch.cuda.is_available() else torch.device("cpu")
     net, samples, labels = (thing.to(device) for thing in models.make(name, batch))
     if system == "ddp":
-        net = torch.nn.parallel.DistributedDataParallel(net)
-        with_hook(net, hook)
+        net = distributed(net, hook)
     elif system == "sluice-ddp":
         net = sluice.DistributedDataParallel(net)
     optimizer = torch.optim.AdamW(net.parameters(), 1e-4) if name == "gpt" else torch.optim.SGD(net.parameters(), 0.01, momentum=0.9)
