@@ -1,0 +1,161 @@
+// Readers of what other processes send.
+#include <array>
+#include <optional>
+
+#include "codecs/block_top_k.h"
+#include "codecs/sparse.h"
+#include "drivers/mpi/survey_messages.h"
+#include "fuzz/target.h"
+#include "nodes/assembly.h"
+#include "nodes/presets.h"
+#include "wire/header.h"
+
+namespace sluice::fuzz {
+namespace {
+
+constexpr std::size_t kRanks = 4;
+constexpr std::int64_t kLength = 1000;
+constexpr TopKOptions kTopK{.block = 64, .kept = 4};
+
+std::span<const std::byte> bytes_of(const std::string& input) {
+  return std::as_bytes(std::span(input));
+}
+
+std::string text_of(std::span<const std::byte> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+// What one of two readers takes; both must give an answer.
+Answer either(const Answer& one, const Answer& other) {
+  check_answer(other);
+  return one.taken ? one : other;
+}
+
+Job small_job(std::string_view preset) {
+  Job job;
+  job.layers = lay_out({"a", "b", "c"}, {300, 0, 700});
+  job.topology = Topology(kRanks, 1, kRanks);
+  job.strategy = find_preset(preset)->strategy;
+  job.strategy.slice_params = 128;
+  return job;
+}
+
+// The jobs whose rules look at messages.
+std::vector<Assembly> jobs() {
+  std::vector<Assembly> all;
+  for (const char* preset : {"p3", "wfbp", "bsp+dgc", "gosgd", "ad-psgd", "sparseloco", "noloco"}) {
+    all.push_back(assemble(small_job(preset)));
+  }
+  return all;
+}
+
+// A message of this kind that some job allows.
+std::optional<Message> first_allowed(MessageKind kind, std::span<const Assembly> assemblies) {
+  Message message;
+  message.kind = kind;
+  message.iteration = 1;
+  for (std::size_t pair = 0; pair < 4 * kRanks * kRanks; ++pair) {
+    message.from = NodeId(pair % (2 * kRanks));
+    message.to = NodeId(pair / (2 * kRanks));
+    for (const Bytes bytes : {0, 4, 512, 1024, 1200}) {
+      message.payload_bytes = bytes;
+      for (const Assembly& assembly : assemblies) {
+        if (assembly.rules->check(message)) {
+          return message;
+        }
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+std::vector<std::string> message_seeds() {
+  const std::vector<Assembly> assemblies = jobs();
+  std::vector<std::string> seeds;
+  for (int kind = 0; kind < kMessageKinds; ++kind) {
+    if (const auto message = first_allowed(static_cast<MessageKind>(kind), assemblies)) {
+      seeds.push_back(text_of(encode_header(*message)) +
+                      std::string(static_cast<std::size_t>(message->payload_bytes), '\0'));
+    }
+  }
+  return seeds;
+}
+
+// What passes the rules of a job is inside it: the rules look at the payload's contents too.
+Answer read_message(const std::string& input, const std::filesystem::path& /*folder*/) {
+  static const std::vector<Assembly> assemblies = jobs();
+  const std::size_t head = std::min(input.size(), kHeaderBytes);
+  const auto message = decode_header(bytes_of(input).first(head));
+  if (!message) {
+    return answer_of(message);
+  }
+  Answer answer;
+  for (const Assembly& assembly : assemblies) {
+    Result<void> allowed = assembly.rules->check(*message);
+    const auto payload = bytes_of(input).subspan(head);
+    if (allowed && static_cast<Bytes>(payload.size()) == message->payload_bytes) {
+      allowed = assembly.rules->check_payload(*message, payload);
+    }
+    answer = either(answer, answer_of(allowed));
+  }
+  return answer;
+}
+
+std::vector<std::string> sparse_seeds() {
+  const std::vector<float> chunk(kLength, 1.5F);
+  const std::vector<std::uint32_t> positions{3, 17, 900};
+  return {text_of(encode_sparse(chunk, positions))};
+}
+
+Answer read_sparse(const std::string& input, const std::filesystem::path& /*folder*/) {
+  const auto view = SparseView::parse(bytes_of(input), kLength);
+  if (view) {
+    std::vector<float> sum(kLength);
+    view->add_to(sum, 1);
+  }
+  return answer_of(view);
+}
+
+std::vector<std::string> top_k_seeds() {
+  std::vector<float> values;
+  for (std::int64_t i = 0; i < kLength; ++i) {
+    values.push_back(static_cast<float>(i % 37) - 11);
+  }
+  return {text_of(BlockTopK(kTopK).take(values))};
+}
+
+Answer read_top_k(const std::string& input, const std::filesystem::path& /*folder*/) {
+  const BlockTopK codec(kTopK);
+  const Result<void> valid = codec.check(bytes_of(input), kLength);
+  if (valid) {
+    std::vector<float> sum(kLength);
+    codec.add(bytes_of(input), sum);
+  }
+  return answer_of(valid);
+}
+
+std::vector<std::string> survey_seeds() {
+  return {write_hello({}), write_reach({true, false, true, true}),
+          write_order({.peer = 2, .measures = true}), write_order({}),
+          write_result({.peer = 2, .links = {}})};
+}
+
+Answer read_survey(const std::string& input, const std::filesystem::path& /*folder*/) {
+  const Answer hello = answer_of(read_hello(input));
+  const Answer reach = answer_of(read_reach(input, kRanks));
+  const Answer order = answer_of(read_order(input, kRanks));
+  return either(either(hello, reach), either(order, answer_of(read_result(input, 1, kRanks))));
+}
+
+constexpr std::array kWireTargets{
+    Target{"message", message_seeds, read_message},
+    Target{"sparse", sparse_seeds, read_sparse},
+    Target{"top-k", top_k_seeds, read_top_k},
+    Target{"survey", survey_seeds, read_survey},
+};
+
+}  // namespace
+
+std::span<const Target> wire_targets() { return kWireTargets; }
+
+}  // namespace sluice::fuzz
