@@ -42,6 +42,10 @@ class DeviceCopies final : public StepHooks {
   bool gradient_is_finite(LayerId layer) const;
   void update_with(const UpdateRule& rule, const BatchShare& share);
   void settle(Iteration iteration);
+  // What updates on the device remember; empty if there are none.
+  std::vector<at::Tensor> update_state() const {
+    return update_ ? update_->state() : std::vector<at::Tensor>();
+  }
 
   // The next step calls these hooks through the object that this returns.
   StepHooks& begin_step(Iteration iteration, StepHooks& hooks);

@@ -1,9 +1,12 @@
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "base/random.h"
@@ -74,6 +77,27 @@ class ToyLearner final : public Learner {
     update_is_due_ = false;
   }
 
+  std::vector<TensorCopy> remembered() override {
+    std::vector<TensorCopy> copies;
+    for (const auto& [name, values] : buffers()) {
+      const auto bytes = std::as_bytes(values);
+      copies.push_back({name,
+                        ElementType::kFloat32,
+                        {static_cast<std::int64_t>(values.size())},
+                        {bytes.begin(), bytes.end()}});
+    }
+    return copies;
+  }
+  Result<void> recall(std::span<const StoredTensor> saved) override {
+    const auto own = buffers();
+    check(saved.size() == own.size(), "a toy has as many buffers as were saved");
+    for (std::size_t b = 0; b < own.size(); ++b) {
+      check(saved[b].name == own[b].first, "a toy has the buffers that were saved");
+      std::ranges::copy(saved[b].bytes, std::as_writable_bytes(own[b].second).begin());
+    }
+    return {};
+  }
+
   std::optional<Evaluation> evaluate() override { return {}; }
 
  private:
@@ -85,6 +109,17 @@ class ToyLearner final : public Learner {
       rule_->apply(parameters().subspan(begin, size), state_->part(layers_[layer].range), {&sum, 1},
                    share_, iteration);
     }
+  }
+
+  // Of its own updates.
+  std::vector<std::pair<std::string, std::span<float>>> buffers() const {
+    std::vector<std::pair<std::string, std::span<float>>> all;
+    if (state_) {
+      for (const auto& [name, values] : state_->buffers()) {
+        all.emplace_back(name, values.values());
+      }
+    }
+    return all;
   }
 
   template <class F>
