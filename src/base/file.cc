@@ -79,9 +79,9 @@ Unfinished create_beside(const fs::path& path) {
   }
 }
 
-// A new name is durable only once its folder is on the disk. Some file systems cannot sync a
-// folder, and a folder without read permission cannot be opened for it; neither is an error.
-int sync_folder_of(const fs::path& path) {
+// Some file systems cannot sync a folder, and a folder without read permission cannot be opened for
+// it; neither is an error.
+int sync_names_beside(const fs::path& path) {
   const fs::path folder = path.has_parent_path() ? path.parent_path() : fs::path(".");
   const Descriptor opened(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   const int code = opened.is_open() ? error_if(fsync(opened.number()) != 0) : 0;
@@ -105,7 +105,7 @@ int replace_file(const fs::path& path, const std::function<void(std::ostream&)>&
     unlink(unfinished.path.c_str());
     return code;
   }
-  return sync_folder_of(path);
+  return sync_names_beside(path);
 }
 
 }  // namespace
@@ -145,6 +145,11 @@ Result<void> write_file(const fs::path& path, const std::function<void(std::ostr
 
 Result<void> write_file(const fs::path& path, const std::string& text) {
   return write_file(path, [&](std::ostream& out) { out << text; });
+}
+
+Result<void> sync_folder_of(const fs::path& path) {
+  const int code = sync_names_beside(path);
+  return code == 0 ? Result<void>() : file_error(path, "its folder cannot be synced", code);
 }
 
 }  // namespace sluice

@@ -18,4 +18,7 @@ Result<void> write_file(const std::filesystem::path& path,
                         const std::function<void(std::ostream&)>& write);
 Result<void> write_file(const std::filesystem::path& path, const std::string& text);
 
+// A new name is durable only once its folder is on the disk: see to that.
+Result<void> sync_folder_of(const std::filesystem::path& path);
+
 }  // namespace sluice

@@ -242,6 +242,16 @@ std::vector<Setting> output_settings() {
       {"save", kRuns, Form::text(), "",
        "folder for the trained model: model.safetensors, model.json (normalisation, names of the "
        "classes, vocabularies), and model.pt if it came as TorchScript"},
+      {"checkpoint", kTrain, Form::text(), "",
+       "folder for checkpoints, which all hosts share: written while training goes on, at the end, "
+       "and when SIGINT or SIGTERM stops the run"},
+      {"checkpoint-every", kTrain, Form::text(), "10min",
+       "how often: after so many iterations, such as 500it, or so much time, such as 90s, 10min or "
+       "2h"},
+      {"keep", kTrain, Form::integer(1, 1'000'000), 3, "so many of the last checkpoints stay"},
+      {"resume", kTrain, Form::text(), "",
+       "go on from a checkpoint: a folder of them, of which the newest sound one is taken, or one "
+       "of them; auto: the folder of --checkpoint, or from the beginning if it has none"},
       {"run", kRuns | kLab | kStudy, Form::text(), "",
        "folder for the record of the run; must be new or empty"},
       {"trace", kRuns, Form::text(), "",

@@ -1,3 +1,4 @@
+#include "cli/checkpoint_settings.h"
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/network.h"
@@ -17,7 +18,17 @@ Result<TrainSpec> checked_spec(const Result<void>& dictated, const Settings& set
         "--transport tcp: MPI or shared memory makes the sums; choose another --collective, or "
         "leave --transport out");
   }
-  return train_spec(settings);
+  auto checkpoint = checkpoint_spec(settings);
+  if (!checkpoint) {
+    return checkpoint.error();
+  }
+  auto spec = train_spec(settings);
+  if (!spec) {
+    return spec;
+  }
+  TrainSpec whole = *std::move(spec);
+  whole.checkpoint = *std::move(checkpoint);
+  return whole;
 }
 
 int train(ProcessGroup& group, Settings settings) {

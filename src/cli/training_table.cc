@@ -31,6 +31,24 @@ std::string convergence_of(const OrderedJson& evaluations) {
   return table.render();
 }
 
+void add_checkpoint_rows(const OrderedJson& summary, Table& table) {
+  if (summary.contains("resumed")) {
+    table.add_row({"resumed from", summary["resumed"]["from"].get<std::string>()});
+  }
+  if (!summary.contains("checkpoints")) {
+    return;
+  }
+  const auto& written = summary["checkpoints"];
+  const int failed = written["failed"].get<int>();
+  table.add_row(
+      {"checkpoints", fmt::format("{} of {:.1f} MB in all, in {:.2f} s behind training",
+                                  written["written"].get<int>(),
+                                  static_cast<double>(written["bytes"].get<std::int64_t>()) / 1e6,
+                                  written["background_s"].get<double>()) +
+                          (failed > 0 ? fmt::format("; {} not written", failed) : "")});
+  table.add_row({"  training held for", fmt::format("{:.3f} s", written["held_s"].get<double>())});
+}
+
 }  // namespace
 
 void print_training(const OrderedJson& summary, const std::string& report) {
@@ -68,6 +86,7 @@ void print_training(const OrderedJson& summary, const std::string& report) {
   table.add_row({"overtakings in a server", fmt::format("{}", count("overtakings_inbox"))});
   table.add_row({"communication hidden behind compute",
                  fmt::format("{:.1f} %", mechanism["hidden_share"].get<double>() * 100)});
+  add_checkpoint_rows(summary, table);
   if (summary.contains("loading")) {
     add_loading_rows(summary["loading"], table);
   }

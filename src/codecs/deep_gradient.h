@@ -43,7 +43,8 @@ class DeepGradient {
                                 std::span<const float> clips);
 
   // Produced and not yet sent.
-  std::span<const float> residual() const { return residual_.values(); }
+  std::span<float> residual() const { return residual_.values(); }
+  std::span<float> velocity() const { return velocity_.values(); }
 
  private:
   // The same for all chunks of a layer; the first of an iteration computes it.

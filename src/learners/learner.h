@@ -14,6 +14,7 @@
 #include "base/result.h"
 #include "base/units.h"
 #include "base/zeroed_buffer.h"
+#include "formats/safetensors.h"
 #include "learners/layer_turns.h"
 #include "model/codec.h"
 #include "model/layer.h"
@@ -143,6 +144,14 @@ class Learner {
   // normalisation, by what some training batches show with the current parameters. For parameters
   // that come from elsewhere.
   virtual void estimate_statistics() {}
+
+  // What later steps depend on besides parameters, gradients and the iteration: the statistics of
+  // batch normalisation, and what the optimiser remembers if updates are left to the learner. Only
+  // between two phases. recall() takes that of another learner, after update_with().
+  virtual std::vector<TensorCopy> remembered() { return {}; }
+  virtual Result<void> recall(std::span<const StoredTensor> state) {
+    return state.empty() ? Result<void>() : Error("this model has no state besides parameters");
+  }
 
   // True if the step only queues work on an accelerator and reports the times at its end. Otherwise
   // the times between calls of the hooks are the times of the layers.

@@ -16,7 +16,7 @@ AllReduceWorker::AllReduceWorker(const Job& job, std::shared_ptr<const ChunkMap>
       partly_(chunks().size()),
       normed_(job.first),
       sums_(job.strategy.sparse() ? chunks().size() * job.strategy.gradient_slots() : 0) {
-  const Segment fresh{.applied = job.first, .summed = job.first};
+  const Segment fresh{.applied = applied_at(job.first), .summed = job.first};
   for (std::size_t c = 0; c < chunks().size(); ++c) {
     const std::size_t segments = by_segment() ? runner_.segments_of(ChunkId(c)) : 1;
     states_.push_back({.segments = std::vector(segments, fresh)});
@@ -152,6 +152,11 @@ void AllReduceWorker::complete_if_ready(ChunkId chunk, Effects& effects) {
   if (state.next != 0 && state.behind == 0) {
     complete(chunk, std::exchange(state.next, 0), effects);
   }
+}
+
+Iteration AllReduceWorker::applied_at(Iteration iteration) const {
+  const Iteration together = std::min(iteration, strategy().pipeline_warmup);
+  return std::max(iteration - (depth_at(iteration) - 1), together);
 }
 
 Iteration AllReduceWorker::depth_at(Iteration iteration) const {

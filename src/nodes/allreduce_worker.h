@@ -45,6 +45,8 @@ class AllReduceWorker final : public BasicWorker {
   void update_if_ready(ChunkId chunk, std::size_t segment, Effects& effects);
   void complete_if_ready(ChunkId chunk, Effects& effects);
   Iteration depth_at(Iteration iteration) const;
+  // Gradients in the parameters of an iteration.
+  Iteration applied_at(Iteration iteration) const;
   // Whether each segment of a chunk is updated by itself.
   bool by_segment() const {
     return !strategy().driver_sums() && strategy().sums_first == SumsFirst::kSegment;

@@ -2,12 +2,13 @@
 
 #include "base/check.h"
 #include "nodes/job_rules.h"
+#include "nodes/resumable.h"
 
 namespace sluice {
 
 Assembly assemble(Job job) {
-  check(job.first == 0 || traits_of(job.strategy.algorithm).coupling == Coupling::kLockStep,
-        "only where all workers step together does nothing hang over between two iterations");
+  check(job.first == 0 || check_resumable(job.strategy),
+        "nodes begin later only if the iteration tells them where they are");
   Assembly assembly;
   const std::size_t servers = job.strategy.uses_servers() ? job.topology.servers() : 1;
   assembly.chunks =
@@ -22,6 +23,15 @@ Assembly assemble(Job job) {
   }
   assembly.job = std::move(job);
   return assembly;
+}
+
+std::optional<Iteration> Assembly::ended() const {
+  for (const auto& host : hosts) {
+    if (const auto iteration = host->ended()) {
+      return iteration;
+    }
+  }
+  return std::nullopt;
 }
 
 Counters Assembly::counters() const {

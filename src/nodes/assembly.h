@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "nodes/host.h"
@@ -17,6 +18,8 @@ struct Assembly {
   std::vector<Protocol*> protocols;  // by host, as drivers see them; null: not of this process
 
   Counters counters() const;  // of all that are here
+  // Where the last phase ended, if workers are here that end together.
+  std::optional<Iteration> ended() const;
 };
 
 // All hosts, or only the one that the job says is here.

@@ -131,6 +131,9 @@ void Host::handle(const Event& event, Effects& effects) {
     // will read then (see Effects::start).
     workbench_.on_finished(effects);
   }
+  if (const auto* ended = std::get_if<Ended>(&event)) {
+    ended_ = ended->iteration;
+  }
   Scheduled scheduled(*this, effects);
   node(node_of(event)).handle(event, scheduled);
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "model/job.h"
@@ -25,6 +26,8 @@ class Host final : public Protocol {
   void count_from(Iteration iteration);
   Counters counters() const;
   const Egress& egress() const { return egress_; }
+  // The first iteration that the workers here did not begin; none before one has ended.
+  std::optional<Iteration> ended() const { return ended_; }
 
  private:
   class Scheduled;
@@ -53,6 +56,7 @@ class Host final : public Protocol {
   Iteration counted_from_ = 0;
   Counters counters_;
   Counters uncounted_;
+  std::optional<Iteration> ended_;
 };
 
 }  // namespace sluice

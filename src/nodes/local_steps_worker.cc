@@ -39,9 +39,22 @@ LocalStepsWorker::LocalStepsWorker(const Job& job, std::shared_ptr<const ChunkMa
     runner_.emplace(job.strategy, collectives_for(job, *chunk_map), self, AggregationGroups(job),
                     chunk_map);
   }
+  for (std::size_t c = 0; c < states_.size(); ++c) {
+    states_[c] = under_way_at(job.first, fragments_[c]);
+  }
   if (cadence().synchronous > 0) {
     synchronous_ = make_algorithm<AllReduceWorker>(job, std::move(chunk_map), self, *this);
   }
+}
+
+LocalStepsWorker::State LocalStepsWorker::under_way_at(Iteration iteration,
+                                                       std::int64_t fragment) const {
+  for (Iteration begun = iteration; begun > iteration - cadence().delay; --begun) {
+    if (cadence().begins_at(begun, fragment)) {
+      return {.begun = begun, .summed = true};
+    }
+  }
+  return {};
 }
 
 BufferRange LocalStepsWorker::landing(const Message& message) const {

@@ -52,6 +52,8 @@ class LocalStepsWorker final : public BasicWorker, private Completion {
     Payload payload;
   };
 
+  // At the end of a phase before this iteration.
+  State under_way_at(Iteration iteration, std::int64_t fragment) const;
   void exchange(ChunkId chunk, Iteration iteration, Effects& effects) override;
   void on_network(const Event& event, Effects& effects) override;
   // A synchronous iteration has the chunk's parameters.

@@ -18,6 +18,7 @@ struct Extent {
   std::size_t workers = 1;
   std::int64_t batch = 1;  // of each worker, at most
   Iteration iterations = 0;
+  Iteration first = 0;  // of a run that goes on from a checkpoint
   Iteration per_epoch = 1;
   std::int64_t samples_per_epoch = 1;  // of all workers
   std::optional<Sharding> sharding{};  // none: all batches have the same size
@@ -43,10 +44,10 @@ struct Extent {
   }
   std::int64_t epoch_of(Iteration iteration) const { return iteration / per_epoch + 1; }
   // Reported times start at this iteration: earlier ones may be warm-up.
-  Iteration steady_from() const { return is_open ? kOpenWarmUp : iterations / 2; }
+  Iteration steady_from() const { return is_open ? kOpenWarmUp : first + (iterations - first) / 2; }
   // The time line of a run starts here, and has four iterations.
   Iteration shown_from() const {
-    return is_open ? kOpenWarmUp : std::max<Iteration>(0, std::min(steady_from(), iterations - 4));
+    return is_open ? kOpenWarmUp : std::max(first, std::min(steady_from(), iterations - 4));
   }
   // The number of samples that all workers learn from in this iteration.
   std::int64_t samples_of(Iteration iteration) const {

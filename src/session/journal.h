@@ -51,8 +51,9 @@ class Journal {
   // The run has stopped early, for this reason.
   void on_stop(const std::string& why);
 
-  Iteration done() const { return static_cast<Iteration>(ends_.size()); }  // by all workers
-  // Mean over the workers: not more than done() unless they stopped at different iterations.
+  // By all workers, and by the run that this one goes on with.
+  Iteration done() const { return extent_.first + static_cast<Iteration>(ends_.size()); }
+  // In this run, mean over the workers.
   Iteration mean_done() const {
     return std::llround(static_cast<double>(steps_) / static_cast<double>(extent_.workers));
   }

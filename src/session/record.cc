@@ -152,6 +152,13 @@ void Record::adopt(HostId host, const std::string& report) {
   }
 }
 
+void Record::discard() {
+  if (folder_) {
+    std::error_code none;
+    std::filesystem::remove_all(folder_->path(), none);
+  }
+}
+
 void Record::watch(const Assembly& assembly, Iteration steady_from, Iteration shown_from) {
   const Job& job = assembly.job;
   if (tally_ != nullptr) {

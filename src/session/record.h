@@ -50,6 +50,8 @@ class Record {
   }
   bool has_folder() const { return folder_.has_value(); }
   RunFolder& folder() { return *folder_; }
+  // Removes the folder, if there is one: nothing has been recorded.
+  void discard();
 
   // report() writes what this process has seen of a host as text; adopt() adds it to the record of
   // another process.

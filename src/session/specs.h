@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -171,6 +172,19 @@ inline constexpr std::array kNonFiniteNames{
     Names<NonFiniteAction>{NonFiniteAction::kWarn, "warn"},
 };
 
+// What survives the end of a run, whatever ends it.
+struct CheckpointSpec {
+  std::string folder;    // for the checkpoints, which all hosts share; "": none are written
+  Iteration every = 0;   // iterations; 0: by time
+  Duration interval{0};  // 0: by iterations
+  std::size_t keep = 3;  // so many of the last
+  std::string resume;    // a folder of checkpoints or one of them; "auto": `folder`; "": none
+  // That change the result, by name: a run that goes on must have the same.
+  std::map<std::string, std::string> settings = {};
+
+  bool is_on() const { return !folder.empty() || !resume.empty(); }
+};
+
 // A training run.
 struct TrainSpec {
   StrategySpec strategy;
@@ -183,6 +197,7 @@ struct TrainSpec {
       NonFiniteAction::kStop;  // for a loss or gradient that is not finite
   RecordSpec record;
   std::string save;  // folder for the trained model; "": it is not saved
+  CheckpointSpec checkpoint = {};
 };
 
 }  // namespace sluice

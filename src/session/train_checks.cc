@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "nodes/presets.h"
+#include "nodes/resumable.h"
 #include "nodes/validate_update.h"
 #include "session/batch_shares.h"
 #include "session/codec_choice.h"
@@ -33,6 +34,23 @@ Result<void> check_hosts(const HostsSpec& hosts, const Strategy& strategy,
     return Error(fmt::format(
         "workers: {} processes, {} of them for servers, with {} workers each have not {} workers",
         group.size(), hosts.hosts_apart(), hosts.workers_per_host, hosts.workers));
+  }
+  return {};
+}
+
+Result<void> check_checkpoints(const CheckpointSpec& spec, const Strategy& strategy,
+                               const ProcessGroup& group) {
+  if (!spec.is_on()) {
+    return {};
+  }
+  if (group.virtual_now()) {
+    return Error("checkpoint: a simulated run has none; leave it out");
+  }
+  if (const auto possible = check_resumable(strategy); !possible) {
+    return possible.error().within(spec.folder.empty() ? "resume" : "checkpoint");
+  }
+  if (spec.resume == "auto" && spec.folder.empty()) {
+    return Error("resume: auto looks in the folder of --checkpoint, which is missing");
   }
   return {};
 }
@@ -68,6 +86,9 @@ Result<void> check_spec(const TrainSpec& spec, const ProcessGroup& group) {
     return valid;
   }
   if (auto valid = check_hosts(spec.hosts, strategy, group); !valid) {
+    return valid;
+  }
+  if (auto valid = check_checkpoints(spec.checkpoint, strategy, group); !valid) {
     return valid;
   }
   if (auto valid = check_shares(spec.shares, strategy, spec.hosts.workers); !valid) {

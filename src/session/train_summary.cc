@@ -197,7 +197,7 @@ nlohmann::ordered_json training_summary(const FinishedRun& run) {
   summary["parameters_hash"] = parameters_hash(parameters);
   const Topology& topology = trained.assembly.job.topology;
   const RunTotals totals = record.totals(topology, trained.counters);
-  if (const Iteration steady = iterations - extent.steady_from(); steady > 0) {
+  if (const Iteration steady = extent.first + iterations - extent.steady_from(); steady > 0) {
     summary["breakdown"] = breakdown_of(totals, topology, steady);
   }
   summary["mechanism"] = mechanism_of(trained.assembly, totals);

@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <string>
 #include <utility>
 
 #include "learners/idle_learner.h"
 #include "planner/merged_training.h"
 #include "report/tee.h"
+#include "session/nonfinite.h"
 
 namespace sluice {
 namespace {
@@ -60,6 +62,17 @@ class Run {
   void train_phase(Iteration first, Iteration last, Observer* observer);
   // Whether the workers have to meet for an evaluation before the end.
   bool meets() const;
+  // Whether they do so before this iteration.
+  bool meets_at(Iteration iteration) const {
+    return meets() && iteration > 0 && iteration % training_.extent.evaluate_every() == 0;
+  }
+  // The end of the phase that begins here, if nothing stops it.
+  Iteration end_of_phase(Iteration first, Iteration last) const;
+  // Where a phase ended that did not reach its end. Collective.
+  Iteration stopped_at();
+  // Collective.
+  void checkpoint_at(Iteration iteration);
+  int interruption() const;
   void evaluate(Iteration iterations);
   Merging merging_of(const MergeOutcome& outcome) const;
   // Whether the result of the run is not just any replica.
@@ -73,15 +86,22 @@ class Run {
   const Training& training_;
   std::optional<TrainingState> state_;
   Trained trained_;
+  Iteration evaluated_ = 0;  // when the workers last met for it
 };
 
 Trained Run::run() {
   if (job_.strategy.partition != Partition::kMerged || !job_.groups.empty()) {
     train(assemble(job_), training_.extent.iterations, nullptr);
+    if (!job_.groups.empty() && training_.resumption != nullptr) {
+      trained_.merging = Merging{.groups = groups_of(trained_.assembly)};
+    }
   } else if (const MergeOutcome outcome = train_merged(); !outcome.policy.plan().groups.empty()) {
     trained_.merging = merging_of(outcome);
   }
   collect_model();
+  if (training_.checkpoints != nullptr) {
+    training_.checkpoints->finish();
+  }
   return std::move(trained_);
 }
 
@@ -127,6 +147,9 @@ bool Run::train(Assembly assembly, Iteration last, Observer* also) {
   const Assembly& now = trained_.assembly;
   if (!state_) {
     state_.emplace(state_of(training_.group, now, training_.learners, training_.rule));
+    if (training_.resumption != nullptr) {
+      restore(*training_.resumption, now, *state_);
+    }
   }
   std::vector<Observer*> observers;
   if (training_.record != nullptr) {
@@ -138,13 +161,14 @@ bool Run::train(Assembly assembly, Iteration last, Observer* also) {
   }
   const bool is_watched = !observers.empty();
   Tee tee(std::move(observers));
-  Iteration first = now.job.first;
-  const Iteration length = meets() ? training_.extent.evaluate_every() : last - first;
-  for (; first < last && !trained_.stopped; first += length) {
-    if (first > now.job.first) {
-      evaluate(first);
+  for (Iteration at = now.job.first; at < last && !trained_.stopped;) {
+    if (meets_at(at) && evaluated_ != at) {
+      evaluate(at);
     }
-    train_phase(first, std::min(first + length, last), is_watched ? &tee : nullptr);
+    const Iteration end = end_of_phase(at, last);
+    train_phase(at, end, is_watched ? &tee : nullptr);
+    at = trained_.stopped ? stopped_at() : end;
+    checkpoint_at(at);
   }
   trained_.counters += now.counters();
   return !trained_.stopped;
@@ -154,7 +178,7 @@ void Run::train_phase(Iteration first, Iteration last, Observer* observer) {
   const Assembly& assembly = trained_.assembly;
   Phase phase = phase_of(assembly, *state_, first, last, training_.clock, observer);
   phase.on_nonfinite = training_.on_nonfinite;
-  phase.interrupted = training_.interrupted;
+  phase.interrupted = [this] { return interruption(); };
   if (Journal* journal = training_.journal) {
     phase.on_step = [=](const StepReport& step) { journal->on_step(step); };
     phase.boundary_every = meets() ? 0 : training_.extent.evaluate_every();
@@ -169,8 +193,52 @@ void Run::train_phase(Iteration first, Iteration last, Observer* observer) {
   trained_.stopped = training_.group.train(phase);
 }
 
+Iteration Run::end_of_phase(Iteration first, Iteration last) const {
+  Iteration end = last;
+  if (meets()) {
+    const Iteration every = training_.extent.evaluate_every();
+    end = std::min(end, (first / every + 1) * every);
+  }
+  if (training_.checkpoints != nullptr) {
+    end = std::min(end, training_.checkpoints->next_after(first).value_or(end));
+  }
+  return end;
+}
+
+int Run::interruption() const {
+  const int signal = training_.interrupted ? training_.interrupted() : 0;
+  const bool due = training_.checkpoints != nullptr && training_.checkpoints->is_due();
+  return signal == 0 && due ? kCheckpointSignal : signal;
+}
+
+// A process with servers only does not know.
+Iteration Run::stopped_at() {
+  if (training_.checkpoints == nullptr) {
+    return training_.extent.iterations;
+  }
+  const Iteration own = trained_.assembly.ended().value_or(0);
+  return std::stoll(training_.group.from_leader(std::to_string(own), "where training stopped"));
+}
+
+// After a divergence there is nothing to keep.
+void Run::checkpoint_at(Iteration iteration) {
+  Checkpoints* const checkpoints = training_.checkpoints;
+  if (checkpoints == nullptr) {
+    return;
+  }
+  const bool is_due = checkpoints->next_after(iteration - 1) == iteration;
+  const bool is_end = iteration == training_.extent.iterations;
+  if (is_due || is_end || (trained_.stopped && trained_.stopped != kDivergedSignal)) {
+    checkpoints->take(trained_.assembly, *state_, iteration);
+  }
+  if (trained_.stopped == kCheckpointSignal) {
+    trained_.stopped.reset();
+  }
+}
+
 // The others wait: the next phase needs all.
 void Run::evaluate(Iteration iterations) {
+  evaluated_ = iterations;
   collect_model();
   ProcessGroup& group = training_.group;
   if (Journal* journal = training_.journal) {

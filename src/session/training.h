@@ -8,12 +8,14 @@
 #include "drivers/realtime/phase.h"
 #include "learners/learner.h"
 #include "optimizers/update_rule.h"
+#include "session/checkpoints.h"
 #include "session/evaluated_model.h"
 #include "session/extent.h"
 #include "session/journal.h"
 #include "session/merging.h"
 #include "session/process_group.h"
 #include "session/record.h"
+#include "session/resumption.h"
 
 namespace sluice {
 
@@ -30,6 +32,8 @@ struct Training {
   RunModel* model = nullptr;   // where it goes: of the leader, if it is needed
   OnNonFinite on_nonfinite{};  // these two: see Phase
   std::function<int()> interrupted{};
+  Checkpoints* checkpoints = nullptr;      // null: none are written
+  const Resumption* resumption = nullptr;  // whose iteration the job begins with
 };
 
 // The result of a training run, apart from its learners.
@@ -41,8 +45,8 @@ struct Trained {
 };
 
 // Trains with the whole group, in one phase, or in several: if gradients are merged as measurements
-// show, and not in given groups; and if the workers have to meet so that the model can be evaluated
-// before the end. Does not evaluate at the end.
+// show, and not in given groups; if the workers have to meet so that the model can be evaluated
+// before the end; and if checkpoints are written. Does not evaluate at the end.
 Trained run_training(const Job& job, const Training& training);
 
 // Trains with learners that compute nothing, beside a run or without one: only to measure how long

@@ -44,6 +44,11 @@ Result<Record> open_record(const TrainSpec& spec, const std::string& workload,
   if (const auto made = make_save_folder(spec.save); !made) {
     return made.error();
   }
+  if (const std::string& folder = spec.checkpoint.folder; !folder.empty()) {
+    if (const auto made = CheckpointFolder(folder).create(); !made) {
+      return made.error().within("checkpoint");
+    }
+  }
   return Record::open(spec.record, spec.strategy.preset + "-" + workload);
 }
 
@@ -91,6 +96,10 @@ Result<TrainingSession> TrainingSession::prepare(ProcessGroup& group, const Resu
       !valid) {
     return valid.error();
   }
+  if (const auto found = session.find_start(); !found) {
+    session.record_.discard();
+    return found.error();
+  }
   return session;
 }
 
@@ -129,7 +138,7 @@ TrainReport TrainingSession::run() {
   Learner& replica = *learners.front();
   share_outline(replica.layers());
   NetworkFacts network;
-  const Job job = tuned_job(replica.layers(), learners, network);
+  const Job job = taken_up(tuned_job(replica.layers(), learners, network));
   begin_together(replica);
   RunModel model(replica, [this] { return work_.factory(0); });
   const Clock clock;
@@ -140,6 +149,7 @@ TrainReport TrainingSession::run() {
         record_.folder(), log_);
   }
   listen_for_signals();
+  const auto checkpoints = make_checkpoints(clock);
   Trained trained = run_training(job, {.group = group_,
                                        .learners = learners,
                                        .rule = rule_,
@@ -150,7 +160,9 @@ TrainReport TrainingSession::run() {
                                        .evaluates = work_.task.has_value(),
                                        .model = group_.is_leader() ? &model : nullptr,
                                        .on_nonfinite = on_nonfinite(job.layers),
-                                       .interrupted = interrupted_});
+                                       .interrupted = interrupted_,
+                                       .checkpoints = checkpoints.get(),
+                                       .resumption = resumption_ ? &*resumption_ : nullptr});
   std::string stopped;
   Result<void> kept;
   if (group_.is_leader()) {
@@ -168,9 +180,7 @@ TrainReport TrainingSession::run() {
     report.summary =
         training_summary({spec_, work_, kernels_, trained, model.learner().parameters(), record_,
                           *journal, stopped, diverged, network, group_.network_use(), loading});
-    if (codec_choice_) {
-      report.summary["codec_choice"] = to_json(*codec_choice_);
-    }
+    add_mechanisms(checkpoints.get(), report.summary);
     report.folder = record_.folder().path();
     if (const auto closed = record_.close(report.summary, hosts_); kept && !closed) {
       kept = closed;
@@ -207,12 +217,14 @@ TrainReport TrainingSession::serve() {
   }
   const Outline outline = outline_from(group_.from_leader("", "the outline of the run"));
   work_.extent = outline.extent;
+  work_.extent.first = resumption_ ? resumption_->manifest.iteration : 0;
   rule_ = rule_of(spec_.optimizer, work_.extent);
   NetworkFacts network;
-  const Job job = tuned_job(outline.layers, {}, network);
+  const Job job = taken_up(tuned_job(outline.layers, {}, network));
   group_.from_leader("", "the hash of the initial parameters");
   const Clock clock;
   listen_for_signals();
+  const auto checkpoints = make_checkpoints(clock);
   const Trained trained = run_training(job, {.group = group_,
                                              .learners = {},
                                              .rule = rule_,
@@ -220,7 +232,9 @@ TrainReport TrainingSession::serve() {
                                              .clock = clock,
                                              .record = &record_,
                                              .evaluates = has_task,
-                                             .interrupted = interrupted_});
+                                             .interrupted = interrupted_,
+                                             .checkpoints = checkpoints.get(),
+                                             .resumption = resumption_ ? &*resumption_ : nullptr});
   collect(group_, record_, trained.counters);
   if (has_task) {
     collect_loading(group_, {});
@@ -253,10 +267,7 @@ void TrainingSession::agree_on_end(const Result<void>& kept, std::optional<int> 
 void TrainingSession::prepare_engine() {
   const TorchTask& task = *work_.task;
   const std::string_view own =
-      group_.is_leader()
-          ? name_of(kKernelsNames,
-                    choose_kernels(std::get<TaskSpec>(spec_.work).kernels, task, log_))
-          : "";
+      group_.is_leader() ? name_of(kKernelsNames, choose_kernels(asked_kernels(), task, log_)) : "";
   kernels_ = group_.from_leader(std::string(own), "the choice of kernels");
   const auto kernels = value_of(kKernelsNames, kernels_);
   check(kernels.has_value(), "the leader has chosen kernels");
@@ -273,7 +284,7 @@ void TrainingSession::share_batches() {
   if (!spec_.shares.by_speed) {
     return;
   }
-  const std::vector<double> shares = measured_shares(group_, topology_, work_.factory);
+  const std::vector<double> shares = batch_parts();
   if (!work_.task) {
     return;
   }

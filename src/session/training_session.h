@@ -71,6 +71,18 @@ class TrainingSession {
   Job tuned_job(const std::vector<Layer>& layers,
                 std::span<const std::unique_ptr<Learner>> learners, NetworkFacts& network);
   CodecChoice predicted_codec(const Job& job, const NetworkFacts& network) const;
+  // These are in session_start.cc. Finds the checkpoint to go on from, if there should be one.
+  // Collective.
+  Result<void> find_start();
+  // The same job from there on, with what was measured at the start of the run.
+  Job taken_up(Job job) const;
+  std::optional<Kernels> asked_kernels() const;
+  std::vector<double> batch_parts();  // collective
+  CodecChoice chosen_codec(const Job& job, const NetworkFacts& network) const;
+  // Null if there are none. Collective.
+  std::unique_ptr<Checkpoints> make_checkpoints(const Clock& clock) const;
+  // The choice of a codec, where the run began, and its checkpoints.
+  void add_mechanisms(const Checkpoints* checkpoints, nlohmann::ordered_json& summary) const;
   void listen_for_signals();
   // When it returns, the clocks of all processes start together.
   void begin_together(Learner& replica) const;
@@ -95,6 +107,7 @@ class TrainingSession {
   std::vector<std::string> hosts_;  // names, by rank
   std::string kernels_;             // of a real model, once they are chosen
   std::optional<CodecChoice> codec_choice_;
+  std::optional<Resumption> resumption_;
   std::function<int()> interrupted_;      // the signal that stops the run
   std::unique_ptr<Interrupt> interrupt_;  // from run() on, unless the caller has another
   std::unique_ptr<Divergence> divergence_ = std::make_unique<Divergence>();

@@ -102,7 +102,7 @@ Job TrainingSession::tuned_job(const std::vector<Layer>& layers,
     return job;
   }
   const std::string own =
-      group_.is_leader() ? to_json(predicted_codec(job, network)).dump() : std::string();
+      group_.is_leader() ? to_json(chosen_codec(job, network)).dump() : std::string();
   codec_choice_ = codec_choice_from(group_.from_leader(own, "the choice of a codec"));
   if (group_.is_leader()) {
     log_.info(text_of(*codec_choice_));

@@ -10,6 +10,7 @@
 #include "codecs/deep_gradient.h"
 #include "codecs/dense.h"
 #include "model/strategy.h"
+#include "state/remembered.h"
 #include "state/work_in_parts.h"
 
 namespace sluice {
@@ -46,6 +47,13 @@ class Coder {
   void read(std::span<const std::byte> bytes, std::size_t first, std::span<float> values) const;
   // sum += the same
   void add(std::span<const std::byte> bytes, std::size_t first, std::span<float> sum) const;
+
+  // All of its state.
+  std::vector<Remembered> remembered() const {
+    return {{"residual", {residual_.values()}},
+            {"dgc.residual", {deep_.residual()}},
+            {"dgc.velocity", {deep_.velocity()}}};
+  }
 
  private:
   std::span<float> residual_of(const Range& range) const;

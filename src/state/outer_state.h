@@ -4,12 +4,15 @@
 #include <cstddef>
 #include <functional>
 #include <span>
+#include <string>
+#include <vector>
 
 #include "base/range.h"
 #include "base/zeroed_buffer.h"
 #include "model/cadence.h"
 #include "optimizers/optimizer_state.h"
 #include "optimizers/update_rule.h"
+#include "state/remembered.h"
 
 namespace sluice {
 
@@ -32,6 +35,15 @@ class OuterState {
   }
 
   std::span<const float> global() const { return global_.values(); }
+  // All of its state.
+  std::vector<Remembered> remembered() const {
+    std::vector<Remembered> all{{"global", {global_.values()}},
+                                {"outer.pair_velocity", {velocity_.values()}}};
+    for (const auto& [name, values] : state_.buffers()) {
+      all.push_back({"outer." + std::string(name), {values.values()}});
+    }
+    return all;
+  }
 
   // How far these parameters of the range are from the global ones.
   void find_gradient(const Range& range, std::span<const float> parameters,

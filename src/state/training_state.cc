@@ -64,4 +64,26 @@ TrainingState::TrainingState(const Topology& topology,
   check(workers_.size() == learners.size(), "every learner belongs to a worker");
 }
 
+std::vector<Remembered> TrainingState::remembered(NodeId node, const ChunkMap& chunks,
+                                                  const Topology& topology) {
+  std::vector<Remembered> all = workspace(node).remembered();
+  if (topology.is_worker(node)) {
+    return all;
+  }
+  for (Remembered& one : all) {
+    const std::span<float> whole = one.parts.front();
+    if (whole.size() == 1) {
+      continue;
+    }
+    one.parts.clear();
+    for (const Chunk& chunk : chunks.all()) {
+      if (chunk.server == topology.server_index(node)) {
+        one.parts.push_back(whole.subspan(static_cast<std::size_t>(chunk.range.begin),
+                                          static_cast<std::size_t>(chunk.range.size())));
+      }
+    }
+  }
+  return all;
+}
+
 }  // namespace sluice

@@ -41,6 +41,8 @@ class TrainingState {
   Learner& learner(NodeId worker) const { return workers_.at(worker).learner; }
   const GradientSlots& slots(NodeId worker) const { return workers_.at(worker).slots; }
   Workspace& workspace(NodeId node) { return workspaces_.at(node); }
+  // What the node remembers: of a server, only its chunks of the map that the state was made with.
+  std::vector<Remembered> remembered(NodeId node, const ChunkMap& chunks, const Topology& topology);
 
  private:
   struct Replica {

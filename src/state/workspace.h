@@ -13,6 +13,7 @@
 #include "state/change_log.h"
 #include "state/coder.h"
 #include "state/outer_state.h"
+#include "state/remembered.h"
 #include "state/work_in_parts.h"
 
 namespace sluice {
@@ -48,6 +49,10 @@ class Workspace {
   // Whether other threads may do this work while the node starts more.
   bool stands_alone(const Work& work) const;
 
+  // All that later iterations depend on. Gradients are among it where the strategy uses their sums
+  // iterations later.
+  std::vector<Remembered> remembered();
+
   // What the optimiser remembers; only the ranges that this node updates are in use.
   const OptimizerState& optimizer_state() const { return state_; }
 
@@ -73,6 +78,7 @@ class Workspace {
 
   std::span<float> parameters_;
   std::vector<std::span<float>> gradients_;  // by slot
+  std::size_t used_later_from_;              // the first of them whose sums are used later
   UpdateRule rule_;
   OptimizerState state_;
   std::vector<Range> layers_;  // if updates are of whole layers

@@ -47,6 +47,10 @@ class DeviceCopies final : public StepHooks {
   void pack_with(Codec codec, const ChunkMap& chunks);
   void step_locally(const UpdateRule& rule, LayerTurns turns);
   void settle(Iteration iteration);
+  // What updates on the device remember; empty if there are none.
+  std::vector<at::Tensor> update_state() const {
+    return update_ ? update_->state() : std::vector<at::Tensor>();
+  }
 
   // The next step calls these hooks through the object that this returns.
   StepHooks& begin_step(Iteration iteration, StepHooks& hooks);

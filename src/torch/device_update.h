@@ -19,6 +19,9 @@ class DeviceUpdate {
   // `share`, which is used up. As UpdateRule::apply(), but for the last bits.
   void apply(const Range& range, const at::Tensor& sum, Iteration iteration) const;
 
+  // What the optimiser remembers.
+  const std::vector<at::Tensor>& state() const { return state_; }
+
  private:
   UpdateRule rule_;
   BatchShare share_;

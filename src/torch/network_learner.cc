@@ -6,6 +6,7 @@
 #include <c10/core/StreamGuard.h>
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "base/check.h"
@@ -18,6 +19,7 @@
 #include "torch/gradient_hooks.h"
 #include "torch/layer_calls.h"
 #include "torch/layout.h"
+#include "torch/learner_state.h"
 #include "torch/network_setup.h"
 #include "torch/running_statistics.h"
 #include "torch/saved_network.h"
@@ -195,6 +197,16 @@ class NetworkLearner final : public Learner {
     });
   }
 
+  std::vector<TensorCopy> remembered() override {
+    const c10::StreamGuard on(stream());
+    return copies_of(state());
+  }
+
+  Result<void> recall(std::span<const StoredTensor> saved) override {
+    const c10::StreamGuard on(stream());
+    return fill_from(saved, state());
+  }
+
   Result<void> save(const std::filesystem::path& folder) override {
     const c10::StreamGuard on(stream());
     if (copies_) {
@@ -205,6 +217,15 @@ class NetworkLearner final : public Learner {
 
  private:
   const TorchTask& task() const { return blueprint_->task; }
+
+  // All that steps change besides parameters.
+  std::vector<at::Tensor> state() const {
+    std::vector<at::Tensor> all = network_->state();
+    if (copies_) {
+      std::ranges::move(copies_->update_state(), std::back_inserter(all));
+    }
+    return all;
+  }
 
   at::Tensor loss_of(Batch& batch, const MicroBatch& part) {
     const Autocast autocast(task().precision, placement_.device.type());

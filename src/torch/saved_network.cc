@@ -9,8 +9,27 @@
 namespace sluice {
 namespace {
 
-Result<ElementType> type_of(const NamedTensor& weight) {
-  switch (weight.tensor.scalar_type()) {
+Result<void> save_weights(const Network& network, const std::filesystem::path& path) {
+  std::vector<at::Tensor> values;  // of the views in `tensors`
+  std::vector<StoredTensor> tensors;
+  for (const NamedTensor& weight : network.weights()) {
+    const auto type = element_type_of(weight.tensor);
+    if (!type) {
+      return type.error().within(weight.name).within(path.string());
+    }
+    const at::Tensor& value = values.emplace_back(weight.tensor.detach().cpu().contiguous());
+    tensors.push_back(
+        {weight.name, *type, value.sizes().vec(),
+         std::as_bytes(std::span(static_cast<const char*>(value.data_ptr()), value.nbytes()))});
+  }
+  const auto written = write_safetensors(path, std::move(tensors));
+  return written ? Result<void>() : written.error();
+}
+
+}  // namespace
+
+Result<ElementType> element_type_of(const at::Tensor& tensor) {
+  switch (tensor.scalar_type()) {
     case at::kBool:
       return ElementType::kBool;
     case at::kByte:
@@ -32,28 +51,9 @@ Result<ElementType> type_of(const NamedTensor& weight) {
     case at::kDouble:
       return ElementType::kFloat64;
     default:
-      return Error(fmt::format("{}: safetensors has no type {}", weight.name,
-                               c10::toString(weight.tensor.scalar_type())));
+      return Error(fmt::format("safetensors has no type {}", c10::toString(tensor.scalar_type())));
   }
 }
-
-Result<void> save_weights(const Network& network, const std::filesystem::path& path) {
-  std::vector<at::Tensor> values;  // of the views in `tensors`
-  std::vector<StoredTensor> tensors;
-  for (const NamedTensor& weight : network.weights()) {
-    const auto type = type_of(weight);
-    if (!type) {
-      return type.error().within(path.string());
-    }
-    const at::Tensor& value = values.emplace_back(weight.tensor.detach().cpu().contiguous());
-    tensors.push_back(
-        {weight.name, *type, value.sizes().vec(),
-         std::as_bytes(std::span(static_cast<const char*>(value.data_ptr()), value.nbytes()))});
-  }
-  return write_safetensors(path, std::move(tensors));
-}
-
-}  // namespace
 
 Result<void> save_network(const Network& network, const TorchTask& task,
                           const std::filesystem::path& folder) {

@@ -3,10 +3,14 @@
 #include <filesystem>
 
 #include "base/result.h"
+#include "formats/safetensors.h"
 #include "torch/network.h"
 #include "torch/torch_learner.h"
 
 namespace sluice {
+
+// The type of a file for that of a tensor.
+Result<ElementType> element_type_of(const at::Tensor& tensor);
 
 // Writes the current network to this folder: its weights as model.safetensors, the preparation of
 // its samples and the meaning of its labels as model.json and, if it was read from a TorchScript

@@ -2,11 +2,14 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <nlohmann/json.hpp>
 
+#include "base/hash.h"
 #include "support/temporary_folder.h"
 
 namespace sluice {
@@ -118,6 +121,85 @@ TEST(SafetensorsTest, AFolderThatIsNotThereIsAnError) {
   ASSERT_FALSE(written);
   EXPECT_THAT(written.error().message(),
               HasSubstr("/nonexistent/m.safetensors: cannot be written"));
+}
+
+std::span<const std::byte> bytes_in(const std::string& text) {
+  return std::as_bytes(std::span(text));
+}
+
+TEST(SafetensorsTest, GivesBackWhatItHolds) {
+  const std::array<float, 6> weight{1.5F, -2, 3, 1e-30F, 5, 6};
+  const std::array<std::int64_t, 1> count{-7};
+  const TemporaryFolder folder;
+  const auto digest = write_safetensors(folder.path() / "file",
+                                        {tensor("weight", ElementType::kFloat32, {2, 3}, weight),
+                                         tensor("count", ElementType::kInt64, {}, count)});
+  ASSERT_TRUE(digest);
+  const std::string file = folder.read("file");
+  EXPECT_EQ(digest->bytes, file.size());
+  EXPECT_EQ(digest->checksum, hash_of(bytes_in(file)));
+  const auto tensors = parse_safetensors(bytes_in(file));
+  ASSERT_TRUE(tensors) << tensors.error().message();
+  ASSERT_EQ(tensors->size(), 2U);
+  for (const StoredTensor& read : *tensors) {
+    const bool is_count = read.name == "count";
+    EXPECT_EQ(read.type, is_count ? ElementType::kInt64 : ElementType::kFloat32);
+    EXPECT_EQ(read.shape,
+              is_count ? std::vector<std::int64_t>{} : (std::vector<std::int64_t>{2, 3}));
+    const std::span<const std::byte> values =
+        is_count ? std::span<const std::byte>(std::as_bytes(std::span(count)))
+                 : std::span<const std::byte>(std::as_bytes(std::span(weight)));
+    EXPECT_TRUE(std::ranges::equal(read.bytes, values));
+  }
+}
+
+TEST(SafetensorsTest, WhatIsNoSuchFileIsRefusedWithACause) {
+  const auto complaint = [](const std::string& header, std::size_t data = 8) {
+    std::string file(8, '\0');
+    file[0] = static_cast<char>(header.size());
+    file += header + std::string(data, 'x');
+    const auto tensors = parse_safetensors(bytes_in(file));
+    return tensors ? "" : tensors.error().message();
+  };
+  EXPECT_EQ(complaint(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}})"), "");
+  EXPECT_THAT(parse_safetensors(bytes_in("1234567")).error().message(), HasSubstr("too short"));
+  EXPECT_THAT(parse_safetensors(bytes_in(std::string(20, '\x7f'))).error().message(),
+              HasSubstr("ends before its header"));
+  EXPECT_THAT(complaint("[]"), HasSubstr("no object"));
+  EXPECT_THAT(complaint("{"), HasSubstr("the header"));
+  EXPECT_THAT(complaint(R"({"a":{"dtype":"F32","shape":[2]}})"), HasSubstr("tensor a has no"));
+  EXPECT_THAT(complaint(R"({"a":{"dtype":"F31","shape":[2],"data_offsets":[0,8]}})"),
+              HasSubstr("unknown type"));
+  EXPECT_THAT(complaint(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[8,16]}})"),
+              HasSubstr("does not lie in the file"));
+  EXPECT_THAT(complaint(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[8,0]}})"),
+              HasSubstr("does not lie in the file"));
+  EXPECT_THAT(complaint(R"({"a":{"dtype":"F32","shape":[3],"data_offsets":[0,8]}})"),
+              HasSubstr("not the length of its shape"));
+  EXPECT_THAT(
+      complaint(R"({"a":{"dtype":"F32","shape":[4294967296,4294967296],"data_offsets":[0,0]}})"),
+      HasSubstr("not the length of its shape"));
+  EXPECT_THAT(complaint(R"({"a":{"dtype":"F32","shape":[-1],"data_offsets":[0,4]}})"),
+              HasSubstr("not the length of its shape"));
+}
+
+RC_GTEST_PROP(SafetensorsTest, NoBytesLeadOutOfTheFile, ()) {
+  const std::array<float, 6> weight{1.5F, -2, 3, 1e-30F, 5, 6};
+  const TemporaryFolder folder(kInMemory);
+  RC_ASSERT(write_safetensors(folder.path() / "file",
+                              {tensor("weight", ElementType::kFloat32, {2, 3}, weight)}));
+  std::string file = folder.read("file");
+  for (int i = *rc::gen::inRange(1, 4); i > 0; --i) {
+    file[*rc::gen::inRange<std::size_t>(0, file.size())] =
+        static_cast<char>(*rc::gen::inRange(0, 256));
+  }
+  file.resize(*rc::gen::inRange<std::size_t>(0, file.size() + 1));
+  if (const auto tensors = parse_safetensors(bytes_in(file))) {
+    for (const StoredTensor& read : *tensors) {
+      const auto* const begin = reinterpret_cast<const char*>(read.bytes.data());
+      RC_ASSERT(begin >= file.data() && begin + read.bytes.size() <= file.data() + file.size());
+    }
+  }
 }
 
 }  // namespace

@@ -13,8 +13,9 @@ namespace sluice {
 // A new folder for each test, removed at its end.
 class TemporaryFolder {
  public:
-  TemporaryFolder() {
-    std::string name = ::testing::TempDir() + "sluice-XXXXXX";
+  TemporaryFolder() : TemporaryFolder(::testing::TempDir()) {}
+  explicit TemporaryFolder(const std::string& parent) {
+    std::string name = parent + "sluice-XXXXXX";
     path_ = mkdtemp(name.data());
   }
   ~TemporaryFolder() { std::filesystem::remove_all(path_); }
@@ -36,5 +37,9 @@ class TemporaryFolder {
  private:
   std::filesystem::path path_;
 };
+
+// Where syncing a file takes no time, if there is such a place.
+inline const std::string kInMemory =
+    access("/dev/shm", W_OK) == 0 ? "/dev/shm/" : ::testing::TempDir();
 
 }  // namespace sluice

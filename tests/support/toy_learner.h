@@ -1,9 +1,12 @@
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "base/random.h"
@@ -101,6 +104,27 @@ class ToyLearner final : public Learner {
     stepped_ = false;
   }
 
+  std::vector<TensorCopy> remembered() override {
+    std::vector<TensorCopy> copies;
+    for (const auto& [name, values] : buffers()) {
+      const auto bytes = std::as_bytes(values);
+      copies.push_back({name,
+                        ElementType::kFloat32,
+                        {static_cast<std::int64_t>(values.size())},
+                        {bytes.begin(), bytes.end()}});
+    }
+    return copies;
+  }
+  Result<void> recall(std::span<const StoredTensor> saved) override {
+    const auto own = buffers();
+    check(saved.size() == own.size(), "a toy has as many buffers as were saved");
+    for (std::size_t b = 0; b < own.size(); ++b) {
+      check(saved[b].name == own[b].first, "a toy has the buffers that were saved");
+      std::ranges::copy(saved[b].bytes, std::as_writable_bytes(own[b].second).begin());
+    }
+    return {};
+  }
+
   std::optional<Evaluation> evaluate() override { return {}; }
 
  private:
@@ -162,6 +186,17 @@ class ToyLearner final : public Learner {
                  {&gradient, 1}, share_, iteration);
     const bool meets = turns_->meets_at(LayerId(layer), iteration);
     for_each(layer, [&](std::size_t i) { parameters_[i] = meets ? replica_[i] : std::nanf(""); });
+  }
+
+  // Of its own updates.
+  std::vector<std::pair<std::string, std::span<float>>> buffers() const {
+    std::vector<std::pair<std::string, std::span<float>>> all;
+    if (state_) {
+      for (const auto& [name, values] : state_->buffers()) {
+        all.emplace_back(name, values.values());
+      }
+    }
+    return all;
   }
 
   template <class F>

@@ -102,6 +102,30 @@ TEST(WorkerLearnerTest, EstimatedStatisticsDependOnTheParametersAlone) {
   EXPECT_EQ(copy_of(trained->parameters()), copy_of(make(1)->parameters()));
 }
 
+// With its parameters, that is all that another learner needs to go on.
+TEST(WorkerLearnerTest, WhatItRemembersCanBeRecalled) {
+  const LearnerFactory make = make_network_learners(
+      [] { return network_of(std::make_shared<Normed>()); }, task_with({6}, 3));
+  const auto trained = make(0);
+  RecordedHooks ignored;
+  for (Iteration i = 0; i < 3; ++i) {
+    trained->step(i, ignored);
+  }
+  const std::vector<TensorCopy> copies = trained->remembered();
+  std::vector<StoredTensor> saved;
+  for (const TensorCopy& copy : copies) {
+    saved.push_back(copy.view());
+  }
+  const auto other = make(0);
+  EXPECT_NE(other->evaluate()->loss, trained->evaluate()->loss);
+  ASSERT_TRUE(other->recall(saved));
+  EXPECT_EQ(other->evaluate()->loss, trained->evaluate()->loss);
+  saved.front().shape = {3};
+  EXPECT_FALSE(other->recall(saved));
+  saved.pop_back();
+  EXPECT_FALSE(other->recall(saved));
+}
+
 // Dropout is a function of iteration and worker: no two steps drop the same inputs.
 TEST(WorkerLearnerTest, WorkersDropOutDifferentUnits) {
   TorchTask task = task_with({3, 63, 63}, 3);

@@ -14,13 +14,14 @@ namespace sluice {
 // Workers that wait for each other must stop at the same iteration in all processes, one that none
 // of them has passed. So each process first holds its workers and reports how far they have come;
 // then all end at the furthest of these. Workers that do not wait for each other stop where they
-// are. Every worker takes at least one step.
+// are. Workers that wait for each other take at least one step in each phase, so that a run goes on
+// even if it is stopped for a checkpoint all the time; the others at least one in all.
 class FinishLine {
  public:
   enum class Pace : bool { kTogether, kEachItsOwn };
 
   FinishLine(Iteration first, Iteration last, Pace pace)
-      : pace_(pace), last_(last), begun_(std::max<Iteration>(first, 1)) {}
+      : pace_(pace), last_(last), begun_(first + 1) {}
 
   // Whether a worker should run this iteration. Waits while that depends on the other processes.
   bool begin(Iteration iteration) {

@@ -25,6 +25,12 @@ TEST(FinishLineTest, WithoutASignalTheLastIterationIsTheEnd) {
   EXPECT_EQ(train_on(line, 3), 7);
 }
 
+TEST(FinishLineTest, AStepIsTakenInEveryPhase) {
+  FinishLine line(3, 7, Pace::kTogether);
+  line.end_at(line.hold());
+  EXPECT_EQ(train_on(line, 3), 4);
+}
+
 // Wherever the processes are, all end at the same iteration, which none of them has passed, and no
 // later than they must.
 RC_GTEST_PROP(FinishLineTest, AllEndWhereTheFurthestIs, ()) {

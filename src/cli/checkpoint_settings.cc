@@ -1,0 +1,92 @@
+#include "cli/checkpoint_settings.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <string>
+
+#include "cli/specs.h"
+
+namespace sluice::cli {
+namespace {
+
+// All settings but those that say where, how fast, how long or with what output a run computes what
+// it computes. With most schedules the length changes the learning rate.
+Agreement mathematics_of(const Settings& settings) {
+  Agreement agreement = agreement_of(settings);
+  for (const char* key : {"run",
+                          "trace",
+                          "json",
+                          "log-level",
+                          "save",
+                          "checkpoint",
+                          "checkpoint-every",
+                          "keep",
+                          "resume",
+                          "transport",
+                          "transport-threads",
+                          "loaders",
+                          "evaluate-every",
+                          "on-nonfinite",
+                          "data-dir",
+                          "device",
+                          "kernels",
+                          "time-scale",
+                          "cluster",
+                          "credit",
+                          "peer-credit"}) {
+    agreement.erase(key);
+  }
+  if (settings.text("lr-schedule") == "step") {
+    agreement.erase("epochs");
+    agreement.erase("iterations");
+  }
+  return agreement;
+}
+
+// "500it" or "10min".
+Result<void> read_interval(const std::string& text, CheckpointSpec& spec) {
+  const std::size_t unit_at = std::min(text.find_first_not_of("0123456789"), text.size());
+  const std::string unit = text.substr(unit_at);
+  std::int64_t count = 0;
+  const auto fault = std::from_chars(text.data(), text.data() + unit_at, count).ec;
+  const std::map<std::string, double> seconds{{"s", 1}, {"min", 60}, {"h", 3600}};
+  const auto scale = seconds.find(unit);
+  if (fault != std::errc() || count < 1 || (unit != "it" && scale == seconds.end())) {
+    return Error(fmt::format(
+        "--checkpoint-every: is \"{}\", expected a number of iterations such as 500it, or a time "
+        "such as 90s, 10min or 2h",
+        text));
+  }
+  if (unit == "it") {
+    spec.every = count;
+  } else {
+    spec.interval = from_us(static_cast<double>(count) * scale->second * 1e6);
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<CheckpointSpec> checkpoint_spec(const Settings& settings) {
+  CheckpointSpec spec;
+  spec.folder = settings.text("checkpoint");
+  spec.resume = settings.text("resume");
+  spec.keep = static_cast<std::size_t>(settings.integer("keep"));
+  if (spec.folder.empty()) {
+    if (const auto plain =
+            settings.refuse({"checkpoint-every", "keep"}, "is for --checkpoint, which is missing");
+        !plain) {
+      return plain.error();
+    }
+  }
+  if (const auto read = read_interval(settings.text("checkpoint-every"), spec); !read) {
+    return read.error();
+  }
+  spec.settings = mathematics_of(settings);
+  return spec;
+}
+
+}  // namespace sluice::cli

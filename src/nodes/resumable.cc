@@ -1,0 +1,28 @@
+#include "nodes/resumable.h"
+
+#include <string>
+
+namespace sluice {
+
+Result<void> check_resumable(const Strategy& strategy) {
+  const AlgorithmTraits& algorithm = traits_of(strategy.algorithm);
+  const bool by_iteration = algorithm.replicas_agree() || algorithm.sends == Sends::kOuterGradients;
+  if (!by_iteration) {
+    return Error("algorithm " + std::string(algorithm.name) +
+                 " has no checkpoints yet: its workers are at different iterations, and its nodes "
+                 "know more than the iteration tells; take algorithm bsp, pipe-sgd or local-steps");
+  }
+  if (algorithm.coupling == Coupling::kPipelined && strategy.sparse()) {
+    return Error("algorithm " + std::string(algorithm.name) +
+                 " with a sparse codec has no checkpoints yet: its workers keep sparse sums for "
+                 "later iterations; take another codec, or algorithm bsp");
+  }
+  if (strategy.sums_aside() && strategy.exchange == Exchange::kGossip) {
+    return Error(
+        "exchange gossip with a delay has no checkpoints yet: workers keep what their partners "
+        "have sent for later iterations; take delay 0, or exchange allreduce");
+  }
+  return {};
+}
+
+}  // namespace sluice

@@ -1,0 +1,12 @@
+#pragma once
+
+#include "base/result.h"
+#include "model/strategy.h"
+
+namespace sluice {
+
+// Whether new nodes can go on at any iteration with the numbers of a run, because all else that its
+// nodes know at the end of a phase follows from the iteration. The error says what does not.
+Result<void> check_resumable(const Strategy& strategy);
+
+}  // namespace sluice

@@ -1,0 +1,120 @@
+#include "session/checkpoints.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+#include <random>
+
+#include "session/resumption.h"
+#include "state/saved_state.h"
+
+namespace sluice {
+
+Checkpoints::Checkpoints(ProcessGroup& group, const CheckpointSpec& spec, Json facts,
+                         const Clock& clock, const Log& log)
+    : group_(group), spec_(spec), facts_(std::move(facts)), clock_(clock), log_(log) {
+  if (group.is_leader()) {
+    CheckpointFolder(spec.folder).remove_unfinished();
+    std::random_device entropy;
+    token_ = fmt::format("{:08x}", entropy());
+  }
+  token_ = group.from_leader(token_, "the name of the run's checkpoints");
+  copied_at_ = clock.now();
+}
+
+std::optional<Iteration> Checkpoints::next_after(Iteration at) const {
+  return spec_.every > 0 ? std::optional((at / spec_.every + 1) * spec_.every) : std::nullopt;
+}
+
+bool Checkpoints::is_due() const {
+  return group_.is_leader() && spec_.interval > Duration(0) &&
+         clock_.now() - copied_at_.load() >= spec_.interval;
+}
+
+CheckpointPart Checkpoints::part_of(const Assembly& assembly, TrainingState& state,
+                                    Iteration at) const {
+  const Job& job = assembly.job;
+  CheckpointPart part{.folder = CheckpointFolder(spec_.folder),
+                      .token = token_,
+                      .iteration = at,
+                      .shards = {},
+                      .hosts = job.topology.hosts(),
+                      .keep = spec_.keep};
+  for (const HostId host : hosts_here(group_, job.topology)) {
+    part.shards.push_back({host.index(), copy_state({.state = state,
+                                                     .topology = job.topology,
+                                                     .chunks = *assembly.chunks,
+                                                     .has_servers = job.strategy.uses_servers(),
+                                                     .host = host})});
+  }
+  if (group_.is_leader()) {
+    Json measured = facts_;
+    measured.update(measured_of(job));
+    part.manifest = CheckpointManifest{.iteration = at,
+                                       .version = SLUICE_VERSION,
+                                       .settings = spec_.settings,
+                                       .measured = std::move(measured)};
+  }
+  return part;
+}
+
+void Checkpoints::take(const Assembly& assembly, TrainingState& state, Iteration at) {
+  const Time begin = clock_.now();
+  if (last_ != at) {
+    settle();
+    writing_ = std::make_unique<CheckpointWriter>(part_of(assembly, state, at), clock_);
+    last_ = at;
+  }
+  copied_at_ = clock_.now();
+  held_ += copied_at_.load() - begin;
+}
+
+void Checkpoints::settle() {
+  if (!writing_) {
+    return;
+  }
+  Result<void> result;
+  group_.attend([&] { result = writing_->await_files(); });
+  const std::vector<std::string> faults =
+      group_.to_leader(result ? "" : result.error().message(), "the files of a checkpoint");
+  if (group_.is_leader()) {
+    for (std::size_t r = 0; r < faults.size(); ++r) {
+      if (result && !faults[r].empty()) {
+        result = Error(fmt::format("rank {}: {}", r, faults[r]));
+      }
+    }
+    if (result) {
+      group_.attend([&] { result = writing_->await_end(); });
+    } else {
+      writing_->give_up();
+    }
+    const std::string path = CheckpointFolder(spec_.folder).of(writing_->iteration()).string();
+    if (result) {
+      ++written_;
+      bytes_ += writing_->bytes();
+      writing_took_ += writing_->took();
+      log_.info(fmt::format("checkpoint in {}: {:.1f} MB, written in {:.2f} s", path,
+                            static_cast<double>(writing_->bytes()) / 1e6,
+                            to_seconds(writing_->took())));
+    } else {
+      ++failed_;
+      log_.warn(fmt::format("checkpoint {} was not written: {}", path, result.error().message()));
+    }
+  } else if (result) {
+    static_cast<void>(writing_->await_end());
+  }
+  writing_.reset();
+}
+
+void Checkpoints::finish() { settle(); }
+
+nlohmann::ordered_json Checkpoints::summary() const {
+  return {{"folder", spec_.folder},
+          {"written", written_},
+          {"failed", failed_},
+          {"bytes", bytes_},
+          {"background_s", to_seconds(writing_took_)},
+          {"held_s", to_seconds(held_)}};
+}
+
+}  // namespace sluice

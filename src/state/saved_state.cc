@@ -1,0 +1,143 @@
+#include "state/saved_state.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+#include <map>
+#include <string>
+#include <utility>
+
+namespace sluice {
+namespace {
+
+constexpr const char* kOfLearner = "learner.";
+
+bool all_zero(const Remembered& one) {
+  return std::ranges::all_of(one.parts, [](std::span<const float> part) {
+    const auto bytes = std::as_bytes(part);
+    return std::ranges::all_of(bytes, [](std::byte byte) { return byte == std::byte{0}; });
+  });
+}
+
+TensorCopy copy_of(const std::string& name, const Remembered& one) {
+  TensorCopy copy{name, ElementType::kFloat32, {static_cast<std::int64_t>(one.size())}, {}};
+  copy.bytes.reserve(one.size() * sizeof(float));
+  for (const std::span<const float> part : one.parts) {
+    const auto bytes = std::as_bytes(part);
+    copy.bytes.insert(copy.bytes.end(), bytes.begin(), bytes.end());
+  }
+  return copy;
+}
+
+// "worker.3." or "server.0.", before the names of what it remembers.
+std::string prefix_of(NodeId node, const Topology& topology) {
+  return topology.is_worker(node) ? fmt::format("worker.{}.", node.index())
+                                  : fmt::format("server.{}.", topology.server_index(node));
+}
+
+template <class Visit>
+void for_each_node(const HostState& of, Visit visit) {
+  for (const NodeId node : of.topology.nodes_on(of.host)) {
+    if (of.topology.is_worker(node) || of.has_servers) {
+      visit(node, prefix_of(node, of.topology));
+    }
+  }
+}
+
+// What was saved, by name; taken out as it is used.
+class Saved {
+ public:
+  explicit Saved(std::span<const StoredTensor> tensors) {
+    for (const StoredTensor& tensor : tensors) {
+      by_name_.emplace(tensor.name, tensor);
+    }
+  }
+
+  Result<void> fill(const std::string& name, const Remembered& one) {
+    const auto found = by_name_.extract(name);
+    if (found.empty()) {
+      for (const std::span<float> part : one.parts) {
+        std::ranges::fill(part, 0.0F);
+      }
+      return {};
+    }
+    std::span<const std::byte> bytes = found.mapped().bytes;
+    if (found.mapped().type != ElementType::kFloat32 ||
+        bytes.size() != one.size() * sizeof(float)) {
+      return Error(fmt::format("{} has {} bytes, and this run has {} there", name, bytes.size(),
+                               one.size() * sizeof(float)));
+    }
+    for (const std::span<float> part : one.parts) {
+      if (!part.empty()) {
+        std::memcpy(part.data(), bytes.data(), part.size_bytes());
+      }
+      bytes = bytes.subspan(part.size_bytes());
+    }
+    return {};
+  }
+
+  // All that begin with this prefix, without it.
+  std::vector<StoredTensor> take(const std::string& prefix) {
+    std::vector<StoredTensor> taken;
+    for (auto at = by_name_.lower_bound(prefix);
+         at != by_name_.end() && at->first.starts_with(prefix);) {
+      taken.push_back(at->second);
+      taken.back().name.erase(0, prefix.size());
+      at = by_name_.erase(at);
+    }
+    return taken;
+  }
+
+  Result<void> expect_none() const {
+    return by_name_.empty()
+               ? Result<void>()
+               : Error(fmt::format("{} is nothing that this run has", by_name_.begin()->first));
+  }
+
+ private:
+  std::map<std::string, StoredTensor> by_name_;
+};
+
+}  // namespace
+
+std::vector<TensorCopy> copy_state(const HostState& from) {
+  std::vector<TensorCopy> copies;
+  for_each_node(from, [&](NodeId node, const std::string& prefix) {
+    for (const Remembered& one : from.state.remembered(node, from.chunks, from.topology)) {
+      if (!all_zero(one)) {
+        copies.push_back(copy_of(prefix + one.name, one));
+      }
+    }
+    if (from.topology.is_worker(node)) {
+      for (TensorCopy& tensor : from.state.learner(node).remembered()) {
+        tensor.name.insert(0, prefix + kOfLearner);
+        copies.push_back(std::move(tensor));
+      }
+    }
+  });
+  return copies;
+}
+
+Result<void> restore_state(std::span<const StoredTensor> tensors, const HostState& to) {
+  Saved saved(tensors);
+  Result<void> result;
+  const auto note = [&](const Result<void>& step) {
+    if (result && !step) {
+      result = step;
+    }
+  };
+  for_each_node(to, [&](NodeId node, const std::string& prefix) {
+    for (const Remembered& one : to.state.remembered(node, to.chunks, to.topology)) {
+      note(saved.fill(prefix + one.name, one));
+    }
+    if (to.topology.is_worker(node)) {
+      note(to.state.learner(node).recall(saved.take(prefix + kOfLearner)));
+    }
+  });
+  note(saved.expect_none());
+  return result;
+}
+
+}  // namespace sluice

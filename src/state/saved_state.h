@@ -1,0 +1,28 @@
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "base/result.h"
+#include "formats/safetensors.h"
+#include "partition/chunk_map.h"
+#include "state/training_state.h"
+
+namespace sluice {
+
+// The nodes of a host between two phases.
+struct HostState {
+  TrainingState& state;
+  const Topology& topology;
+  const ChunkMap& chunks;
+  bool has_servers = false;  // that the strategy uses
+  HostId host;
+};
+
+// A copy of all that they remember, by node and name. What is all zeros is left out.
+std::vector<TensorCopy> copy_state(const HostState& from);
+// Gives them such a copy, of a host with the same nodes, before the first phase. It may come from
+// anyone.
+Result<void> restore_state(std::span<const StoredTensor> saved, const HostState& to);
+
+}  // namespace sluice

@@ -1,0 +1,91 @@
+// Checkpoints of the program, on threads.
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "support/command.h"
+
+namespace sluice {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+
+class CheckpointCliThreadsTest : public ::testing::Test {
+ protected:
+  CheckpointCliThreadsTest() {
+    folder_.write("net.json", R"({"name":"net","batch":8,"layers":[
+      {"name":"a","params":3000,"forward_us":50,"backward_us":50},
+      {"name":"b","params":300,"forward_us":50,"backward_us":50}]})");
+  }
+
+  Outcome train(const std::string& arguments) const {
+    return run_command(
+        "'" SLUICE_BINARY "' train --model replay:net.json --workers 2 --json " + arguments,
+        folder_);
+  }
+  json summary(const std::string& arguments) const {
+    const Outcome outcome = train(arguments);
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    return json::parse(outcome.out, nullptr, false);
+  }
+  std::string refusal(const std::string& arguments) const {
+    const Outcome outcome = train(arguments + " --run refused");
+    EXPECT_EQ(outcome.code, 2) << outcome.err;
+    EXPECT_FALSE(std::filesystem::exists(folder_.path() / "refused"));
+    return outcome.err;
+  }
+
+  TemporaryFolder folder_;
+};
+
+TEST_F(CheckpointCliThreadsTest, ARunGoesOnFromItsLast) {
+  const std::string keeping = "--checkpoint kept --resume auto --checkpoint-every 4it --keep 2 ";
+  const json first = summary(keeping + "--iterations 9 --run first");
+  EXPECT_FALSE(first.contains("resumed"));
+  EXPECT_EQ(first.at("checkpoints").at("written"), 3);
+  EXPECT_EQ(first.at("checkpoints").at("failed"), 0);
+  EXPECT_GT(first.at("checkpoints").at("bytes"), 0);
+  EXPECT_TRUE(std::filesystem::exists(folder_.path() / "kept/iteration-9/manifest.json"));
+  EXPECT_FALSE(std::filesystem::exists(folder_.path() / "kept/iteration-4"));
+  const json second = summary(keeping + "--iterations 15 --run second");
+  EXPECT_EQ(second.at("resumed").at("iteration"), 9);
+  EXPECT_EQ(second.at("iterations"), 15);
+  const std::string metrics = folder_.read("second/metrics.jsonl");
+  EXPECT_EQ(std::ranges::count(metrics, '\n'), 6);
+  EXPECT_EQ(json::parse(metrics.substr(0, metrics.find('\n'))).at("step"), 10);
+  EXPECT_EQ(second.at("parameters_hash"), summary("--iterations 15").at("parameters_hash"));
+  const Outcome table = run_command(
+      "'" SLUICE_BINARY "' train --model replay:net.json --workers 2 --iterations 16 " + keeping,
+      folder_);
+  EXPECT_THAT(table.out, HasSubstr("resumed from"));
+  EXPECT_THAT(table.out, HasSubstr("training held for"));
+  EXPECT_THAT(table.err, HasSubstr("resuming from kept/iteration-15 after 15 iterations"));
+}
+
+TEST_F(CheckpointCliThreadsTest, WhatCannotGoOnIsRefusedWithTheReason) {
+  EXPECT_THAT(refusal("--checkpoint kept --preset asp"),
+              HasSubstr("checkpoint: algorithm asp has no checkpoints yet"));
+  EXPECT_THAT(refusal("--resume auto"), HasSubstr("--checkpoint, which is missing"));
+  EXPECT_THAT(refusal("--keep 2"), HasSubstr("is for --checkpoint"));
+  EXPECT_THAT(refusal("--checkpoint kept --checkpoint-every 5"),
+              HasSubstr("--checkpoint-every: is \"5\", expected"));
+  EXPECT_THAT(refusal("--checkpoint kept --checkpoint-every 0it"), HasSubstr("expected"));
+  EXPECT_THAT(refusal("--resume nowhere"), HasSubstr("there is no sound checkpoint in nowhere"));
+  summary("--checkpoint kept --iterations 4");
+  EXPECT_THAT(refusal("--resume kept --iterations 8 --lr 0.1"),
+              HasSubstr("resume: kept/iteration-4: lr was 0.05, and now is 0.1"));
+  EXPECT_THAT(refusal("--resume kept --iterations 8 --workers 3"), HasSubstr("workers was 2"));
+  EXPECT_THAT(refusal("--resume kept --iterations 4"), HasSubstr("nothing is left to train"));
+  folder_.write("kept/iteration-4/manifest.json", "{");
+  EXPECT_THAT(refusal("--resume kept --iterations 8"), HasSubstr("not a sound checkpoint"));
+}
+
+}  // namespace
+}  // namespace sluice

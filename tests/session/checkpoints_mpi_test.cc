@@ -1,0 +1,91 @@
+// Checkpoints of real MPI jobs on this machine, with checkpoint_program.cc and the program itself.
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "nodes/presets.h"
+#include "nodes/resumable.h"
+#include "support/lines.h"
+#include "support/mpirun.h"
+
+namespace sluice {
+namespace {
+
+using nlohmann::json;
+using ::testing::HasSubstr;
+
+class CheckpointsMpiTest : public MpiJobTest {
+ protected:
+  // All these presets in one job.
+  void expect_going_on(int processes, int servers, const std::vector<std::string>& presets) {
+    std::string command =
+        fmt::format("'" SLUICE_CHECKPOINT_PROGRAM "' '{}' {}", folder_.path().string(), servers);
+    std::vector<std::string> expected;
+    for (const std::string& preset : presets) {
+      command += " " + preset;
+      expected.push_back(preset + " goes on");
+    }
+    const Outcome outcome = mpirun(processes, command, folder_);
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_EQ(lines_of(outcome.out), expected) << outcome.err;
+  }
+};
+
+TEST_F(CheckpointsMpiTest, AllSynchronousPresetsGoOnWithTheSameBits) {
+  std::vector<std::string> names;
+  for (const Preset& preset : presets()) {
+    if (check_resumable(preset.strategy)) {
+      names.emplace_back(preset.name);
+    }
+  }
+  expect_going_on(3, 0, names);
+}
+
+TEST_F(CheckpointsMpiTest, ServersOnProcessesOfTheirOwnGoOnToo) {
+  expect_going_on(3, 1, {"p3", "kvstore", "bsp+dgc"});
+}
+
+// p3 ends with the bits of a run on threads, which was never stopped.
+TEST_F(CheckpointsMpiTest, ASignalWritesOneAndTheNextRunGoesOn) {
+  folder_.write("net.json", R"({"name":"net","batch":8,"layers":[
+    {"name":"a","params":30000,"forward_us":500,"backward_us":500},
+    {"name":"b","params":300,"forward_us":500,"backward_us":500}]})");
+  const std::string train =
+      "'" SLUICE_BINARY "' train --model replay:net.json --slice 20000 --json";
+  const std::string stop =
+      "sh -c '" SLUICE_BINARY
+      " train --model replay:net.json --slice 20000 --json --checkpoint kept --run first"
+      " --iterations 1000000 & pid=$!; trap \"\" TERM; "
+      "if [ " +
+      std::string(kRankInScript) +
+      " = 1 ]; then "
+      "for i in $(seq 1000); do [ -s first/metrics.jsonl ] && break; sleep 0.1; done; "
+      "kill -TERM $pid; fi; wait $pid'";
+  const Outcome stopped = mpirun(2, stop, folder_);
+  EXPECT_THAT(stopped.err, HasSubstr("stopped by SIGTERM after ")) << stopped.out;
+  EXPECT_THAT(stopped.err, HasSubstr("checkpoint in kept/iteration-"));
+  const json summary = json::parse(folder_.read("first/summary.json"));
+  const auto first = summary.at("iterations").get<std::int64_t>();
+  const std::int64_t last = first + 5;
+  const Outcome resumed = mpirun(
+      2,
+      fmt::format("{} --checkpoint kept --resume auto --run second --iterations {}", train, last),
+      folder_);
+  ASSERT_EQ(resumed.code, 0) << resumed.err;
+  EXPECT_THAT(resumed.err, HasSubstr(fmt::format("after {} iterations", first)));
+  const Outcome whole =
+      run_command(fmt::format("{} --workers 2 --run whole --iterations {}", train, last), folder_);
+  ASSERT_EQ(whole.code, 0) << whole.err;
+  const json end = json::parse(resumed.out);
+  EXPECT_EQ(end.at("iterations"), last);
+  EXPECT_EQ(end.at("resumed").at("iteration"), first);
+  EXPECT_EQ(end.at("parameters_hash"), json::parse(whole.out).at("parameters_hash"));
+}
+
+}  // namespace
+}  // namespace sluice
