@@ -174,7 +174,7 @@ void CheckpointFolder::remove_unfinished() const {
   std::error_code none;
   for (const auto& entry : fs::directory_iterator(path_, none)) {
     const std::string name = entry.path().filename().string();
-    if (name.starts_with("." + std::string(kPrefix)) && name.ends_with(kUnfinished)) {
+    if (name.starts_with(fmt::format(".{}", kPrefix)) && name.ends_with(kUnfinished)) {
       fs::remove_all(entry.path(), none);
     }
   }

@@ -174,11 +174,11 @@ inline constexpr std::array kNonFiniteNames{
 
 // What survives the end of a run, whatever ends it.
 struct CheckpointSpec {
-  std::string folder;    // for the checkpoints, which all hosts share; "": none are written
-  Iteration every = 0;   // iterations; 0: by time
-  Duration interval{0};  // 0: by iterations
-  std::size_t keep = 3;  // so many of the last
-  std::string resume;    // a folder of checkpoints or one of them; "auto": `folder`; "": none
+  std::string folder = {};  // for the checkpoints, which all hosts share; "": none are written
+  Iteration every = 0;      // iterations; 0: by time
+  Duration interval{0};     // 0: by iterations
+  std::size_t keep = 3;     // so many of the last
+  std::string resume = {};  // a folder of checkpoints or one of them; "auto": `folder`; "": none
   // That change the result, by name: a run that goes on must have the same.
   std::map<std::string, std::string> settings = {};
 

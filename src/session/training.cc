@@ -93,7 +93,7 @@ Trained Run::run() {
   if (job_.strategy.partition != Partition::kMerged || !job_.groups.empty()) {
     train(assemble(job_), training_.extent.iterations, nullptr);
     if (!job_.groups.empty() && training_.resumption != nullptr) {
-      trained_.merging = Merging{.groups = groups_of(trained_.assembly)};
+      trained_.merging.emplace().groups = groups_of(trained_.assembly);
     }
   } else if (const MergeOutcome outcome = train_merged(); !outcome.policy.plan().groups.empty()) {
     trained_.merging = merging_of(outcome);

@@ -54,8 +54,8 @@ struct ToyTraining {
 struct ToyOutcome {
   std::vector<std::string> hashes;  // of the parameters of each worker of this process
   Iteration first = 0;
-  std::optional<int> stopped;
-  nlohmann::ordered_json checkpoints;
+  std::optional<int> stopped = {};
+  nlohmann::ordered_json checkpoints = {};
 };
 
 inline ToyOutcome train_toys(ProcessGroup& group, const ToyTraining& of) {
