@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstdlib>
 #include <map>
 #include <string>
 
+#include "cli/restarts.h"
 #include "cli/specs.h"
 
 namespace sluice::cli {
@@ -68,12 +70,21 @@ Result<void> read_interval(const std::string& text, CheckpointSpec& spec) {
   return {};
 }
 
+// By `launch --max-restarts`.
+bool was_restarted() {
+  const char* restart = std::getenv(kRestartVariable);
+  return restart != nullptr && std::string_view(restart) != "0";
+}
+
 }  // namespace
 
 Result<CheckpointSpec> checkpoint_spec(const Settings& settings) {
   CheckpointSpec spec;
   spec.folder = settings.text("checkpoint");
   spec.resume = settings.text("resume");
+  if (spec.resume.empty() && !spec.folder.empty() && was_restarted()) {
+    spec.resume = "auto";
+  }
   spec.keep = static_cast<std::size_t>(settings.integer("keep"));
   if (spec.folder.empty()) {
     if (const auto plain =

@@ -10,6 +10,8 @@
 
 #include "cli/commands.h"
 #include "cli/console.h"
+#include "cli/restart_count.h"
+#include "cli/restarts.h"
 #include "drivers/mpi/mpi_world.h"
 
 namespace sluice::cli {
@@ -18,7 +20,7 @@ namespace {
 // Sluice has more threads than one per process, so processes are not bound to cores. Without a file
 // of hosts all run here, also where there are fewer cores.
 Words open_mpi_words(const std::string& processes, const std::string& hostfile) {
-  Words words{"mpirun", "-np", processes, "--bind-to", "none"};
+  Words words{"mpirun", "-np", processes, "--bind-to", "none", "-x", kRestartVariable};
   if (hostfile.empty()) {
     words.emplace_back("--oversubscribe");
   } else {
@@ -39,6 +41,7 @@ Words mpich_words(const std::string& processes, const std::string& hostfile) {
 }
 
 int run_instead(const Words& words) {
+  setenv(kRestartVariable, "0", 1);
   std::vector<char*> arguments;
   for (const std::string& word : words) {
     arguments.push_back(const_cast<char*>(word.c_str()));
@@ -72,7 +75,9 @@ int launch(const Settings& settings, const Words& command) {
   const bool mpich = mpi_info().library.starts_with("MPICH");
   Words words = mpich ? mpich_words(processes, hostfile) : open_mpi_words(processes, hostfile);
   words.insert(words.end(), command.begin(), command.end());
-  return run_instead(words);
+  const std::int64_t restarts = settings.integer("max-restarts");
+  return restarts == 0 ? run_instead(words)
+                       : run_with_restarts(words, restarts, checkpoints_of(command));
 }
 
 }  // namespace sluice::cli

@@ -206,6 +206,9 @@ std::vector<Setting> cluster_settings() {
       {"np", kLaunch, Form::integer(1, 100'000), nullptr, "number of processes; -n is the same"},
       {"hostfile", kLaunch, Form::text(), "",
        "file of mpirun with the hosts to start on, by ssh; by default all processes run here"},
+      {"max-restarts", kLaunch, Form::integer(0, 1'000'000), 0,
+       "after a failure the program is started again, so often without a new checkpoint in between; "
+       "train with --checkpoint goes on from its newest one"},
       {"hosts", kLab, Form::integer(1, lab::kMaxHosts), 4, "number of emulated hosts"},
       {"workers-per-host", kLab, Form::integer(1, 64), 1,
        "processes on each host; with --cluster, by default as many as the file has workers there"},

@@ -3,9 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
 #include <string>
 
 #include "cli/program.h"
+#include "cli/restart_count.h"
 #include "drivers/mpi/mpi_world.h"
 #include "support/skip.h"
 
@@ -13,6 +15,7 @@ namespace sluice {
 namespace {
 
 using testing::HasSubstr;
+using testing::Not;
 
 class CliLaunchTest : public ::testing::Test {
  protected:
@@ -42,6 +45,69 @@ TEST_F(CliLaunchTest, StartsOnTheHostsOfAFile) {
   const Outcome outcome = sluice("launch -np 2 --hostfile hosts -- echo here", folder);
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_EQ(outcome.out, "here\nhere\n");
+}
+
+TEST_F(CliLaunchTest, AFailureIsFollowedByARestart) {
+  const Outcome outcome = sluice(
+      "launch -n 2 --max-restarts 2 -- sh -c 'echo start $SLUICE_RESTART; test "
+      "$OMPI_COMM_WORLD_RANK = 0 || test $SLUICE_RESTART = 2 || exit 3'");
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("start 2"));
+  EXPECT_THAT(outcome.err, HasSubstr("the job ended with code 3; it has no --checkpoint, so all "
+                                     "is lost; starting again (2 of 2)"));
+}
+
+TEST_F(CliLaunchTest, RestartsAreLimitedAndDoNotCureWrongUsage) {
+  const Outcome failing = sluice("launch -n 1 --max-restarts 1 -- sh -c 'exit 3'");
+  EXPECT_EQ(failing.code, 3);
+  EXPECT_THAT(failing.err, HasSubstr("given up after 1 restart without a new one"));
+  const Outcome usage = sluice("launch -n 1 --max-restarts 1 -- sh -c 'exit 2'");
+  EXPECT_EQ(usage.code, 2);
+  EXPECT_THAT(usage.err, Not(HasSubstr("starting again")));
+}
+
+// Kills one of two processes in mid-training.
+TEST_F(CliLaunchTest, AKilledTrainingGoesOnFromItsNewestCheckpoint) {
+  const TemporaryFolder folder;
+  folder.write("net.json", R"({"name":"net","batch":8,"layers":[
+      {"name":"a","params":3000,"forward_us":500,"backward_us":500},
+      {"name":"b","params":300,"forward_us":500,"backward_us":500}]})");
+  const std::string train = " train --model replay:net.json --iterations 400 --json";
+  folder.write("work.sh", "'" SLUICE_BINARY "'" + train + R"( --checkpoint kept \
+      --checkpoint-every 20it &
+    if [ $SLUICE_RESTART = 0 ] && [ $OMPI_COMM_WORLD_RANK = 1 ]; then
+      until ls kept/iteration-*; do sleep 0.1; done
+      kill -9 $!
+    fi
+    wait $!)");
+  const Outcome outcome =
+      sluice("launch -n 2 --max-restarts 1 -- sh work.sh --checkpoint kept", folder);
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(outcome.err, HasSubstr("the newest checkpoint is that of iteration"));
+  EXPECT_THAT(outcome.err, HasSubstr("starting again (1 of 1)"));
+  const auto summary = nlohmann::json::parse(outcome.out.substr(outcome.out.rfind("\n{") + 1));
+  EXPECT_GE(summary.at("resumed").at("iteration"), 20);
+  const Outcome calm = sluice(train + " --workers 2", folder);
+  EXPECT_EQ(summary.at("parameters_hash"), nlohmann::json::parse(calm.out).at("parameters_hash"));
+}
+
+TEST(RestartCountTest, ANewCheckpointAllowsAllRestartsAgain) {
+  cli::RestartCount count(2, 10);
+  EXPECT_TRUE(count.take(10));
+  EXPECT_TRUE(count.take(10));
+  EXPECT_FALSE(count.take(10));
+  EXPECT_TRUE(count.take(20));
+  EXPECT_EQ(count.taken(), 1);
+  EXPECT_TRUE(count.take(20));
+  EXPECT_FALSE(count.take(std::nullopt));
+  EXPECT_FALSE(cli::RestartCount(0, std::nullopt).take(5));
+}
+
+TEST(RestartCountTest, TheCommandNamesTheFolder) {
+  EXPECT_EQ(cli::checkpoints_of({"sluice", "train", "--checkpoint", "here"}), "here");
+  EXPECT_EQ(cli::checkpoints_of({"sluice", "train", "--checkpoint=there"}), "there");
+  EXPECT_EQ(cli::checkpoints_of({"sluice", "train", "--checkpoint-every", "5it"}), "");
+  EXPECT_EQ(cli::checkpoints_of({"sluice", "train", "--checkpoint"}), "");
 }
 
 TEST(CliLaunchUsageTest, WrongUsageIsOneLineAndCodeTwo) {

@@ -8,8 +8,10 @@
 #include "data/corpus.h"
 #include "data/idx.h"
 #include "data/npy.h"
+#include "formats/checkpoint.h"
 #include "formats/cluster.h"
 #include "formats/profile.h"
+#include "formats/safetensors.h"
 #include "formats/study.h"
 #include "fuzz/target.h"
 
@@ -84,7 +86,29 @@ Answer read_text(const std::string& input, const std::filesystem::path& folder) 
   return answer_of(read_corpus({.folder = folder.string(), .source = "en", .target = "de"}));
 }
 
+std::vector<std::string> manifest_seeds() {
+  return {to_text({.iteration = 20,
+                   .version = "1",
+                   .settings = {{"lr", "0.1"}},
+                   .measured = Json{{"slice", 5}},
+                   .files = {{"host-0.safetensors", {}}}})};
+}
+
+std::vector<std::string> safetensors_seeds() {
+  const std::string header =
+      R"({"a":{"dtype":"F32","shape":[2,1],"data_offsets":[0,8]},"b":{"dtype":"I64","shape":[],"data_offsets":[8,16]}})";
+  return {static_cast<char>(header.size()) + std::string(7, '\0') + header + std::string(16, '\1')};
+}
+
 constexpr std::array kFileTargets{
+    Target{"manifest", manifest_seeds,
+           [](const std::string& input, const std::filesystem::path& /*folder*/) {
+             return answer_of(manifest_from(input));
+           }},
+    Target{"safetensors", safetensors_seeds,
+           [](const std::string& input, const std::filesystem::path& /*folder*/) {
+             return answer_of(parse_safetensors(std::as_bytes(std::span(input))));
+           }},
     Target{"profile", [] { return std::vector{std::string(kProfile)}; },
            [](const std::string& input, const std::filesystem::path& /*folder*/) {
              return answer_of(parse_profile(input, "profile"));
