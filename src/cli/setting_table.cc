@@ -60,25 +60,27 @@ std::vector<Setting> data_settings() {
   return {
       {"data", kRuns,
        Form::word({"fashion-mnist", "coloured-clothes", "cifar10", "cifar100", "images", "text",
-                   "arrays", "synthetic"}),
+                   "characters", "arrays", "synthetic"}),
        "fashion-mnist",
        "data set; coloured-clothes: Fashion-MNIST in ten colours, for nets that take CIFAR-100; "
-       "images: files train/CLASS/*.jpg or *.png; text: one sentence per line; arrays: files of "
-       "NumPy, train-inputs.npy, train-targets.npy and the same for the test"},
+       "images: files train/CLASS/*.jpg or *.png; text: one sentence per line; characters: files "
+       "of text, by default licences that Debian has; arrays: files of NumPy, train-inputs.npy, "
+       "train-targets.npy and the same for the test"},
       {"data", kProfile, Form::word({"fashion-mnist", "cifar10", "cifar100", "synthetic"}),
        "synthetic", "data set to compute with"},
       {"data-dir", kRuns | kProfile, Form::text(), kFashionMnistFolder, "folder of the data set"},
       {"samples", kRuns, Form::integer(0, kMaxCount), 0,
-       "Fashion-MNIST and CIFAR: train on the first so many samples; synthetic data: number of "
+       "Fashion-MNIST, CIFAR, characters: train on the first so many samples; synthetic data: "
+       "number of "
        "training samples; 0: all, or 10000 or as many as fit into 512 MiB"},
       {"test-samples", kRuns, Form::integer(0, kMaxCount), 0,
        "the same for the test; 0: all, or of synthetic data a tenth as many as for training"},
       {"input-size", kRuns | kProfile, Form::integer(0, 1'000'000), 0,
-       "images, text and synthetic data: side of an image, or the maximum length of a sentence "
-       "with its end mark; 0: what the model was made for"},
+       "images, text, characters and synthetic data: side of an image, the maximum length of a "
+       "sentence with its end mark, or characters per sample; 0: what the model was made for"},
       {"input-shape", kRuns | kProfile, Form::text(), "",
-       "images, text and synthetic data for a model from a file: shape of a sample, such as "
-       "3x32x32, or 2xLENGTH for pairs of sentences"},
+       "images, text, characters and synthetic data for a model from a file: shape of a sample, "
+       "such as 3x32x32, 2xLENGTH for pairs of sentences, or 1xLENGTH for characters"},
       {"input-words", kRuns | kProfile, Form::integer(0, 1'000'000'000), 0,
        "synthetic data for a model from a file: samples are pairs of sentences with a vocabulary "
        "of this size; 0: samples are real numbers"},
@@ -87,7 +89,9 @@ std::vector<Setting> data_settings() {
        "second sentence"},
       {"augment", kRuns, Form::on_or_off(), true,
        "images and CIFAR: train on random crops, mirrored at random, for CIFAR after padding by 4 "
-       "pixels; false: on the centre, or the whole"},
+       "pixels; characters: on windows from anywhere in the text; false: on the centre, or the "
+       "whole, or "
+       "windows one after the other"},
       {"source", kRuns, Form::text(), "en",
        "text: language to translate from, which is the suffix of its files"},
       {"target", kRuns, Form::text(), "vi",
@@ -196,6 +200,9 @@ std::vector<Setting> cluster_settings() {
        .help = "simulate all combinations: KEY=VALUE,VALUE,... for any key of the settings or of "
                "the cluster's file, such as bandwidth_gbps=1,2,4; may be given several times",
        .repeats = true},
+      {"times-at", kSimulate, Form::text(), "",
+       "--train --sweep: train once with each combination of the sweep, and tell the times with "
+       "these values of the cluster's file too, such as bandwidth_gbps=0.1,1,10"},
       {"workers", kReal, Form::integer(1, 1024), 4, "number of workers"},
       {"workers-per-host", kReal, Form::integer(1, 1024), 1,
        "workers that share a host, with one server, one queue of messages and local aggregation"},

@@ -87,6 +87,11 @@ int simulate(const Settings& settings) {
   if (!settings.text("sweep").empty()) {
     return simulate_sweep(settings);
   }
+  if (const auto alone =
+          settings.refuse({"times-at"}, "is for the trainings of a sweep; add --sweep");
+      !alone) {
+    return bad_input(alone.error());
+  }
   auto prepared = simulated_setup(settings);
   if (!prepared) {
     return bad_input(prepared.error());

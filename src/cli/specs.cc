@@ -55,14 +55,15 @@ Result<void> check_data_flags(const Settings& settings) {
     const char* key;
     std::vector<std::string> data;
   };
+  const std::vector<std::string> sliceable{"fashion-mnist", "coloured-clothes", "cifar10",
+                                           "cifar100",      "characters",       "synthetic"};
+  const std::vector<std::string> formed{"images", "text", "characters", "synthetic"};
   for (const Rule& rule :
-       {Rule{"samples", {"fashion-mnist", "coloured-clothes", "cifar10", "cifar100", "synthetic"}},
-        Rule{"test-samples",
-             {"fashion-mnist", "coloured-clothes", "cifar10", "cifar100", "synthetic"}},
-        Rule{"input-size", {"images", "text", "synthetic"}},
-        Rule{"input-shape", {"images", "text", "synthetic"}}, Rule{"input-words", {"synthetic"}},
-        Rule{"classes", {"synthetic"}}, Rule{"augment", {"cifar10", "cifar100", "images"}},
-        Rule{"source", {"text"}}, Rule{"target", {"text"}}, Rule{"vocabulary", {"text"}}}) {
+       {Rule{"samples", sliceable}, Rule{"test-samples", sliceable}, Rule{"input-size", formed},
+        Rule{"input-shape", formed}, Rule{"input-words", {"synthetic"}},
+        Rule{"classes", {"synthetic"}},
+        Rule{"augment", {"cifar10", "cifar100", "images", "characters"}}, Rule{"source", {"text"}},
+        Rule{"target", {"text"}}, Rule{"vocabulary", {"text"}}}) {
     const auto unused = settings.refuse(
         {rule.key}, fmt::format("is for --data {} only", fmt::join(rule.data, ", ")));
     if (!unused && std::ranges::find(rule.data, settings.text("data")) == rule.data.end()) {
@@ -293,7 +294,7 @@ Result<void> check_plain_simulation(const Settings& settings) {
                           "recipe",        "epochs",          "lr",           "lr-scale-by-workers",
                           "warmup-epochs", "lr-decay-epochs", "momentum",     "weight-decay",
                           "on-nonfinite",  "evaluate-every",  "save",         "precision",
-                          "loss"},
+                          "loss",          "times-at"},
                          why);
 }
 

@@ -17,8 +17,10 @@
 #include "cli/console.h"
 #include "cli/profile_search.h"
 #include "cli/simulate_sweep.h"
+#include "report/board.h"
 #include "report/line_chart.h"
 #include "report/table.h"
+#include "session/contest.h"
 #include "session/study_data.h"
 
 namespace sluice::cli {
@@ -82,7 +84,19 @@ std::vector<Found> find_figures(const Study& study, const StudyData& data) {
   return all;
 }
 
-OrderedJson figures_json(const Study& study, const std::vector<Found>& all) {
+OrderedJson contest_json(const StudyContest& contest, const Board& board) {
+  OrderedJson rows = OrderedJson::array();
+  for (const Board::Row& row : board.rows) {
+    OrderedJson cells = OrderedJson::array();
+    for (const Board::Cell& cell : row.cells) {
+      cells.push_back({{"winner", cell.name}, {"figure", cell.figure}, {"all", cell.all}});
+    }
+    rows.push_back({{"name", row.name}, {"cells", cells}});
+  }
+  return {{"name", contest.name}, {"columns", board.columns}, {"rows", rows}};
+}
+
+OrderedJson figures_json(const Study& study, const std::vector<Found>& all, const StudyData& data) {
   OrderedJson figures = OrderedJson::array();
   for (const auto& [figure, here] : all) {
     OrderedJson one{{"what", figure.what}, {"paper", figure.paper}};
@@ -95,11 +109,21 @@ OrderedJson figures_json(const Study& study, const std::vector<Found>& all) {
     one["why"] = figure.why;
     figures.push_back(std::move(one));
   }
-  return {{"title", study.title}, {"paper", study.paper}, {"figures", figures}};
+  OrderedJson contests = OrderedJson::array();
+  for (const StudyContest& contest : study.contests) {
+    if (const auto board = decide(contest, data)) {
+      contests.push_back(contest_json(contest, *board));
+    }
+  }
+  return {
+      {"title", study.title}, {"paper", study.paper}, {"figures", figures}, {"contests", contests}};
 }
 
 void print_figures(const Study& study, const std::vector<Found>& all) {
   print(wrapped(study.title + ": " + study.paper, ""));
+  if (all.empty()) {
+    return;
+  }
   Table table({{"figure"}, {"paper", Table::Align::kRight}, {"here", Table::Align::kRight}});
   for (const Found& found : all) {
     table.add_row({found.figure.what, found.figure.paper, found.text()});
@@ -114,6 +138,15 @@ void print_figures(const Study& study, const std::vector<Found>& all) {
   }
 }
 
+// The short form may lack some of their cells.
+void print_contests(const Study& study, const StudyData& data) {
+  for (const StudyContest& contest : study.contests) {
+    if (const auto board = decide(contest, data)) {
+      print(wrapped(contest.title, "") + to_text(*board));
+    }
+  }
+}
+
 Result<void> draw_pictures(const Study& study, const StudyData& data, const fs::path& folder) {
   std::error_code failed_to_create;
   fs::create_directories(folder, failed_to_create);  // writing to it reports a failure
@@ -123,6 +156,15 @@ Result<void> draw_pictures(const Study& study, const StudyData& data, const fs::
       continue;  // the short form may lack its cells
     }
     if (auto written = write_file(folder / (picture.name + ".svg"), to_svg(*chart)); !written) {
+      return written;
+    }
+  }
+  for (const StudyContest& contest : study.contests) {
+    const auto board = decide(contest, data);
+    if (!board) {
+      continue;
+    }
+    if (auto written = write_file(folder / (contest.name + ".svg"), to_svg(*board)); !written) {
       return written;
     }
   }
@@ -146,10 +188,11 @@ int report_data(const Study& study, const fs::path& csv, const std::string& fold
   }
   const std::vector<Found> all = find_figures(study, *data);
   if (as_json) {
-    print(figures_json(study, all));
+    print(figures_json(study, all, *data));
     return kOk;
   }
   print_figures(study, all);
+  print_contests(study, *data);
   return kOk;
 }
 

@@ -16,10 +16,12 @@
 #include "cli/simulate_training.h"
 #include "cli/specs.h"
 #include "cli/sweep_cells.h"
+#include "cli/times_at.h"
 #include "drivers/realtime/interrupt.h"
 #include "report/line_chart.h"
 #include "report/spread.h"
 #include "report/table.h"
+#include "session/training_sweep.h"
 
 namespace sluice::cli {
 namespace {
@@ -225,27 +227,18 @@ Result<void> write_trainings(const Sweep& sweep, const std::vector<OrderedJson>&
   return {};
 }
 
-}  // namespace
-
-void end_where_it_diverges(TrainSpec& spec) {
-  if (spec.on_nonfinite == NonFiniteAction::kStop) {
-    spec.on_nonfinite = NonFiniteAction::kEnd;
-  }
-}
-
-Result<TrainingSweep> training_sweep(const Settings& settings, const Sweep& sweep,
-                                     const RunFolder& folder) {
-  const auto cells = sweep_cells(settings, sweep);
-  if (!cells) {
-    return cells.error();
-  }
+// Of every so many cells the first one trains, and keeps its record in a folder of its own in
+// `folder`. An error names the combination.
+Result<TrainingSweep> prepare_trainings(const Settings& settings, const Sweep& sweep,
+                                        const std::vector<SweepCell>& cells, std::size_t each,
+                                        const RunFolder& folder) {
   std::set<std::string> notes;
   std::vector<VirtualTraining> trainings;
-  for (std::size_t c = 0; c < cells->size(); ++c) {
-    const SweepCell& cell = (*cells)[c];
+  for (std::size_t c = 0; c < cells.size(); c += each) {
+    const SweepCell& cell = cells[c];
     const std::string name = "--sweep: " + sweep.name(c);
     auto training =
-        training_of(cell, name, folder.file(fmt::format("cells/{:03}", c + 1)).string());
+        training_of(cell, name, folder.file(fmt::format("cells/{:03}", c / each + 1)).string());
     if (!training) {
       return training.error().within(name);
     }
@@ -259,28 +252,53 @@ Result<TrainingSweep> training_sweep(const Settings& settings, const Sweep& swee
       std::move(trainings), static_cast<std::size_t>(settings.integer("threads")), session_log());
 }
 
-int sweep_trainings(const Settings& settings, const Sweep& sweep, const std::string& folder_name,
+}  // namespace
+
+void end_where_it_diverges(TrainSpec& spec) {
+  if (spec.on_nonfinite == NonFiniteAction::kStop) {
+    spec.on_nonfinite = NonFiniteAction::kEnd;
+  }
+}
+
+int sweep_trainings(const Settings& settings, const Sweep& asked, const std::string& folder_name,
                     const std::function<int(const Swept&)>& then) {
   if (const auto alone = settings.refuse({"save"}, "a sweep trains many models; leave it out");
       !alone) {
     return bad_input(alone.error());
   }
+  const auto all_cells = with_times(settings, asked);
+  if (!all_cells) {
+    return bad_input(all_cells.error());
+  }
+  const Sweep& sweep = *all_cells;
+  const auto cells = sweep_cells(settings, sweep);
+  if (!cells) {
+    return bad_input(cells.error());
+  }
+  const std::size_t each = sweep.cells() / asked.cells();
+  if (each > 1) {
+    if (const auto valid = check_times(sweep, *cells); !valid) {
+      return bad_input(valid.error());
+    }
+  }
   const auto folder = open_run_folder(run_folder_spec(settings), folder_name);
   if (!folder) {
     return bad_input(folder.error());
   }
-  auto trainings = training_sweep(settings, sweep, *folder);
+  auto trainings = prepare_trainings(settings, sweep, *cells, each, *folder);
   if (!trainings) {
     return bad_input(trainings.error());
   }
-  const auto [summaries, stopped] = TrainingSweep(*std::move(trainings)).run([&](std::size_t n) {
-    show_cells_done(n, sweep.cells(), "trainings");
+  const auto [trained, stopped] = TrainingSweep(*std::move(trainings)).run([&](std::size_t n) {
+    show_cells_done(n, asked.cells(), "trainings");
   });
   if (stopped) {
     warn(fmt::format("stopped by {}; the records of trainings that had ended are in {}",
                      signal_name(*stopped), folder->file("cells").string()));
     return 128 + *stopped;
   }
+  const std::vector<OrderedJson> summaries =
+      timed(sweep, *cells, trained, static_cast<std::size_t>(settings.integer("threads")));
   const OrderedJson all = sweep_json(sweep, summaries);
   if (const auto written = write_trainings(sweep, summaries, all, *folder); !written) {
     return failed(written.error());

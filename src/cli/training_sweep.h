@@ -3,19 +3,13 @@
 #include <functional>
 #include <string>
 
-#include "base/result.h"
 #include "cli/settings.h"
 #include "cli/simulate_sweep.h"
 #include "report/run_folder.h"
+#include "session/specs.h"
 #include "session/sweep.h"
-#include "session/training_sweep.h"
 
 namespace sluice::cli {
-
-// The trainings of a sweep: simulate --train for each combination of values. Each keeps its record
-// in a folder of its own in `folder`. An error names the combination.
-Result<TrainingSweep> training_sweep(const Settings& settings, const Sweep& sweep,
-                                     const RunFolder& folder);
 
 // The training of a comparison that diverges is one result among others, and fails nothing.
 void end_where_it_diverges(TrainSpec& spec);

@@ -73,6 +73,21 @@ TextSet make_text(const SyntheticTextSpec& spec, std::int64_t samples, std::uint
   return set;
 }
 
+CharacterSet make_characters(const SyntheticCharactersSpec& spec, std::int64_t samples,
+                             std::uint64_t stream) {
+  constexpr double kFollows = 0.8;  // chance of a character's own successor
+  CharacterSet set;
+  set.length = spec.length;
+  constexpr auto kAll = static_cast<std::uint64_t>(kCharacters);
+  Random random(mix(spec.seed), stream);
+  std::uint64_t last = 0;
+  for (std::int64_t i = 0; i <= samples * spec.length; ++i) {
+    last = random.uniform() < kFollows ? (last + 1) % kAll : random.below(kAll);
+    set.text.push_back(static_cast<char>(last));
+  }
+  return set;
+}
+
 }  // namespace
 
 DataSplit make_synthetic(const SyntheticSpec& spec) {
@@ -84,6 +99,11 @@ TextSplit make_synthetic_text(const SyntheticTextSpec& spec) {
   check(spec.longest >= 2, "a sentence needs a word and an end mark");
   check(std::min(spec.source_words, spec.target_words) > kFirstWord, "both languages need words");
   return {make_text(spec, spec.train_samples, 1), make_text(spec, spec.test_samples, 2)};
+}
+
+CharacterSplit make_synthetic_characters(const SyntheticCharactersSpec& spec) {
+  return {make_characters(spec, spec.train_samples, 1),
+          make_characters(spec, spec.test_samples, 2)};
 }
 
 }  // namespace sluice

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include "data/characters.h"
 #include "data/dataset.h"
 #include "data/text.h"
 
@@ -33,5 +34,16 @@ struct SyntheticTextSpec {
 // than others, translated word by word with one dictionary. Equal specs give equal text on every
 // machine.
 TextSplit make_synthetic_text(const SyntheticTextSpec& spec);
+
+struct SyntheticCharactersSpec {
+  std::int64_t length = 32;
+  std::int64_t train_samples = 10'000;
+  std::int64_t test_samples = 1'000;
+  std::uint64_t seed = 1;
+};
+
+// Text that can be learned: each character has a successor that mostly follows it. Equal specs give
+// equal text on every machine.
+CharacterSplit make_synthetic_characters(const SyntheticCharactersSpec& spec);
 
 }  // namespace sluice

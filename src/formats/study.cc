@@ -43,6 +43,17 @@ StudyPicture picture_of(Fields& fields) {
   return picture;
 }
 
+StudyContest contest_of(Fields& fields) {
+  StudyContest contest;
+  contest.name = fields.get<std::string>("name", Form::text());
+  contest.among = fields.get<std::string>("among", Form::text());
+  contest.rows = fields.get<std::string>("rows", Form::text());
+  contest.columns = fields.get<std::string>("columns", Form::text());
+  contest.of = fields.get<std::string>("of", Form::text());
+  contest.title = fields.get<std::string>("title", Form::text());
+  return contest;
+}
+
 // The tables [[study.KEY]].
 template <class Part>
 std::vector<Part> parts_of(Fields& study, const std::string& key, Part (*part_of)(Fields&)) {
@@ -92,6 +103,7 @@ Result<Study> read_study(const std::string& path) {
   }
   study.figures = parts_of(fields, "figure", figure_of);
   study.pictures = parts_of(fields, "picture", picture_of);
+  study.contests = parts_of(fields, "contest", contest_of);
   if (const auto done = fields.done(); !done) {
     return done.error();
   }

@@ -40,6 +40,18 @@ struct StudyPicture {
   bool linear = false;  // both axes
 };
 
+// Which of several settings has the smallest figure, by rows and columns; all of them as a sweep
+// names cells. It is looked at twice: where all have seen all samples, in the first column, and
+// after equal seconds, when the first of them has.
+struct StudyContest {
+  std::string name;     // of its picture
+  std::string among;    // the competitors
+  std::string rows;     // cells
+  std::string columns;  // cells; they change the times only
+  std::string of;       // a column of the data
+  std::string title;
+};
+
 // The table [study] in the configuration file of a study.
 struct Study {
   std::string title;
@@ -47,6 +59,7 @@ struct Study {
   std::map<std::string, std::string> quick;  // settings of the short form, by key
   std::vector<StudyFigure> figures;
   std::vector<StudyPicture> pictures;
+  std::vector<StudyContest> contests;
 };
 
 // Errors name the file and the key.

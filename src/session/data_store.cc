@@ -8,8 +8,8 @@ namespace {
 // The samples of some data depend on the model, and those that are made up also on the seed.
 bool have_same_data(const TaskSpec& one, const TaskSpec& other) {
   const DataKind kind = one.data.kind;
-  const bool of_model =
-      kind == DataKind::kImages || kind == DataKind::kText || kind == DataKind::kSynthetic;
+  const bool of_model = kind == DataKind::kImages || kind == DataKind::kText ||
+                        kind == DataKind::kCharacters || kind == DataKind::kSynthetic;
   return one.data == other.data && (!of_model || one.model == other.model) &&
          (kind != DataKind::kSynthetic || one.seed == other.seed);
 }

@@ -50,6 +50,7 @@ enum class DataKind : std::uint8_t {
   kCifar100,
   kImages,
   kText,
+  kCharacters,
   kArrays,
   kSynthetic,
 };
@@ -61,25 +62,27 @@ inline constexpr std::array kDataNames{
     Names<DataKind>{DataKind::kCifar100, "cifar100"},
     Names<DataKind>{DataKind::kImages, "images"},
     Names<DataKind>{DataKind::kText, "text"},
+    Names<DataKind>{DataKind::kCharacters, "characters"},
     Names<DataKind>{DataKind::kArrays, "arrays"},
     Names<DataKind>{DataKind::kSynthetic, "synthetic"},
 };
 
 struct DataSpec {
   DataKind kind = DataKind::kFashionMnist;
-  std::string folder;  // empty: the default of Fashion-MNIST; other data has none
+  // Empty: the default of Fashion-MNIST or of characters; other data has none.
+  std::string folder;
 
-  // Images, text, synthetic data: the form of a sample.
+  // Images, text, characters, synthetic data: the form of a sample.
   std::int64_t input_size = 0;            // of a built-in model; 0: its default
   std::vector<std::int64_t> input_shape;  // of a model from a file
   std::int64_t input_words = 0;           // synthetic, for a model from a file; 0: real numbers
   std::int64_t classes = 10;              // likewise
 
-  // Fashion-MNIST, CIFAR: the first ones for training and for the test; 0: all. Synthetic: how many
-  // there are; 0: a default, and for the test a tenth as many.
+  // Fashion-MNIST, CIFAR, characters: the first ones for training and for the test; 0: all.
+  // Synthetic: how many there are; 0: a default, and for the test a tenth as many.
   std::int64_t samples = 0;
   std::int64_t test_samples = 0;
-  bool augment = true;        // images, CIFAR
+  bool augment = true;        // images, CIFAR, characters
   std::string source = "en";  // text: languages
   std::string target = "vi";
   std::int64_t vocabulary = 32'000;

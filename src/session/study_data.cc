@@ -24,17 +24,6 @@ bool is_same(const std::string& one, const std::string& other) {
   return one == other || (number && number == number_in(other));
 }
 
-// The axes of a cell that have a value.
-std::map<std::string, std::string> values_of(const Sweep& sweep, std::size_t cell) {
-  std::map<std::string, std::string> values;
-  for (std::size_t a = 0; a < sweep.axes().size(); ++a) {
-    if (const std::string& value = sweep.values(cell)[a]; !value.empty()) {
-      values[sweep.axes()[a].key] = value;
-    }
-  }
-  return values;
-}
-
 std::string text_of(const std::map<std::string, std::string>& values) {
   std::string text;
   for (const auto& [key, value] : values) {
@@ -156,7 +145,7 @@ Result<Spread> StudyData::figure(const StudyFigure& figure) const {
   }
   std::optional<Spread> largest;
   for (std::size_t cell = 0; cell < at->cells(); ++cell) {
-    Values values = values_of(*at, cell);
+    Values values = at->values_by_key(cell);
     auto figures = figures_at(figure, values);
     if (!figures) {
       return figures.error();
@@ -167,7 +156,7 @@ Result<Spread> StudyData::figure(const StudyFigure& figure) const {
       if (!over) {
         return over.error();
       }
-      for (const auto& [key, value] : values_of(*over, 0)) {
+      for (const auto& [key, value] : over->values_by_key(0)) {
         value == kUnset ? static_cast<void>(values.erase(key))
                         : static_cast<void>(values[key] = value);
       }
@@ -185,6 +174,25 @@ Result<Spread> StudyData::figure(const StudyFigure& figure) const {
     }
   }
   return *largest;
+}
+
+Result<std::vector<StudyData::Curve>> StudyData::curves(const std::string& of,
+                                                        const Values& values) const {
+  const auto figure = column(of);
+  const auto seconds = column("time_s");
+  const auto runs = runs_at(values, "");
+  if (!figure || !seconds || !runs) {
+    return !figure ? figure.error() : !seconds ? seconds.error() : runs.error();
+  }
+  std::vector<Curve> curves;
+  for (const std::vector<Row>& rows : *runs) {
+    Curve& curve = curves.emplace_back();
+    for (const Row& row : rows) {
+      curve.seconds.push_back(number(row, *seconds));
+      curve.figures.push_back(number(row, *figure));
+    }
+  }
+  return curves;
 }
 
 Result<LineChart::Line> StudyData::line(const StudyPicture& picture, const Values& values) const {
@@ -232,19 +240,12 @@ Result<LineChart> StudyData::picture(const StudyPicture& picture) const {
                   .x_scale = scale(Scale::Kind::kFromZero),
                   .y_scale = scale(has_start ? Scale::Kind::kFitted : Scale::Kind::kFromZero)};
   for (std::size_t cell = 0; cell < at->cells(); ++cell) {
-    auto line = this->line(picture, values_of(*at, cell));
+    auto line = this->line(picture, at->values_by_key(cell));
     if (!line) {
       return line.error();
     }
     chart.lines.push_back(*std::move(line));
-    // Only what distinguishes the lines.
-    std::vector<std::string> names = at->values(cell);
-    for (std::size_t a = 0; a < names.size(); ++a) {
-      if (at->axes()[a].values.size() == 1) {
-        names[a].clear();
-      }
-    }
-    chart.lines.back().name = line_name(at->axes(), names);
+    chart.lines.back().name = distinct_name(*at, cell);
   }
   return chart;
 }

@@ -16,6 +16,8 @@ namespace sluice {
 // are measurements of the same thing.
 class StudyData {
  public:
+  using Values = std::map<std::string, std::string>;  // by axis
+
   // Errors name the source.
   static Result<StudyData> parse(const std::string& csv, const std::string& source);
 
@@ -23,9 +25,16 @@ class StudyData {
   Result<Spread> figure(const StudyFigure& figure) const;
   Result<LineChart> picture(const StudyPicture& picture) const;
 
+  // What a column has at each evaluation of a run, and when.
+  struct Curve {
+    std::vector<double> seconds;
+    std::vector<double> figures;
+  };
+  // One for each seed.
+  Result<std::vector<Curve>> curves(const std::string& of, const Values& values) const;
+
  private:
   using Row = std::vector<std::string>;
-  using Values = std::map<std::string, std::string>;  // by axis
 
   Result<std::size_t> column(const std::string& name) const;
   double number(const Row& row, std::size_t column) const;

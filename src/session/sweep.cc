@@ -112,6 +112,34 @@ void Sweep::add_table(const std::vector<SweepAxis>& axes) {
   values_.insert(values_.end(), cells.begin(), cells.end());
 }
 
+Result<Sweep> Sweep::each_with(const Sweep& more) const {
+  Sweep product = *this;
+  for (const SweepAxis& axis : more.axes_) {
+    if (std::ranges::find(axes_, axis.key, &SweepAxis::key) != axes_.end()) {
+      return Error(fmt::format("{}: is an axis of the sweep already", axis.key));
+    }
+    product.axes_.push_back(axis);
+  }
+  product.values_.clear();
+  for (const std::vector<std::string>& own : values_) {
+    for (const std::vector<std::string>& further : more.values_) {
+      product.values_.push_back(own);
+      product.values_.back().insert(product.values_.back().end(), further.begin(), further.end());
+    }
+  }
+  return product;
+}
+
+std::map<std::string, std::string> Sweep::values_by_key(std::size_t cell) const {
+  std::map<std::string, std::string> by_key;
+  for (std::size_t a = 0; a < axes_.size(); ++a) {
+    if (const std::string& value = values(cell)[a]; !value.empty()) {
+      by_key[axes_[a].key] = value;
+    }
+  }
+  return by_key;
+}
+
 std::string Sweep::name(std::size_t cell) const {
   std::string name;
   for (std::size_t a = 0; a < axes_.size(); ++a) {
@@ -162,6 +190,16 @@ std::string line_name(const std::vector<SweepAxis>& axes, const std::vector<std:
                         number_in(values[a]) ? axes[a].key + " " + values[a] : values[a]);
   }
   return name;
+}
+
+std::string distinct_name(const Sweep& sweep, std::size_t cell) {
+  std::vector<std::string> values = sweep.values(cell);
+  for (std::size_t a = 0; a < values.size(); ++a) {
+    if (sweep.axes()[a].values.size() == 1) {
+      values[a].clear();
+    }
+  }
+  return line_name(sweep.axes(), values);
 }
 
 void for_each_cell(std::size_t cells, std::size_t threads,

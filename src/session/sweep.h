@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -29,8 +30,13 @@ class Sweep {
   std::size_t cells() const { return values_.size(); }
   // One value per axis; empty if the cell's table has no such axis.
   const std::vector<std::string>& values(std::size_t cell) const { return values_[cell]; }
+  // The axes of the cell's table.
+  std::map<std::string, std::string> values_by_key(std::size_t cell) const;
   // "hosts=4 bandwidth_gbps=1".
   std::string name(std::size_t cell) const;
+
+  // Each cell with each of `more`, which change fastest and must have other axes.
+  Result<Sweep> each_with(const Sweep& more) const;
 
   // Cells that differ in one axis only.
   struct Group {
@@ -55,6 +61,9 @@ std::optional<double> number_in(const std::string& text);
 
 // "p3, hosts 4": a line of a picture. `values` are of these axes; empty ones are left out.
 std::string line_name(const std::vector<SweepAxis>& axes, const std::vector<std::string>& values);
+
+// The same of a cell, with only what distinguishes it from the others.
+std::string distinct_name(const Sweep& sweep, std::size_t cell);
 
 // Calls `run` for every cell on so many threads, 0: one per core; each cell begins when a thread is
 // free, in their order. `done` gets the number of finished cells, never two at a time. Rethrows the

@@ -10,6 +10,7 @@
 
 #include "base/check.h"
 #include "data/array_set.h"
+#include "data/characters.h"
 #include "data/cifar.h"
 #include "data/coloured_clothes.h"
 #include "data/corpus.h"
@@ -82,6 +83,13 @@ Result<SampleForm> asked_form(const DataSpec& data) {
         "such as 3x32x32",
         name_of(kDataNames, data.kind)));
   }
+  if (data.kind == DataKind::kCharacters) {
+    return form.shape.size() == 2 && form.shape[0] == 1
+               ? Result<SampleForm>(form)
+               : Error(fmt::format(
+                     "input-shape: is \"{}\", expected 1xLENGTH for characters, such as 1x32",
+                     fmt::join(form.shape, "x")));
+  }
   const bool pairs = form.shape.size() == 2 && form.shape[0] == 2 && form.shape[1] >= 2;
   if (form.words > 0 && !pairs) {
     return Error(fmt::format(
@@ -104,10 +112,19 @@ Result<SampleForm> wanted_form(const TaskSpec& spec) {
                                    : model_form(spec.model, spec.data.input_size);
 }
 
+// One row of words, as a CharacterSet has them; pairs of sentences have two.
+bool is_window(const SampleForm& form) { return form.words > 0 && form.shape[0] == 1; }
+
 Result<TaskData> make_up_data(const TaskSpec& spec, const SampleForm& form) {
   const std::int64_t samples = spec.data.samples > 0 ? spec.data.samples : synthetic_samples(form);
   const std::int64_t tests =
       spec.data.test_samples > 0 ? spec.data.test_samples : std::max<std::int64_t>(samples / 10, 1);
+  if (is_window(form)) {
+    return data_of(make_synthetic_characters({.length = form.shape.back(),
+                                              .train_samples = samples,
+                                              .test_samples = tests,
+                                              .seed = spec.seed}));
+  }
   if (form.words > 0) {
     return data_of(make_synthetic_text({.longest = form.shape.back(),
                                         .source_words = form.words,
@@ -135,7 +152,7 @@ Result<TaskData> find_pictures(const TaskSpec& spec, const SampleForm& form) {
 }
 
 Result<TaskData> read_sentences(const TaskSpec& spec, const SampleForm& form, const Log& log) {
-  if (form.words == 0) {
+  if (form.words == 0 || is_window(form)) {
     return Error(fmt::format("data: model {} does not take text; choose sockeye", spec.model));
   }
   auto corpus = read_corpus({.folder = spec.data.folder,
@@ -151,6 +168,24 @@ Result<TaskData> read_sentences(const TaskSpec& spec, const SampleForm& form, co
   return data_of(std::move(corpus));
 }
 
+Result<TaskData> read_windows(const TaskSpec& spec, const SampleForm& form) {
+  if (!is_model_file(spec.model) && !is_window(form)) {
+    return Error(
+        fmt::format("data: model {} does not take characters; choose char-gpt", spec.model));
+  }
+  const DataSpec& data = spec.data;
+  auto split =
+      read_characters(data.folder.empty() ? kLicenceFolder : data.folder, form.shape.back());
+  if (!split) {
+    return split.error();
+  }
+  CharacterSplit kept = *std::move(split);
+  kept.train.count = data.samples;
+  kept.train.drawn = data.augment;
+  kept.test.count = data.test_samples;
+  return data_of(std::move(kept));
+}
+
 // Data whose samples depend on the model.
 Result<TaskData> read_for_model(const TaskSpec& spec, const Log& log) {
   const auto form = wanted_form(spec);
@@ -162,6 +197,8 @@ Result<TaskData> read_for_model(const TaskSpec& spec, const Log& log) {
       return find_pictures(spec, *form);
     case DataKind::kText:
       return read_sentences(spec, *form, log);
+    case DataKind::kCharacters:
+      return read_windows(spec, *form);
     case DataKind::kSynthetic:
       return make_up_data(spec, *form);
     case DataKind::kFashionMnist:
@@ -187,7 +224,7 @@ Result<TaskData> read_cifar(const DataSpec& spec, Cifar kind) {
 Result<TaskData> read_task_data(const TaskSpec& spec, const Log& log) {
   const DataKind kind = spec.data.kind;
   const bool needs_folder = kind != DataKind::kSynthetic && kind != DataKind::kFashionMnist &&
-                            kind != DataKind::kColouredClothes;
+                            kind != DataKind::kColouredClothes && kind != DataKind::kCharacters;
   if (needs_folder && spec.data.folder.empty()) {
     return Error(fmt::format("data-dir: is missing; data {} needs the folder of its files",
                              name_of(kDataNames, kind)));
@@ -205,6 +242,7 @@ Result<TaskData> read_task_data(const TaskSpec& spec, const Log& log) {
       return data_of(read_arrays(spec.data.folder));
     case DataKind::kImages:
     case DataKind::kText:
+    case DataKind::kCharacters:
     case DataKind::kSynthetic:
       return read_for_model(spec, log);
   }

@@ -41,14 +41,17 @@ bool takes(const ModelEntry& entry, const SampleForm& form) {
                          : shape == own);
 }
 
+const char* noun_of(const SampleForm& form) {
+  return form.words == 0 ? "samples" : form.shape[0] == 1 ? "characters" : "pairs of sentences";
+}
+
 Result<void> check_form(const ModelEntry& entry, const SampleForm& form) {
   if (takes(entry, form)) {
     return {};
   }
   return Error(fmt::format(
       "model {}: expected {} of shape {}{}, found {}; choose another model, data set or input size",
-      entry.name, entry.form.words > 0 ? "pairs of sentences" : "samples",
-      fmt::join(entry.form.shape, "x"),
+      entry.name, noun_of(entry.form), fmt::join(entry.form.shape, "x"),
       entry.smallest ? fmt::format(" or another size from {} on", *entry.smallest) : "",
       fmt::join(form.shape, "x")));
 }

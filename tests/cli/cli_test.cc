@@ -177,7 +177,7 @@ TEST(CliThreadsTest, SyntheticDataFitTheModel) {
                  "model lenet: expected samples of shape 1x28x28, found 1x32x32");
   expect_refused(train("--data text --samples 100"),
                  "--samples: is for --data fashion-mnist, coloured-clothes, cifar10, cifar100, "
-                 "synthetic only");
+                 "characters, synthetic only");
 }
 
 TEST(CliTest, TheDoctorTellsWhatIsMissing) {

@@ -154,7 +154,7 @@ TEST(CliModelFileTest, WhatCannotBeIsOneLineAndCodeTwo) {
                  "--input-size: is for built-in");
   expect_refused("--model lenet --data synthetic --classes 3", "--classes: is for a model from a");
   expect_refused("--model lenet --input-shape 3",
-                 "--input-shape: is for --data images, text, synthetic only");
+                 "--input-shape: is for --data images, text, characters, synthetic only");
   expect_refused("--model mlp --data synthetic --samples 32 --save text.pt/x",
                  "save: text.pt/x: the folder cannot be created: ");
 }

@@ -165,7 +165,7 @@ TEST(SpecsTest, TheRecordOfAReplayHasItsProfile) {
 
 TEST(SpecsTest, AFlagWithoutEffectIsRefused) {
   EXPECT_EQ(refusal_of({{"augment", "true"}}),
-            "--augment: is for --data cifar10, cifar100, images only");
+            "--augment: is for --data cifar10, cifar100, images, characters only");
   EXPECT_THAT(refusal_of({{"model", "net.pt"}, {"data", "synthetic"}, {"input-size", "8"}}),
               StartsWith("--input-size: is for built-in models"));
   EXPECT_THAT(refusal_of({{"data", "synthetic"}, {"classes", "8"}}),

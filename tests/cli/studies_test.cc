@@ -67,8 +67,11 @@ TEST_P(CliStudiesTest, HasItsFiguresAndPicturesInItsData) {
   }
   const auto study = read_study(file_of(GetParam()));
   ASSERT_TRUE(study) << study.error().message();
-  for (const StudyPicture& picture : study->pictures) {
-    const std::string name = picture.name + ".svg";
+  std::vector<std::string> pictures;
+  std::ranges::transform(study->pictures, std::back_inserter(pictures), &StudyPicture::name);
+  std::ranges::transform(study->contests, std::back_inserter(pictures), &StudyContest::name);
+  for (const std::string& picture : pictures) {
+    const std::string name = picture + ".svg";
     ASSERT_TRUE(std::filesystem::exists(folder.path() / "pictures" / name)) << name;
     // Not EXPECT_EQ, which would print both.
     EXPECT_TRUE(*read_file((kSourceRoot / "docs/studies" / name).string()) ==

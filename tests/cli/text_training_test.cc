@@ -77,6 +77,22 @@ TEST_F(CliTextThreadsTest, TheVocabulariesAreSavedWithTheModel) {
   }
 }
 
+// A guess at random has a loss of 5.5, and the frequencies of the characters alone of about 3.
+TEST_F(CliTextThreadsTest, AGptLearnsTheCharactersOfLicences) {
+  const Outcome outcome = run_command(
+      "'" SLUICE_BINARY
+      "' train --data characters --model char-gpt --workers 2 --batch 8 --kernels native "
+      "--optimizer adamw --lr 0.005 --iterations 60 --test-samples 50 --json",
+      folder_);
+  if (outcome.code == 2 && outcome.err.find("LibTorch") != std::string::npos) {
+    SKIP_AS_INAPPLICABLE(outcome.err);
+  }
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const json summary = json::parse(outcome.out);
+  EXPECT_EQ(summary.at("parameters"), 134'912);
+  EXPECT_LT(summary.at("test_loss"), 3);
+}
+
 TEST_F(CliTextThreadsTest, WhatDoesNotFitIsOneLineAndCodeTwo) {
   folder_.write("train.en", "v1\n");
   const Outcome outcome = train("");
@@ -87,6 +103,11 @@ TEST_F(CliTextThreadsTest, WhatDoesNotFitIsOneLineAndCodeTwo) {
   EXPECT_THAT(outcome.err, HasSubstr("train.en: offset 3: expected as many lines as in "));
   EXPECT_THAT(train("--model lenet").err,
               HasSubstr("sluice: data: model lenet does not take text"));
+  EXPECT_THAT(train("--model char-gpt").err,
+              HasSubstr("sluice: data: model char-gpt does not take text"));
+  EXPECT_THAT(
+      run_command("'" SLUICE_BINARY "' train --data characters --model sockeye", folder_).err,
+      HasSubstr("sluice: data: model sockeye does not take characters; choose char-gpt"));
   EXPECT_THAT(run_command("'" SLUICE_BINARY "' train --data text --model sockeye", folder_).err,
               HasSubstr("sluice: data-dir: is missing; data text needs"));
   EXPECT_THAT(run_command("'" SLUICE_BINARY "' train --vocabulary 7", folder_).err,

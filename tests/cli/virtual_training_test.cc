@@ -169,6 +169,34 @@ TEST_F(CliVirtualTrainingTest, ASweepWritesARowForEachEvaluation) {
             json::parse(folder_.read("swept/cells/002/summary.json")).at("parameters_hash"));
 }
 
+// As if it had trained there, but for the first iterations, which are not in the steady state.
+TEST_F(CliVirtualTrainingTest, ASweepTellsTheTimesAtOtherRates) {
+  const auto swept = [](const std::string& rates) {
+    return fmt::format(
+        "--epochs 2 --sweep 'preset=p3 seed=1,2{0}; preset=diloco every=2 "
+        "collective=ring seed=1,2{0}' ",
+        rates);
+  };
+  const json timed = simulated(swept("") + "--times-at bandwidth_gbps=1,0.1 --run timed");
+  const json trained = simulated(swept(" bandwidth_gbps=1,0.1") + "--run trained");
+  ASSERT_EQ(timed.at("cells").size(), 8U);
+  for (std::size_t c = 0; c < 8; ++c) {
+    const json& here = timed.at("cells")[c];
+    const json& there = trained.at("cells")[c];
+    EXPECT_EQ(here.at("values"), there.at("values"));
+    const json& summary = here.at("summary");
+    EXPECT_EQ(summary.contains("parameters_hash"), c % 2 == 0) << "only the first rate trains";
+    ASSERT_EQ(summary.at("evaluations").size(), 2U);
+    for (std::size_t e = 0; e < 2; ++e) {
+      const json& evaluation = summary.at("evaluations")[e];
+      const json& real = there.at("summary").at("evaluations")[e];
+      EXPECT_EQ(evaluation.at("test_loss"), real.at("test_loss"));
+      EXPECT_NEAR(evaluation.at("time_s").get<double>() / real.at("time_s").get<double>(), 1, 0.1)
+          << here.at("values");
+    }
+  }
+}
+
 TEST_F(CliVirtualTrainingTest, TrainsOnTheFirstSamples) {
   const json few = simulated("--preset p3 --epochs 1 --samples 64 --test-samples 10");
   EXPECT_EQ(few.at("iterations"), 2);
@@ -187,6 +215,15 @@ TEST_F(CliVirtualTrainingTest, RefusesASweepThatMakesNoSense) {
   expect_refused(refused("--sweep 'batch=8,8000' --log-level error"),
                  "--sweep: batch=8000: batch: 4 workers with");
   expect_refused(refused("--sweep batch=8 --trace t.json"), "--trace: a sweep simulates many runs");
+  const std::string rates = " --times-at bandwidth_gbps=1,10";
+  expect_refused(refused("--preset asp --sweep seed=1,2" + rates),
+                 "--times-at: what seed=1 bandwidth_gbps=1 learns depends on the times");
+  expect_refused(refused("--sweep seed=1,2 --times-at lr=1,2"), "--times-at: lr is a setting");
+  expect_refused(refused("--sweep bandwidth_gbps=1,2" + rates),
+                 "--times-at: bandwidth_gbps: is an axis of the sweep already");
+  expect_refused(refused("--codec auto --sweep seed=1,2" + rates + " --log-level error"),
+                 "--times-at: codec auto depends on the rate");
+  expect_refused(refused("--seed 1" + rates), "--times-at: is for the trainings of a sweep");
 }
 
 TEST_F(CliVirtualTrainingTest, RefusesWhatMakesNoSense) {

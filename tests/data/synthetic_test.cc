@@ -115,5 +115,22 @@ TEST(SyntheticTest, CanBeLearned) {
   EXPECT_GT(right, 290);
 }
 
+// The character that mostly follows another is the same in the test's text.
+TEST(SyntheticTest, CharactersCanBeLearned) {
+  const SyntheticCharactersSpec spec{
+      .length = 50, .train_samples = 400, .test_samples = 40, .seed = 3};
+  const CharacterSplit split = make_synthetic_characters(spec);
+  EXPECT_EQ(split.train.size(), 400);
+  EXPECT_EQ(split.test.size(), 40);
+  EXPECT_NE(split.train.text.substr(0, 2001), split.test.text);
+  EXPECT_EQ(make_synthetic_characters(spec).train.text, split.train.text);
+  std::int64_t follow = 0;
+  for (std::size_t i = 1; i < split.test.text.size(); ++i) {
+    follow += static_cast<char>(split.test.text[i - 1] + 1) == split.test.text[i];
+  }
+  EXPECT_GT(follow, 1500);
+  EXPECT_LT(follow, 1750);
+}
+
 }  // namespace
 }  // namespace sluice

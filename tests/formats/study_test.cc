@@ -25,7 +25,8 @@ TEST_F(StudyFileTest, ReadsItsTableAndLeavesTheSettings) {
       "sweep = \"hosts=2,4\"\n[study]\ntitle = \"T\"\npaper = \"P\"\nquick.iterations = 1\n"
       "quick.sweep = \"hosts=2\"\n[[study.figure]]\nwhat = \"w\"\npaper = \"1.5\"\nof = \"f\"\n"
       "at = \"hosts=2\"\nreaches = 0.9\n[[study.picture]]\nname = \"n\"\nat = \"hosts=2\"\n"
-      "x = \"hosts\"\ny = \"f\"\n");
+      "x = \"hosts\"\ny = \"f\"\n[[study.contest]]\nname = \"c\"\namong = \"preset=p3,asp\"\n"
+      "rows = \"hosts=2\"\ncolumns = \"bandwidth_gbps=1\"\nof = \"f\"\ntitle = \"who\"\n");
   ASSERT_TRUE(study) << study.error().message();
   EXPECT_EQ(study->title, "T");
   EXPECT_EQ(study->quick.at("iterations"), "1");
@@ -35,6 +36,8 @@ TEST_F(StudyFileTest, ReadsItsTableAndLeavesTheSettings) {
   EXPECT_EQ(study->figures[0].reaches, 0.9);
   ASSERT_EQ(study->pictures.size(), 1U);
   EXPECT_EQ(study->pictures[0].y_title, "f");
+  ASSERT_EQ(study->contests.size(), 1U);
+  EXPECT_EQ(study->contests[0].among, "preset=p3,asp");
 }
 
 TEST_F(StudyFileTest, NamesWhatIsWrong) {

@@ -24,6 +24,19 @@ TEST(Sweep, HasAllCombinationsAndTheLastAxisChangesFastest) {
   EXPECT_EQ(sweep->name(3), "hosts=16 preset=p3");
 }
 
+TEST(Sweep, HasEachCellWithEachOfAnother) {
+  const auto sweep = Sweep::parse("preset=p3 hosts=4,8; preset=asp");
+  const auto all = sweep->each_with(*Sweep::parse("gbps=1,10"));
+  ASSERT_TRUE(all) << all.error().message();
+  ASSERT_EQ(all->cells(), 6U);
+  EXPECT_EQ(all->name(0), "preset=p3 hosts=4 gbps=1");
+  EXPECT_EQ(all->name(1), "preset=p3 hosts=4 gbps=10");
+  EXPECT_EQ(all->name(5), "preset=asp gbps=10");
+  EXPECT_EQ(all->axes()[2].key, "gbps");
+  EXPECT_THAT(sweep->each_with(*Sweep::parse("hosts=2")).error().message(),
+              HasSubstr("hosts: is an axis of the sweep already"));
+}
+
 TEST(Sweep, GroupsCellsThatDifferInOneAxis) {
   const auto sweep = Sweep::parse("seed=1,2,3 preset=p3,asp hosts=4");
   ASSERT_TRUE(sweep);

@@ -131,6 +131,34 @@ TEST_F(TaskDataTest, CifarIsVariedForTrainingOnly) {
   EXPECT_EQ(features(plain.train, 1), features(plain.test, 2));
 }
 
+TEST_F(TaskDataTest, CharactersComeInWindows) {
+  const TemporaryFolder folder;
+  folder.write("a", std::string(90, 'a'));
+  folder.write("b", std::string(10, 'b'));
+  ask_for(DataKind::kCharacters, {1, 4}, folder.path());
+  EXPECT_EQ(read().train->size(), 22);
+  EXPECT_EQ(read().test->size(), 2);
+  spec_.data.samples = 5;
+  spec_.data.test_samples = 1;
+  EXPECT_EQ(read().train->size(), 5);
+  EXPECT_EQ(read().test->size(), 1);
+  const auto words = [&](const std::shared_ptr<const Samples>& samples, std::uint64_t seed) {
+    Batch batch;
+    samples->load(std::vector<std::int64_t>{0, 1, 2, 3}, seed, batch);
+    return batch.words;
+  };
+  spec_.data.test_samples = 0;
+  spec_.data.samples = 0;
+  folder.write("a", "abcdefghijklmnopqrstuvwxyz" + std::string(64, 'a'));
+  folder.write("b", "abcdefghijklmnopqrstuvwxyz");
+  EXPECT_NE(words(read().train, 1), words(read().train, 2)) << "varied for training only";
+  EXPECT_EQ(read().test->size(), 2);
+  spec_.data.augment = false;
+  EXPECT_EQ(words(read().train, 1), words(read().train, 2));
+  spec_.data.input_shape = {2, 4};
+  EXPECT_THAT(refusal(), StartsWith("input-shape: is \"2x4\", expected 1xLENGTH"));
+}
+
 TEST_F(TaskDataTest, ImagesNeedOneOrThreeChannels) {
   const TemporaryFolder folder;
   ask_for(DataKind::kImages, {2, 8, 8}, folder.path());

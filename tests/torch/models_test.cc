@@ -16,6 +16,7 @@
 #include "support/skip.h"
 #include "support/threaded.h"
 #include "torch/layout.h"
+#include "torch/models/families.h"
 #include "torch/models/table.h"
 #include "torch/profiling/flops.h"
 #include "torch/torch_learner.h"
@@ -34,7 +35,8 @@ struct Published {
 // ResNet-110: 1.7 M in its paper, whose shortcuts have no parameters. CIFAR100
 // nets, LeNet and MLP: by hand. Sockeye: profiles/p4000-roofline/sockeye.json; 50 words of source
 // and target each. GoogLeNet of Caffe: as its definition has them; Inception v3 of
-// MXNet: torchvision's without the 5 layers of its head; Sockeye for IWSLT15: by hand.
+// MXNet: torchvision's without the 5 layers of its head; Sockeye for IWSLT15 and the
+// GPT: by hand.
 const std::map<std::string, Published> kPublished{
     {"lenet", {431'080, 4, 2.293}},
     {"mlp", {648'010, 3, 0.647}},
@@ -52,6 +54,7 @@ const std::map<std::string, Published> kPublished{
     {"googlenet-caffe", {13'378'280, 64, 1'583}},
     {"inceptionv3-mxnet", {23'834'568, 189, 5'713}},
     {"sockeye-iwslt15", {26'682'397, 9, 697.98}},
+    {"char-gpt", {134'912, 16, 3.932}},
 };
 
 TEST(ModelsTest, HaveThePublishedSizes) {
@@ -92,13 +95,26 @@ TEST(ModelsTest, HaveTheSizesInTheirTable) {
   }
 }
 
+// A character that comes later does not count.
+TEST(ModelsTest, TheGptPredictsFromWhatCameBefore) {
+  const at::NoGradGuard no_grad;
+  const std::unique_ptr<Network> gpt = make_char_gpt({{1, 8}, 256, 256});
+  at::Tensor window = at::arange(8, at::kLong).reshape({1, 1, 8});
+  const at::Tensor before = gpt->forward(window);
+  window[0][0][5] = 99;
+  const at::Tensor after = gpt->forward(window);
+  for (std::int64_t place = 0; place < 8; ++place) {
+    EXPECT_EQ(at::equal(before[place], after[place]), place < 5) << place;
+  }
+}
+
 class ModelTrainsThreads : public ::testing::TestWithParam<std::string> {
  protected:
   static constexpr std::size_t kWorkers = 2;
 
-  // The smallest input that the model supports.
+  // The smallest input that the model supports; that of the GPT is part of its parameters.
   static TorchTask small_task(const std::string& model) {
-    std::int64_t size = 5;
+    std::int64_t size = model == "char-gpt" ? 0 : 5;
     while (!model_form(model, size)) {
       ++size;
     }
@@ -107,7 +123,12 @@ class ModelTrainsThreads : public ::testing::TestWithParam<std::string> {
     task.model = model;
     task.batch = 2;
     task.workers = kWorkers;
-    if (form.words > 0) {
+    if (form.words > 0 && form.shape[0] == 1) {
+      const CharacterSplit split = make_synthetic_characters(
+          {.length = form.shape.back(), .train_samples = 16, .test_samples = 4});
+      task.train = std::make_shared<const CharacterSet>(split.train);
+      task.test = std::make_shared<const CharacterSet>(split.test);
+    } else if (form.words > 0) {
       const TextSplit split = make_synthetic_text({.longest = form.shape.back(),
                                                    .source_words = form.words,
                                                    .target_words = form.classes,

@@ -31,4 +31,6 @@ std::unique_ptr<Network> make_inceptionv3_mxnet(const SampleForm& form);
 std::unique_ptr<Network> make_sockeye(const SampleForm& form);
 std::unique_ptr<Network> make_sockeye_iwslt15(const SampleForm& form);
 
+std::unique_ptr<Network> make_char_gpt(const SampleForm& form);
+
 }  // namespace sluice

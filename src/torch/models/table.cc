@@ -11,6 +11,7 @@ std::vector<ModelEntry> model_table() {
   const SampleForm imagenet{{3, 224, 224}, 1000};
   const SampleForm sentence{{2, 50}, 24'000, 32'000};
   const SampleForm iwslt15{{2, 50}, 7'709, 17'191};
+  const SampleForm window{{1, 32}, 256, 256};
   return {
       {"lenet",
        "LeNet with 20 and 50 5x5 filters and 500 hidden units",
@@ -98,6 +99,12 @@ std::vector<ModelEntry> model_table() {
        2,
        {26'682'397, 9, 1'395'968'000},
        make_sockeye_iwslt15},
+      {"char-gpt",
+       "GPT of two blocks and width 64 that predicts characters",
+       window,
+       2,
+       {134'912, 16, 7'864'320},
+       make_char_gpt},
   };
 }
 
