@@ -214,7 +214,8 @@ std::vector<Setting> cluster_settings() {
       {"hostfile", kLaunch, Form::text(), "",
        "file of mpirun with the hosts to start on, by ssh; by default all processes run here"},
       {"max-restarts", kLaunch, Form::integer(0, 1'000'000), 0,
-       "after a failure the program is started again, so often without a new checkpoint in between; "
+       "after a failure the program is started again, so often without a new checkpoint in "
+       "between; "
        "train with --checkpoint goes on from its newest one"},
       {"hosts", kLab, Form::integer(1, lab::kMaxHosts), 4, "number of emulated hosts"},
       {"workers-per-host", kLab, Form::integer(1, 64), 1,
