@@ -1,15 +1,29 @@
 // How a session goes on with a run, and sees to it that another can go on with this one.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <string>
 
+#include "partition/chunk_map.h"
 #include "session/batch_shares.h"
 #include "session/train_checks.h"
 #include "session/training_session.h"
 
 namespace sluice {
+namespace {
+
+// Whether the code of every chunk is no longer than its gradient.
+bool codes_fit(const Job& job) {
+  const ChunkMap chunks = make_chunks(job.layers, job.topology.servers(), job.strategy, job.groups);
+  const CodecTraits& codec = traits_of(job.strategy.codec);
+  return std::ranges::all_of(chunks.all(), [&](const Chunk& chunk) {
+    return codec.size(chunk.range.size()) <= chunk.range.size() * kFloatBytes;
+  });
+}
+
+}  // namespace
 
 Result<void> TrainingSession::find_start() {
   auto found = find_checkpoint(group_, spec_.checkpoint, topology_, log_);
@@ -33,9 +47,16 @@ Result<void> TrainingSession::find_start() {
 }
 
 Job TrainingSession::taken_up(Job job) const {
-  if (!resumption_) {
-    return job;
+  if (resumption_) {
+    take_up(job);
   }
+  const Strategy& strategy = job.strategy;
+  job.strategy.learners_pack =
+      strategy.learners_update && strategy.learners_can_pack() && codes_fit(job);
+  return job;
+}
+
+void TrainingSession::take_up(Job& job) const {
   if (const auto fits = adopt_measured(resumption_->manifest.measured, job); !fits) {
     throw std::runtime_error(
         fmt::format("resume: {}: {}", resumption_->path.string(), fits.error().message()));
@@ -44,7 +65,6 @@ Job TrainingSession::taken_up(Job job) const {
     throw std::runtime_error("resume: " + possible.error().message());
   }
   job.first = resumption_->manifest.iteration;
-  return job;
 }
 
 std::optional<Kernels> TrainingSession::asked_kernels() const {

@@ -74,8 +74,10 @@ class TrainingSession {
   // These are in session_start.cc. Finds the checkpoint to go on from, if there should be one.
   // Collective.
   Result<void> find_start();
-  // The same job from there on, with what was measured at the start of the run.
+  // The same job from there on, with what was measured at the start of the run; and with learners
+  // that pack, if all they pack fits.
   Job taken_up(Job job) const;
+  void take_up(Job& job) const;
   std::optional<Kernels> asked_kernels() const;
   std::vector<double> batch_parts();  // collective
   CodecChoice chosen_codec(const Job& job, const NetworkFacts& network) const;

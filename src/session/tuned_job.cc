@@ -6,7 +6,6 @@
 
 #include "model/message_size.h"
 #include "nodes/validate_update.h"
-#include "partition/chunk_map.h"
 #include "planner/arithmetic_cost.h"
 #include "session/optimizer.h"
 #include "session/training_session.h"
@@ -35,16 +34,6 @@ Profile without_times(const std::vector<Layer>& layers) {
     profile.layers.push_back({.name = layer.name, .params = layer.range.size()});
   }
   return profile;
-}
-
-// Whether learners may pack, and the code of every chunk is no longer than its gradient.
-bool codes_fit(const Job& job) {
-  const ChunkMap chunks = make_chunks(job.layers, job.topology.servers(), job.strategy, job.groups);
-  const CodecTraits& codec = traits_of(job.strategy.codec);
-  return job.strategy.learners_can_pack() &&
-         std::ranges::all_of(chunks.all(), [&](const Chunk& chunk) {
-           return codec.size(chunk.range.size()) <= chunk.range.size() * kFloatBytes;
-         });
 }
 
 }  // namespace
@@ -90,7 +79,6 @@ Job TrainingSession::tuned_job(const std::vector<Layer>& layers,
     Job job = make_job(layers);
     job.strategy.learners_update = learners_update(learners);
     network = group_.tune(job, spec_.strategy.chosen);
-    job.strategy.learners_pack = job.strategy.learners_update && codes_fit(job);
     return job;
   };
   Job job = tune();
