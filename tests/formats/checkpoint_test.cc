@@ -28,7 +28,7 @@ CheckpointManifest some_manifest() {
       .files = {{"host-0.safetensors", {120, 0xFFFFFFFFFFFFFFFF}}, {"host-1.safetensors", {0, 1}}}};
 }
 
-std::string complaint(const std::string& text) {
+std::string manifest_complaint(const std::string& text) {
   const auto manifest = manifest_from(text);
   return manifest ? "" : manifest.error().message();
 }
@@ -53,23 +53,24 @@ TEST(CheckpointManifestTest, ComesBackFromItsText) {
 
 TEST(CheckpointManifestTest, WhatIsTornOrForeignIsRefusedWithACause) {
   const std::string text = to_text(some_manifest());
-  EXPECT_THAT(complaint(""), HasSubstr("manifest.json"));
-  EXPECT_THAT(complaint("[1]"), HasSubstr("manifest.json"));
-  EXPECT_THAT(complaint("{}"), HasSubstr("format: is missing"));
-  EXPECT_THAT(complaint(changed([](Json& json) { json["format"] = 2; })),
+  EXPECT_THAT(manifest_complaint(""), HasSubstr("manifest.json"));
+  EXPECT_THAT(manifest_complaint("[1]"), HasSubstr("manifest.json"));
+  EXPECT_THAT(manifest_complaint("{}"), HasSubstr("format: is missing"));
+  EXPECT_THAT(manifest_complaint(changed([](Json& json) { json["format"] = 2; })),
               HasSubstr("has format 2, and this program reads format 1"));
-  EXPECT_THAT(complaint(changed([](Json& json) { json["files"] = Json::array(); })),
+  EXPECT_THAT(manifest_complaint(changed([](Json& json) { json["files"] = Json::array(); })),
               HasSubstr("files"));
-  EXPECT_THAT(complaint(changed([](Json& json) { json["files"][0]["name"] = "../passwd"; })),
-              HasSubstr("files[0]: is no file"));
-  EXPECT_THAT(complaint(changed([](Json& json) { json["files"][1]["bytes"] = -1; })),
+  EXPECT_THAT(
+      manifest_complaint(changed([](Json& json) { json["files"][0]["name"] = "../passwd"; })),
+      HasSubstr("files[0]: is no file"));
+  EXPECT_THAT(manifest_complaint(changed([](Json& json) { json["files"][1]["bytes"] = -1; })),
               HasSubstr("bytes"));
-  EXPECT_THAT(complaint(changed([](Json& json) { json["settings"]["lr"] = 1; })),
+  EXPECT_THAT(manifest_complaint(changed([](Json& json) { json["settings"]["lr"] = 1; })),
               HasSubstr("lr is no text"));
-  EXPECT_EQ(complaint(changed([](Json& json) { json["iteration"] = 501; })), "");
+  EXPECT_EQ(manifest_complaint(changed([](Json& json) { json["iteration"] = 501; })), "");
   std::string other = text;
   other.replace(other.find("500"), 3, "501");
-  EXPECT_THAT(complaint(other), HasSubstr("is not what was written"));
+  EXPECT_THAT(manifest_complaint(other), HasSubstr("is not what was written"));
 }
 
 RC_GTEST_PROP(CheckpointManifestTest, NoDamageGoesUnseen, ()) {
@@ -160,16 +161,16 @@ TEST_F(CheckpointFolderTest, CorruptFilesAreFound) {
   const auto complaint = [&] { return read_checked(folder_.of(9), file).error().message(); };
   const std::string bytes = *read_checked(folder_.of(9), file);
   std::ofstream(path, std::ios::binary) << bytes.substr(0, bytes.size() - 1);
-  EXPECT_THAT(complaint(), HasSubstr(fmt::format("has {} bytes, and {} were written",
-                                                 bytes.size() - 1, bytes.size())));
+  EXPECT_THAT(manifest_complaint(), HasSubstr(fmt::format("has {} bytes, and {} were written",
+                                                          bytes.size() - 1, bytes.size())));
   for (const std::size_t at : {std::size_t{0}, bytes.size() / 2, bytes.size() - 1}) {
     std::string corrupt = bytes;
     corrupt[at] = static_cast<char>(corrupt[at] ^ 1);
     std::ofstream(path, std::ios::binary) << corrupt;
-    EXPECT_THAT(complaint(), HasSubstr("its checksum differs"));
+    EXPECT_THAT(manifest_complaint(), HasSubstr("its checksum differs"));
   }
   std::filesystem::remove(path);
-  EXPECT_THAT(complaint(), HasSubstr("cannot be read"));
+  EXPECT_THAT(manifest_complaint(), HasSubstr("cannot be read"));
 }
 
 }  // namespace
