@@ -161,16 +161,16 @@ TEST_F(CheckpointFolderTest, CorruptFilesAreFound) {
   const auto complaint = [&] { return read_checked(folder_.of(9), file).error().message(); };
   const std::string bytes = *read_checked(folder_.of(9), file);
   std::ofstream(path, std::ios::binary) << bytes.substr(0, bytes.size() - 1);
-  EXPECT_THAT(manifest_complaint(), HasSubstr(fmt::format("has {} bytes, and {} were written",
-                                                          bytes.size() - 1, bytes.size())));
+  EXPECT_THAT(complaint(), HasSubstr(fmt::format("has {} bytes, and {} were written",
+                                                 bytes.size() - 1, bytes.size())));
   for (const std::size_t at : {std::size_t{0}, bytes.size() / 2, bytes.size() - 1}) {
     std::string corrupt = bytes;
     corrupt[at] = static_cast<char>(corrupt[at] ^ 1);
     std::ofstream(path, std::ios::binary) << corrupt;
-    EXPECT_THAT(manifest_complaint(), HasSubstr("its checksum differs"));
+    EXPECT_THAT(complaint(), HasSubstr("its checksum differs"));
   }
   std::filesystem::remove(path);
-  EXPECT_THAT(manifest_complaint(), HasSubstr("cannot be read"));
+  EXPECT_THAT(complaint(), HasSubstr("cannot be read"));
 }
 
 }  // namespace
