@@ -53,7 +53,7 @@ OrderedJson retimed(const OrderedJson& trained, const OrderedJson& times) {
 }  // namespace
 
 Result<Sweep> with_times(const Settings& settings, const Sweep& trainings) {
-  const std::string text = settings.text(kTimesAt);
+  const std::string text = settings.has(kTimesAt) ? settings.text(kTimesAt) : "";
   if (text.empty()) {
     return trainings;
   }

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <iterator>
 #include <string>
 #include <utility>
 #include <vector>
@@ -86,26 +85,6 @@ Workspace::Workspace(std::span<float> parameters, std::vector<std::span<float>> 
   if (rule.traits().whole_layers) {
     layers_ = ranges_of(layers);
   }
-}
-
-std::vector<Remembered> Workspace::remembered() {
-  std::vector<Remembered> all{{"parameters", {parameters_}}, {"clip_factor", {{&clip_factor_, 1}}}};
-  for (const auto& [name, values] : state_.buffers()) {
-    all.push_back({"optimizer." + std::string(name), {values.values()}});
-  }
-  const auto add = [&](std::vector<Remembered> more) {
-    std::ranges::move(more, std::back_inserter(all));
-  };
-  if (coder_) {
-    add(coder_->remembered());
-  }
-  if (outer_) {
-    add(outer_->remembered());
-  }
-  for (std::size_t slot = used_later_from_; slot < gradients_.size(); ++slot) {
-    all.push_back({"sums." + std::to_string(slot), {gradients_[slot]}});
-  }
-  return all;
 }
 
 std::span<float> Workspace::view(const BufferRange& what) const {

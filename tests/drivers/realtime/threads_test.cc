@@ -167,9 +167,9 @@ TEST(Threads, NoGradientIsLostAtTheEndOfAPhase) {
   }
 }
 
-TEST(Threads, OnlySynchronousTrainingGoesOnInStretches) {
+TEST(Threads, OnlyTrainingThatFollowsFromTheIterationGoesOnInStretches) {
   Job job =
-      testing::job_for(toy_learners({10}, 2), Topology(2, 1, 0), find_preset("pipe-sgd")->strategy);
+      testing::job_for(toy_learners({10}, 2), Topology(2, 1, 0), find_preset("gosgd")->strategy);
   job.first = 5;
   EXPECT_THROW(assemble(job), InvariantError);
 }
