@@ -1,5 +1,6 @@
 // Readers of files.
 #include <array>
+#include <cstdlib>
 #include <fstream>
 #include <stdexcept>
 
@@ -138,6 +139,17 @@ constexpr std::array kFileTargets{
 }  // namespace
 
 std::span<const Target> file_targets() { return kFileTargets; }
+
+std::filesystem::path make_folder() {
+  const std::filesystem::path memory = "/dev/shm";
+  const auto parent =
+      std::filesystem::exists(memory) ? memory : std::filesystem::temp_directory_path();
+  std::string name = (parent / "sluice-fuzz-XXXXXX").string();
+  if (mkdtemp(name.data()) == nullptr) {
+    throw std::runtime_error("cannot make a folder in " + parent.string());
+  }
+  return name;
+}
 
 void check_answer(const Answer& answer) {
   if (!answer.taken && answer.message.empty()) {

@@ -27,10 +27,7 @@ const Target& chosen() {
 }
 
 const std::filesystem::path& own_folder() {
-  static const std::filesystem::path folder = [] {
-    std::string name = (std::filesystem::temp_directory_path() / "sluice-fuzz-XXXXXX").string();
-    return std::filesystem::path(mkdtemp(name.data()));
-  }();
+  static const std::filesystem::path folder = make_folder();
   return folder;
 }
 

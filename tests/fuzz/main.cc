@@ -132,12 +132,9 @@ int main(int argc, char** argv) {
   for (const int signal : {SIGSEGV, SIGABRT, SIGFPE, SIGBUS, SIGILL}) {
     std::signal(signal, on_crash);
   }
-  std::string name = (std::filesystem::temp_directory_path() / "sluice-fuzz-XXXXXX").string();
-  if (mkdtemp(name.data()) == nullptr) {
-    return refuse("cannot make a folder in " + name);
-  }
+  const std::filesystem::path folder = make_folder();
   const bool answered = std::ranges::all_of(
-      options.targets, [&](const Target& target) { return run(target, options, name); });
-  std::filesystem::remove_all(name);
+      options.targets, [&](const Target& target) { return run(target, options, folder); });
+  std::filesystem::remove_all(folder);
   return answered ? 0 : 1;
 }

@@ -34,6 +34,9 @@ std::span<const Target> wire_targets();
 std::span<const Target> image_targets();  // only in a build with the image libraries
 std::vector<Target> all_targets();
 
+// A new folder for the files of readers, in memory where the machine has such a place.
+std::filesystem::path make_folder();
+
 // Throws std::runtime_error unless the answer is one: taken, or refused with a message.
 void check_answer(const Answer& answer);
 
