@@ -116,9 +116,9 @@ bool DeviceCopies::gradient_is_finite(LayerId layer) const {
     return all_finite(row(layer));
   }
   if (turns_) {
-    // Others were looked at with it.
+    // Others were looked at with it. What was clipped no longer tells who it was.
     return all_finite(row(trails_[layer.index()].looked_at_with)) ||
-           all_finite(span_of(view_in(flat_.gradients(), range).cpu()));
+           (!update_->clips() && all_finite(span_of(view_in(flat_.gradients(), range).cpu())));
   }
   return all_finite(range.size() > kLookOnHost ? row(layer) : span_of(view_in(gradients_, range)));
 }

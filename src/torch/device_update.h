@@ -19,6 +19,8 @@ class DeviceUpdate {
   // `share`, which is used up. As UpdateRule::apply(), but for the last bits.
   void apply(const Range& range, const at::Tensor& sum, Iteration iteration) const;
 
+  // Whether it limits each value of a gradient.
+  bool clips() const { return rule_.clip_value > 0; }
   // What the optimiser remembers.
   const std::vector<at::Tensor>& state() const { return state_; }
 
