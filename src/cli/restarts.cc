@@ -19,7 +19,6 @@ namespace sluice::cli {
 namespace {
 
 constexpr int kPollMs = 100;
-constexpr int kUsage = 2;
 constexpr int kNotFound = 127;
 
 struct Ending {
@@ -81,7 +80,7 @@ int run_with_restarts(const Words& words, std::int64_t most, const std::string& 
   RestartCount count(most, newest_in(checkpoints));
   for (std::int64_t restart = 0;; ++restart) {
     const Ending ending = run_once(words, restart);
-    if (ending.code == 0 || ending.code == kUsage || ending.code == kNotFound ||
+    if (ending.code == 0 || ending.code == kBadInput || ending.code == kNotFound ||
         ending.signal != 0) {
       return ending.code;
     }

@@ -16,7 +16,7 @@
 #include "cli/training_sweep.h"
 #include "report/line_chart.h"
 #include "report/table.h"
-#include "session/steady_run.h"
+#include "session/record.h"
 #include "session/sweep.h"
 
 namespace sluice::cli {
@@ -48,18 +48,7 @@ constexpr std::array kShares{
 
 std::vector<OrderedJson> summaries_of(const std::vector<SweepCell>& cells, std::size_t threads) {
   std::vector<OrderedJson> summaries(cells.size());
-  const auto run = [&](std::size_t cell) {
-    const SimulatedSetup& setup = cells[cell].setup;
-    Record record;
-    summaries[cell] = simulate_steadily({.job = setup.job,
-                                         .profile = setup.profile,
-                                         .cluster = setup.cluster,
-                                         .preset = setup.preset,
-                                         .iterations = setup.iterations,
-                                         .slowdowns = setup.slowdowns},
-                                        record)
-                          .summary;
-  };
+  const auto run = [&](std::size_t cell) { summaries[cell] = steady_summary(cells[cell].setup); };
   for_each_cell(cells.size(), threads, run, [&](std::size_t finished) {
     show_cells_done(finished, cells.size(), "simulations");
   });

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "cli/optimizer_settings.h"
@@ -10,6 +11,7 @@
 #include "session/batch_shares.h"
 #include "session/optimizer.h"
 #include "session/simulated_job.h"
+#include "session/steady_run.h"
 #include "session/workload.h"
 
 namespace sluice::cli {
@@ -80,6 +82,18 @@ Result<SimulatedSetup> simulated_setup(const Settings& settings, const Json& clu
                         .slowdowns = compute_factors(shares->parts),
                         .notes = std::move(notes),
                         .codec_choice = made->codec_choice};
+}
+
+nlohmann::ordered_json steady_summary(const SimulatedSetup& setup) {
+  Record record;
+  return simulate_steadily({.job = setup.job,
+                            .profile = setup.profile,
+                            .cluster = setup.cluster,
+                            .preset = setup.preset,
+                            .iterations = setup.iterations,
+                            .slowdowns = setup.slowdowns},
+                           record)
+      .summary;
 }
 
 }  // namespace sluice::cli

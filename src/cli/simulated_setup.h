@@ -1,5 +1,6 @@
 #pragma once
 
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -27,5 +28,8 @@ struct SimulatedSetup {
 // `cluster_values` win over those of the cluster's file. Errors name the flag, or the file and key.
 Result<SimulatedSetup> simulated_setup(const Settings& settings,
                                        const Json& cluster_values = Json::object());
+
+// The summary of its steady iterations, without a training.
+nlohmann::ordered_json steady_summary(const SimulatedSetup& setup);
 
 }  // namespace sluice::cli

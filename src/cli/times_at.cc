@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include "model/algorithm.h"
-#include "session/steady_run.h"
 
 namespace sluice::cli {
 namespace {
@@ -14,18 +13,6 @@ constexpr const char* kTimesAt = "times-at";
 bool learns_the_same_at_any_rate(const SimulatedSetup& setup) {
   const Algorithm algorithm = setup.job.strategy.algorithm;
   return traits_of(algorithm).replicas_agree() || algorithm == Algorithm::kLocal;
-}
-
-OrderedJson simulated_times(const SimulatedSetup& setup) {
-  Record record;
-  return simulate_steadily({.job = setup.job,
-                            .profile = setup.profile,
-                            .cluster = setup.cluster,
-                            .preset = setup.preset,
-                            .iterations = setup.iterations,
-                            .slowdowns = setup.slowdowns},
-                           record)
-      .summary;
 }
 
 // What a training learned, with the times of a simulation.
@@ -100,7 +87,7 @@ std::vector<OrderedJson> timed(const Sweep& all, const std::vector<SweepCell>& c
     summaries[c] = trained[c / each];
   }
   const auto run = [&](std::size_t g) {
-    const OrderedJson times = simulated_times(cells[untrained[g].cells.front()].setup);
+    const OrderedJson times = steady_summary(cells[untrained[g].cells.front()].setup);
     for (const std::size_t c : untrained[g].cells) {
       summaries[c] = retimed(trained[c / each], times);
     }
