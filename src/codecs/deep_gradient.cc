@@ -43,13 +43,12 @@ std::size_t length_of(const std::vector<Range>& layers) {
 
 }  // namespace
 
-DeepGradient::DeepGradient(const DeepGradientOptions& options, const Sender& sender,
+DeepGradient::DeepGradient(const DeepGradientOptions& options, const DeepGradientSender& sender,
                            std::vector<Range> layers)
     : options_(options),
       momentum_(sender.momentum),
-      decay_(sender.weight_decay * static_cast<float>(sender.group)),
-      clip_norm_(options.clip_norm * static_cast<double>(sender.group) *
-                 std::sqrt(static_cast<double>(sender.senders))),
+      decay_(sender.decay()),
+      clip_norm_(sender.clip_norm(options)),
       layers_(std::move(layers)),
       clips_(layers_.size()),
       velocity_(length_of(layers_)),

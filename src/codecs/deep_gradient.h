@@ -14,16 +14,9 @@ namespace sluice {
 // What one sender holds back, and the choice of what it sends.
 class DeepGradient {
  public:
-  // One of `senders` sends the sum of the gradients of `group` workers.
-  struct Sender {
-    std::size_t senders = 1;
-    std::size_t group = 1;
-    float momentum = 0;      // applied here and not by the update rule, if the correction is on
-    float weight_decay = 0;  // likewise always; that of one worker
-  };
-
   // The layers tile the parameters in ascending order; the state is indexed like them.
-  DeepGradient(const DeepGradientOptions& options, const Sender& sender, std::vector<Range> layers);
+  DeepGradient(const DeepGradientOptions& options, const DeepGradientSender& sender,
+               std::vector<Range> layers);
 
   // Takes in a chunk of the sender's gradient, and returns what is to be sent of it as a sparse
   // vector. The spans are of the whole model; in the gradients all layers that the chunk touches

@@ -15,6 +15,9 @@ namespace sluice {
 // ascending order (u32 each), their values (float each).
 constexpr Bytes sparse_size(std::int64_t entries) { return 4 + 8 * entries; }
 
+// In place of the number of entries, where there is no room for them: look at all values.
+inline constexpr std::uint32_t kAllChanged = 0xffff'ffff;
+
 // Bytes that are known to be a sparse vector: positions ascend and lie in the chunk. Reads the
 // bytes and does not own them.
 class SparseView {

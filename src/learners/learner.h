@@ -16,8 +16,8 @@
 #include "base/zeroed_buffer.h"
 #include "formats/safetensors.h"
 #include "learners/layer_turns.h"
-#include "model/codec.h"
 #include "model/layer.h"
+#include "model/strategy.h"
 #include "optimizers/update_rule.h"
 
 namespace sluice {
@@ -118,11 +118,13 @@ class Learner {
   virtual void update_with(const UpdateRule& /*rule*/, const BatchShare& /*share*/) {
     fail_check("this learner leaves updates to others");
   }
-  // After update_with(): leaves packing to the learner too. When gradient_ready() is called for the
-  // last layer of a chunk, the chunk's memory in gradients() begins with the code of its gradient;
-  // when before_layer() returns, with that of its sum. Codes are those of the codec for a whole
-  // chunk, and fit.
-  virtual void pack_with(Codec /*codec*/, const ChunkMap& /*chunks*/) {
+  // Leaves packing to the learner; unless the codec is sparse, after update_with(). When
+  // gradient_ready() is called for the last layer of a chunk, the chunk's memory in gradients()
+  // begins with the code of its gradient, which fits. When before_layer() returns, it begins with
+  // the code of the sum, or, with a sparse codec, with a patch: what has changed in parameters(),
+  // or kAllChanged.
+  virtual void pack_with(const Strategy& /*strategy*/, const DeepGradientSender& /*sender*/,
+                         const ChunkMap& /*chunks*/) {
     fail_check("this learner leaves packing to others");
   }
   // Leaves all local steps to the learner. When gradient_ready() of a layer is called in iteration

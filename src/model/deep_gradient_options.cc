@@ -26,4 +26,8 @@ std::size_t DeepGradientOptions::entries(std::size_t count, Iteration iteration)
   return std::clamp<std::size_t>(wanted, std::min<std::size_t>(count, 1), count);
 }
 
+double DeepGradientSender::clip_norm(const DeepGradientOptions& options) const {
+  return options.clip_norm * static_cast<double>(group) * std::sqrt(static_cast<double>(senders));
+}
+
 }  // namespace sluice

@@ -27,4 +27,17 @@ struct DeepGradientOptions {
   std::size_t entries(std::size_t count, Iteration iteration) const;
 };
 
+// Whose gradients are compressed: one of `senders` sends the sum of those of `group` workers.
+struct DeepGradientSender {
+  std::size_t senders = 1;
+  std::size_t group = 1;
+  float momentum = 0;      // applied here and not by the update rule, if the correction is on
+  float weight_decay = 0;  // likewise always; that of one worker
+
+  // Of all workers of the group.
+  float decay() const { return weight_decay * static_cast<float>(group); }
+  // Of the sum of the group: its share in the mean of all may have this norm at most.
+  double clip_norm(const DeepGradientOptions& options) const;
+};
+
 }  // namespace sluice

@@ -51,7 +51,7 @@ struct Strategy {
   // Only where learners_can_update() or learners_can_step(): the learner makes the updates of its
   // worker, with sums or with gradients of its own.
   bool learners_update = false;
-  // Only where learners_can_pack(), and learners update: a worker's gradients() hold codes.
+  // Only where learners_can_pack(): a worker's gradients() hold codes.
   bool learners_pack = false;
   SumsFirst sums_first = SumsFirst::kSegment;  // follows from the update rule
 
@@ -93,10 +93,13 @@ struct Strategy {
     return algorithm == Algorithm::kBsp && (exchange == Exchange::kAllReduce || servers_sum()) &&
            !sparse() && !local_aggregation;
   }
-  // A worker has nothing to do with its gradients but to pack them, and with sums but to unpack
-  // them.
+  // A worker has nothing to do with its gradients but to pack them; and with sums but to unpack
+  // them, or to follow what they change in its parameters. Learners that pack a dense codec update.
   bool learners_can_pack() const {
-    return learners_can_update() && uses_servers() && !error_feedback &&
+    if (sparse()) {
+      return algorithm == Algorithm::kBsp && !local_aggregation;
+    }
+    return learners_can_update() && uses_servers() &&
            (codec == Codec::kBf16 || codec == Codec::kQuantise8);
   }
   // Every update of a worker but those at the end of an exchange uses its own gradients alone.

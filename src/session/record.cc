@@ -287,6 +287,8 @@ nlohmann::ordered_json mechanism_of(const Assembly& assembly, const RunTotals& t
   }
   if (traits_of(strategy.codec).kind == CodecKind::kDense) {
     mechanism["packings"] = packings;
+  }
+  if (strategy.coded()) {
     mechanism["packed_on"] = strategy.learners_pack ? "device" : "host";
   }
   if (strategy.gathered()) {

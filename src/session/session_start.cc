@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "codecs/size.h"
 #include "partition/chunk_map.h"
 #include "session/batch_shares.h"
 #include "session/train_checks.h"
@@ -14,12 +15,12 @@
 namespace sluice {
 namespace {
 
-// Whether the code of every chunk is no longer than its gradient.
+// Whether the code of every chunk is no longer than its gradient. Sparse ones become shorter.
 bool codes_fit(const Job& job) {
   const ChunkMap chunks = make_chunks(job.layers, job.topology.servers(), job.strategy, job.groups);
-  const CodecTraits& codec = traits_of(job.strategy.codec);
   return std::ranges::all_of(chunks.all(), [&](const Chunk& chunk) {
-    return codec.size(chunk.range.size()) <= chunk.range.size() * kFloatBytes;
+    const std::int64_t size = chunk.range.size();
+    return coded_size(job.strategy, size, job.first + 1) <= size * kFloatBytes;
   });
 }
 
@@ -50,9 +51,7 @@ Job TrainingSession::taken_up(Job job) const {
   if (resumption_) {
     take_up(job);
   }
-  const Strategy& strategy = job.strategy;
-  job.strategy.learners_pack =
-      strategy.learners_update && strategy.learners_can_pack() && codes_fit(job);
+  job.strategy.learners_pack = job.strategy.learners_pack && codes_fit(job);
   return job;
 }
 

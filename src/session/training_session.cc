@@ -307,12 +307,17 @@ std::vector<std::unique_ptr<Learner>> TrainingSession::make_learners() const {
 
 // Some on the host and some on a device would differ in the last bits, and replicas would drift
 // apart.
-bool TrainingSession::learners_update(std::span<const std::unique_ptr<Learner>> learners) const {
-  const Strategy& strategy = spec_.strategy.strategy;
-  const bool may = strategy.learners_can_update() || strategy.learners_can_step();
-  if (!may || !rule_.elementwise() || group_.virtual_now()) {
-    return false;
-  }
+void TrainingSession::leave_to_learners(std::span<const std::unique_ptr<Learner>> learners,
+                                        Strategy& strategy) const {
+  const bool updates =
+      (strategy.learners_can_update() || strategy.learners_can_step()) && rule_.elementwise();
+  const bool packs = strategy.learners_can_pack() && (updates || strategy.sparse());
+  const bool can = (updates || packs) && !group_.virtual_now() && all_on_devices(learners);
+  strategy.learners_update = can && updates;
+  strategy.learners_pack = can && packs;
+}
+
+bool TrainingSession::all_on_devices(std::span<const std::unique_ptr<Learner>> learners) const {
   const std::string yes = "yes";
   const auto can = [](const auto& learner) { return learner->can_update(); };
   const std::vector<std::string> answers =

@@ -62,8 +62,10 @@ class TrainingSession {
   // Measures the speeds of all workers, if their batches depend on them. Collective.
   void share_batches();
   std::vector<std::unique_ptr<Learner>> make_learners() const;
-  // Whether the learners of all processes update their own parameters. Collective.
-  bool learners_update(std::span<const std::unique_ptr<Learner>> learners) const;
+  // Says in the strategy what learners do themselves, if those of all processes can. Collective.
+  void leave_to_learners(std::span<const std::unique_ptr<Learner>> learners,
+                         Strategy& strategy) const;
+  bool all_on_devices(std::span<const std::unique_ptr<Learner>> learners) const;
   RunClock run_clock(const Clock& clock) const;
   Job make_job(const std::vector<Layer>& layers) const;
   // The same for the network, which is measured, and with the codec that pays there, if the spec

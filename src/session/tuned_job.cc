@@ -43,6 +43,8 @@ Job TrainingSession::make_job(const std::vector<Layer>& layers) const {
   job.layers = layers;
   job.topology = topology_;
   job.strategy = before_choice(spec_.strategy);
+  job.strategy.local_aggregation =
+      job.strategy.local_aggregation && topology_.workers_per_machine() > 1;
   job.strategy.sums_first = sums_first(rule_);
   job.strategy.pipeline_warmup =
       std::max(job.strategy.pipeline_warmup, warmup_of(spec_.optimizer, work_.extent));
@@ -77,7 +79,7 @@ Job TrainingSession::tuned_job(const std::vector<Layer>& layers,
                                NetworkFacts& network) {
   const auto tune = [&] {
     Job job = make_job(layers);
-    job.strategy.learners_update = learners_update(learners);
+    leave_to_learners(learners, job.strategy);
     network = group_.tune(job, spec_.strategy.chosen);
     return job;
   };

@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "codecs/error_feedback.h"
+#include "model/aggregation_groups.h"
 
 namespace sluice {
 namespace {
@@ -15,8 +16,17 @@ std::span<float> values_of(const WorkInParts& doing, std::size_t part, std::span
 
 }  // namespace
 
-Coder::Coder(const Strategy& strategy, const DeepGradient::Sender& sender,
-             std::vector<Range> layers, std::size_t parameters)
+DeepGradientSender sender_of(const Strategy& strategy, const Topology& topology,
+                             const UpdateRule& rule) {
+  const AggregationGroups groups(strategy, topology);
+  return {.senders = groups.size(),
+          .group = groups.group(),
+          .momentum = rule.momentum,
+          .weight_decay = rule.weight_decay};
+}
+
+Coder::Coder(const Strategy& strategy, const DeepGradientSender& sender, std::vector<Range> layers,
+             std::size_t parameters)
     : dense_(strategy.travels_whole() ? nullptr : make_dense_codec(strategy.codec)),
       deep_(strategy.dgc, sender, std::move(layers)),
       blocks_(strategy.top_k),

@@ -10,10 +10,16 @@
 #include "codecs/deep_gradient.h"
 #include "codecs/dense.h"
 #include "model/strategy.h"
+#include "model/topology.h"
+#include "optimizers/update_rule.h"
 #include "state/remembered.h"
 #include "state/work_in_parts.h"
 
 namespace sluice {
+
+// Who packs gradients with codec dgc, in a run with this rule.
+DeepGradientSender sender_of(const Strategy& strategy, const Topology& topology,
+                             const UpdateRule& rule);
 
 // Packs and unpacks the gradients of one node with the strategy's codec, and keeps what packing
 // leaves out. Its state is indexed like the parameters, so that several threads may work on
@@ -21,7 +27,7 @@ namespace sluice {
 class Coder {
  public:
   // The layers must tile all parameters.
-  Coder(const Strategy& strategy, const DeepGradient::Sender& sender, std::vector<Range> layers,
+  Coder(const Strategy& strategy, const DeepGradientSender& sender, std::vector<Range> layers,
         std::size_t parameters);
 
   // Packing with a dense codec, part by part; `values` covers the range of the work. After a pass

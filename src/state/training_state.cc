@@ -39,9 +39,9 @@ TrainingState::TrainingState(const Topology& topology,
         learner.step_locally(rule, LayerTurns(strategy.cadence, chunks));
       } else if (strategy.learners_update) {
         learner.update_with(rule, BatchShare::all(topology.workers()));
-        if (strategy.learners_pack) {
-          learner.pack_with(strategy.codec, chunks);
-        }
+      }
+      if (strategy.learners_pack) {
+        learner.pack_with(strategy, sender_of(strategy, topology, rule), chunks);
       }
       std::vector<std::span<float>> gradients = replica->second.slots.all();
       if (strategy.sums_aside()) {

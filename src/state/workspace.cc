@@ -9,7 +9,6 @@
 
 #include "base/check.h"
 #include "codecs/sparse.h"
-#include "model/aggregation_groups.h"
 #include "state/mixing.h"
 #include "state/sparse_sources.h"
 #include "state/sums.h"
@@ -71,16 +70,12 @@ Workspace::Workspace(std::span<float> parameters, std::vector<std::span<float>> 
       sparse_(strategy.sparse()),
       gathered_(strategy.gathered()),
       learner_packs_(strategy.learners_pack),
+      learner_follows_(learner_packs_ && strategy.exchange == Exchange::kAllReduce),
       pairs_(strategy.exchange == Exchange::kGossip),
       changed_(parameters.size()) {
   if (strategy.coded()) {
-    const AggregationGroups groups(strategy, topology);
-    coder_.emplace(strategy,
-                   DeepGradient::Sender{.senders = groups.size(),
-                                        .group = groups.group(),
-                                        .momentum = rule.momentum,
-                                        .weight_decay = rule.weight_decay},
-                   ranges_of(layers), parameters.size());
+    coder_.emplace(strategy, sender_of(strategy, topology, rule), ranges_of(layers),
+                   parameters.size());
   }
   if (rule.traits().whole_layers) {
     layers_ = ranges_of(layers);
@@ -138,10 +133,6 @@ bool Workspace::packs_dense(const Work& work) const {
          (work.kind == WorkKind::kEncode || (work.kind == WorkKind::kSum && work.coded));
 }
 
-bool Workspace::is_learners(const Work& work) const {
-  return learner_packs_ && (work.kind == WorkKind::kEncode || work.kind == WorkKind::kDecode);
-}
-
 bool Workspace::goes_in_parts(const Work& work) const {
   const bool selects = (sparse_ || gathered_) && (work.coded || work.kind == WorkKind::kEncode);
   return stands_alone(work) && !selects && !is_learners(work) &&
@@ -164,7 +155,7 @@ WorkInParts Workspace::begin(const Work& work, std::int64_t parts) const {
 }
 
 void Workspace::prepare(WorkInParts& doing) {
-  if (doing.work.kind == WorkKind::kEncode && sparse_) {
+  if (doing.work.kind == WorkKind::kEncode && sparse_ && !learner_packs_) {
     coder_->prepare(doing, gradients_.at(doing.work.slot));
   }
 }
@@ -176,6 +167,9 @@ void Workspace::do_part(WorkInParts& doing, std::size_t part) {
     case WorkKind::kUpdate:
       if (work.coded && sparse_) {
         doing.output = update_sparse(work);
+        if (learner_follows_) {
+          leave_patch(work, doing.output.bytes());
+        }
       } else {
         update(work, range);
       }
@@ -261,17 +255,6 @@ Payload Workspace::execute_whole(const WorkInParts& doing) {
   }
 }
 
-Payload Workspace::pass_code(const Work& work) const {
-  const std::span<std::byte> memory = std::as_writable_bytes(gradient(work, work.range));
-  if (work.kind == WorkKind::kEncode) {
-    return {memory.first(static_cast<std::size_t>(work.output_bytes)), nullptr};
-  }
-  const std::span<const std::byte> code = work.sources.front().bytes();
-  check(code.size() <= memory.size(), "a code fits into the memory of its gradient");
-  std::ranges::copy(code, memory.begin());
-  return {};
-}
-
 std::span<float> Workspace::gradient(const Work& work, const Range& range) const {
   return part(gradients_.at(work.slot), range);
 }
@@ -348,6 +331,9 @@ void Workspace::patch(const Work& work) const {
   const SparseView values = parsed(work.sources.front().bytes(), work.range);
   for (std::size_t e = 0; e < values.entries(); ++e) {
     parameters[values.position(e)] = values.value(e);
+  }
+  if (learner_packs_) {
+    leave_patch(work, work.sources.front().bytes());
   }
 }
 

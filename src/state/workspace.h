@@ -62,6 +62,8 @@ class Workspace {
   // Packing or unpacking that the learner does: the code is, or belongs, in the gradient's memory.
   bool is_learners(const Work& work) const;
   Payload pass_code(const Work& work) const;
+  // Tells a learner that packs what has changed in its parameters.
+  void leave_patch(const Work& work, std::span<const std::byte> patch) const;
   Payload execute_whole(const WorkInParts& doing);
   void update(const Work& work, const Range& range);
   void apply(const Work& work, const Range& range, std::span<const std::span<const float>> sources);
@@ -86,6 +88,7 @@ class Workspace {
   bool sparse_;
   bool gathered_;
   bool learner_packs_;
+  bool learner_follows_;  // likewise, and the worker makes sparse updates
   bool pairs_;  // outer steps are of two workers
   std::optional<Coder> coder_;
   ChangeLog changed_;

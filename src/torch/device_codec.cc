@@ -2,6 +2,7 @@
 
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/empty_like.h>
 #include <ATen/ops/full_like.h>
 #include <ATen/ops/linalg_vector_norm.h>
 #include <ATen/ops/mul.h>
@@ -35,15 +36,21 @@ at::Tensor step_for(const at::Tensor& largest) {
 
 }  // namespace
 
-DeviceCodec::DeviceCodec(Codec codec, std::vector<Range> chunks, c10::Device device)
-    : codec_(codec), chunks_(std::move(chunks)) {
-  check(codec == Codec::kBf16 || codec == Codec::kQuantise8, "a device packs to bf16 and 8 bits");
+DeviceCodec::DeviceCodec(const Strategy& strategy, std::vector<Range> chunks, at::Tensor gradients)
+    : codec_(strategy.codec),
+      decay_(strategy.feedback_decay),
+      chunks_(std::move(chunks)),
+      gradients_(std::move(gradients)) {
+  check(codec_ == Codec::kBf16 || codec_ == Codec::kQuantise8, "a device packs to bf16 and 8 bits");
   std::int64_t bytes = 0;
   for (const Range& chunk : chunks_) {
     offsets_.push_back(bytes);
     bytes += stride_of(chunk.size());
   }
-  codes_ = at::empty({bytes}, at::TensorOptions(at::kByte).device(device));
+  codes_ = at::empty({bytes}, gradients_.options().dtype(at::kByte));
+  if (strategy.error_feedback) {
+    residual_ = at::zeros_like(gradients_);
+  }
 }
 
 std::int64_t DeviceCodec::stride_of(std::int64_t length) const {
@@ -68,47 +75,72 @@ at::Tensor DeviceCodec::steps(const Rows& rows) const {
       .as_strided({rows.count, 1}, {stride_of(rows.length) / width, 1}, rows.offset / width);
 }
 
-template <class Take>
-void DeviceCodec::for_rows(std::size_t first, std::size_t last, const at::Tensor& gradients,
-                           Take take) const {
-  const at::NoGradGuard no_grad;
-  const at::DisableRecordFunctionGuard unwatched;
-  while (first < last) {
-    const std::int64_t length = chunks_[first].size();
-    std::size_t end = first + 1;
-    while (end < last && chunks_[end].size() == length &&
-           chunks_[end].begin == chunks_[end - 1].end) {
-      ++end;
-    }
-    const Rows rows{offsets_[first], static_cast<std::int64_t>(end - first), length};
-    take(rows,
-         gradients.narrow(0, chunks_[first].begin, rows.count * length).view({rows.count, length}));
-    first = end;
+DeviceCodec::Rows DeviceCodec::rows(std::size_t first, std::size_t end) const {
+  return {offsets_[first], static_cast<std::int64_t>(end - first), chunks_[first].size()};
+}
+
+void DeviceCodec::write(const Rows& rows, const at::Tensor& values) const {
+  if (codec_ == Codec::kBf16) {
+    elements(rows, at::kBFloat16, 0).copy_(values);
+    return;
+  }
+  const double infinity = std::numeric_limits<double>::infinity();
+  const at::Tensor step = step_for(at::linalg_vector_norm(values, infinity, {1}, true));
+  const at::Tensor per_value = at::where(step.gt(0), step.reciprocal(), at::zeros_like(step));
+  steps(rows).copy_(step);
+  elements(rows, at::kChar, sizeof(float)).copy_(values.mul(per_value).round_());
+}
+
+void DeviceCodec::read(const Rows& rows, at::Tensor values) const {
+  if (codec_ == Codec::kBf16) {
+    values.copy_(elements(rows, at::kBFloat16, 0));
+  } else {
+    at::mul_out(values, elements(rows, at::kChar, sizeof(float)), steps(rows));
   }
 }
 
-void DeviceCodec::pack(std::size_t first, std::size_t last, const at::Tensor& gradients) const {
-  for_rows(first, last, gradients, [&](const Rows& rows, const at::Tensor& values) {
-    if (codec_ == Codec::kBf16) {
-      elements(rows, at::kBFloat16, 0).copy_(values);
+void DeviceCodec::send(std::span<const Range> /*layers*/, std::span<const std::size_t> chunks,
+                       const at::Tensor& host, Iteration /*iteration*/) {
+  const at::NoGradGuard no_grad;
+  const at::DisableRecordFunctionGuard unwatched;
+  for_runs(chunks, [&](std::size_t first, std::size_t last) { pack(first, last); });
+  for (const std::size_t chunk : chunks) {
+    const at::Tensor bytes = code(chunk);
+    code_in(host, chunks_[chunk], bytes.numel()).copy_(bytes, /*non_blocking=*/true);
+  }
+}
+
+void DeviceCodec::pack(std::size_t first, std::size_t last) const {
+  for_rows(chunks_, first, last, [&](std::size_t begin, std::size_t end) {
+    const Rows codes = rows(begin, end);
+    const at::Tensor values = rows_of(gradients_, chunks_, begin, end);
+    if (!residual_.defined()) {
+      write(codes, values);
       return;
     }
-    const double infinity = std::numeric_limits<double>::infinity();
-    const at::Tensor step = step_for(at::linalg_vector_norm(values, infinity, {1}, true));
-    const at::Tensor per_value = at::where(step.gt(0), step.reciprocal(), at::zeros_like(step));
-    steps(rows).copy_(step);
-    elements(rows, at::kChar, sizeof(float)).copy_(values.mul(per_value).round_());
+    at::Tensor residual = rows_of(residual_, chunks_, begin, end);
+    residual.mul_(decay_).add_(values);
+    write(codes, residual);
+    at::Tensor coded = at::empty_like(residual);
+    read(codes, coded);
+    residual.sub_(coded);
   });
 }
 
-void DeviceCodec::unpack(std::size_t first, std::size_t last, const at::Tensor& gradients) const {
-  for_rows(first, last, gradients, [&](const Rows& rows, at::Tensor values) {
-    if (codec_ == Codec::kBf16) {
-      values.copy_(elements(rows, at::kBFloat16, 0));
-      return;
-    }
-    at::mul_out(values, elements(rows, at::kChar, sizeof(float)), steps(rows));
+void DeviceCodec::take_back(std::size_t first, std::size_t last, const at::Tensor& host) {
+  const at::NoGradGuard no_grad;
+  const at::DisableRecordFunctionGuard unwatched;
+  for (std::size_t chunk = first; chunk < last; ++chunk) {
+    const at::Tensor on_device = code(chunk);
+    on_device.copy_(code_in(host, chunks_[chunk], on_device.numel()), /*non_blocking=*/true);
+  }
+  for_rows(chunks_, first, last, [&](std::size_t begin, std::size_t end) {
+    read(rows(begin, end), rows_of(gradients_, chunks_, begin, end));
   });
+}
+
+std::vector<at::Tensor> DeviceCodec::state() const {
+  return residual_.defined() ? std::vector{residual_} : std::vector<at::Tensor>();
 }
 
 }  // namespace sluice

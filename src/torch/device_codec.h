@@ -6,45 +6,50 @@
 #include <vector>
 
 #include "base/range.h"
-#include "model/codec.h"
+#include "model/strategy.h"
+#include "torch/device_packer.h"
 
 namespace sluice {
 
-// Packs and unpacks chunks of a flat gradient where they are, into the codes of codecs/bf16.h and
-// codecs/quantise.h. Everything is queued on the current stream. Neighbours of equal length go
-// together, since many small operations take long to queue.
-class DeviceCodec {
+// Packs and unpacks gradients into the codes of codecs/bf16.h and codecs/quantise.h, with the error
+// feedback of codecs/error_feedback.h. What comes back is the packed sum.
+class DeviceCodec final : public DevicePacker {
  public:
-  // The chunks are ranges of gradients on this device; with codec bf16 or quantise8.
-  DeviceCodec(Codec codec, std::vector<Range> chunks, c10::Device device);
+  // The chunks are ranges of the gradients; with codec bf16 or quantise8.
+  DeviceCodec(const Strategy& strategy, std::vector<Range> chunks, at::Tensor gradients);
 
-  std::size_t size() const { return chunks_.size(); }
-  const Range& range(std::size_t chunk) const { return chunks_[chunk]; }
-  // The bytes of a chunk's code, on the device.
-  at::Tensor code(std::size_t chunk) const;
-  // Of the chunks from `first` up to `last`.
-  void pack(std::size_t first, std::size_t last, const at::Tensor& gradients) const;
-  void unpack(std::size_t first, std::size_t last, const at::Tensor& gradients) const;
+  void send(std::span<const Range> layers, std::span<const std::size_t> chunks,
+            const at::Tensor& host, Iteration iteration) override;
+  void take_back(std::size_t first, std::size_t last, const at::Tensor& host) override;
+  std::int64_t worth_sending() const override { return 1'000'000; }
+  std::vector<at::Tensor> state() const override;
 
  private:
-  // Chunks of equal length, one per row.
+  // The codes of chunks of equal length.
   struct Rows {
     std::int64_t offset;  // of the first code, in bytes
     std::int64_t count;
     std::int64_t length;
   };
 
-  template <class Take>
-  void for_rows(std::size_t first, std::size_t last, const at::Tensor& gradients, Take take) const;
+  Rows rows(std::size_t first, std::size_t end) const;
+  // The bytes of a chunk's code, on the device.
+  at::Tensor code(std::size_t chunk) const;
+  void pack(std::size_t first, std::size_t last) const;
   std::int64_t stride_of(std::int64_t length) const;
   // The codes of these rows as elements of this type, from `skipped` bytes of each code on.
   at::Tensor elements(const Rows& rows, at::ScalarType type, std::int64_t skipped) const;
   at::Tensor steps(const Rows& rows) const;
+  void write(const Rows& rows, const at::Tensor& values) const;
+  void read(const Rows& rows, at::Tensor values) const;
 
   Codec codec_;
+  double decay_;
   std::vector<Range> chunks_;
   std::vector<std::int64_t> offsets_;
+  at::Tensor gradients_;
   at::Tensor codes_;
+  at::Tensor residual_;  // undefined without error feedback
 };
 
 }  // namespace sluice

@@ -12,6 +12,8 @@
 
 #include "base/check.h"
 #include "base/finite.h"
+#include "torch/device_codec.h"
+#include "torch/device_selection.h"
 #include "torch/event_time.h"
 
 namespace sluice {
@@ -113,7 +115,7 @@ bool DeviceCopies::gradient_is_finite(LayerId layer) const {
     return true;
   }
   if (packing_) {
-    return all_finite(row(layer));
+    return packing_->finds_not_finite() ? packing_->is_finite(layer) : all_finite(row(layer));
   }
   if (turns_) {
     // Others were looked at with it. What was clipped no longer tells who it was.
@@ -128,8 +130,25 @@ void DeviceCopies::update_with(const UpdateRule& rule, const BatchShare& share) 
   update_.emplace(rule, share, flat_.values());
 }
 
-void DeviceCopies::pack_with(Codec codec, const ChunkMap& chunks) {
-  packing_.emplace(codec, chunks, flat_.gradients());
+void DeviceCopies::pack_with(const Strategy& strategy, const DeepGradientSender& sender,
+                             const ChunkMap& chunks) {
+  const c10::StreamGuard on(out_);
+  std::unique_ptr<DevicePacker> packer;
+  if (strategy.sparse()) {
+    packer = std::make_unique<DeviceSelection>(strategy.dgc, sender, ranges_in(chunks),
+                                               flat_.gradients(), flat_.values(), parameters_);
+  } else {
+    packer = std::make_unique<DeviceCodec>(strategy, ranges_in(chunks), flat_.gradients());
+  }
+  packing_.emplace(std::move(packer), chunks, layers_);
+}
+
+std::vector<at::Tensor> DeviceCopies::state() const {
+  std::vector<at::Tensor> all = update_ ? update_->state() : std::vector<at::Tensor>();
+  if (packing_) {
+    std::ranges::move(packing_->state(), std::back_inserter(all));
+  }
+  return all;
 }
 
 void DeviceCopies::step_locally(const UpdateRule& rule, LayerTurns turns) {
@@ -138,7 +157,7 @@ void DeviceCopies::step_locally(const UpdateRule& rule, LayerTurns turns) {
 }
 
 void DeviceCopies::settle(Iteration iteration) {
-  if (!host_is_behind_) {
+  if (!follows_) {
     return;
   }
   for (std::size_t l = 0; l < layers_.size(); ++l) {
@@ -146,7 +165,7 @@ void DeviceCopies::settle(Iteration iteration) {
       bring(l, l + 1, iteration);
     }
   }
-  host_is_behind_ = false;
+  follows_ = false;
   copy(flat_.values(), parameters_, in_);
   c10::Event done = new_event(device_.type());
   done.record(in_);
@@ -179,7 +198,7 @@ bool DeviceCopies::before_layer(LayerId layer) {
 }
 
 bool DeviceCopies::host_leads(LayerId layer, Iteration iteration) const {
-  return !turns_ || !host_is_behind_ || turns_->ends_at(layer, iteration);
+  return !turns_ || !follows_ || turns_->ends_at(layer, iteration);
 }
 
 void DeviceCopies::bring_from(LayerId layer) {
@@ -199,7 +218,7 @@ void DeviceCopies::bring_from(LayerId layer) {
 
 void DeviceCopies::bring(std::size_t first, std::size_t end, Iteration iteration) {
   Range range{layers_[first].range.begin, layers_[end - 1].range.end};
-  if (turns_ || !host_is_behind_) {
+  if (turns_ || !follows_) {
     return copy(view_in(parameters_, range), view_in(flat_.values(), range), in_);
   }
   const c10::StreamGuard on(in_);
@@ -208,7 +227,9 @@ void DeviceCopies::bring(std::size_t first, std::size_t end, Iteration iteration
   } else {
     copy(view_in(gradients_, range), view_in(flat_.gradients(), range), in_);
   }
-  update_->apply(range, view_in(flat_.gradients(), range), iteration);
+  if (update_) {
+    update_->apply(range, view_in(flat_.gradients(), range), iteration);
+  }
 }
 
 void DeviceCopies::forward_done() {
@@ -222,7 +243,9 @@ void DeviceCopies::gradient_ready(LayerId layer) {
   backward_order_.push_back(layer);
   if (packing_) {
     trails_[layer.index()].ready.block(out_);
-    look_at_gradient(layer, layers_[layer.index()].range);
+    if (!packing_->finds_not_finite()) {
+      look_at_gradient(layer, layers_[layer.index()].range);
+    }
     final_.push_back(layer);
     if (packing_->add(layer)) {
       send_codes();
@@ -255,7 +278,7 @@ void DeviceCopies::send_gradient(LayerId layer) {
 void DeviceCopies::send_codes() {
   {
     const c10::StreamGuard on(out_);
-    packing_->send(gradients_);
+    packing_->send(gradients_, iteration_ + 1);
   }
   for (const LayerId layer : final_) {
     trails_[layer.index()].out_end.record(out_);
@@ -310,6 +333,9 @@ void DeviceCopies::announce_arrivals() {
   while (!on_the_way_.empty() && trails_[on_the_way_.front().index()].out_end.query()) {
     const LayerId layer = on_the_way_.front();
     on_the_way_.pop_front();
+    if (packing_) {
+      packing_->arrive(layer, gradients_);
+    }
     hooks_->gradient_ready(layer);
   }
 }
@@ -323,7 +349,7 @@ void DeviceCopies::end_step() {
   for (announce_arrivals(); !on_the_way_.empty(); announce_arrivals()) {
     sleeper_->rest_until(sleeper_->now() + kNap);
   }
-  host_is_behind_ = update_.has_value();
+  follows_ = update_.has_value() || packing_.has_value();
   if (has_times()) {
     report_times();
   }

@@ -23,7 +23,7 @@ namespace sluice {
 // its hooks: it copies a layer's parameters to the device when the hooks release the layer, copies
 // its gradients back as soon as they are final, and tells the hooks when they have arrived. If
 // updates are left to it, it copies the sum of the gradients instead and updates on the device; if
-// packing is too, it copies codes both ways. If local steps are, it takes them when gradients are
+// packing is, it copies codes both ways. If local steps are, it takes them when gradients are
 // final, and copies parameters where the turns say so. Each direction has its own stream, and no
 // stream waits for more than it needs. Everything goes through LibTorch's interface for any kind of
 // device.
@@ -44,13 +44,12 @@ class DeviceCopies final : public StepHooks {
   // As of the learner.
   bool gradient_is_finite(LayerId layer) const;
   void update_with(const UpdateRule& rule, const BatchShare& share);
-  void pack_with(Codec codec, const ChunkMap& chunks);
+  void pack_with(const Strategy& strategy, const DeepGradientSender& sender,
+                 const ChunkMap& chunks);
   void step_locally(const UpdateRule& rule, LayerTurns turns);
   void settle(Iteration iteration);
-  // What updates on the device remember; empty if there are none.
-  std::vector<at::Tensor> update_state() const {
-    return update_ ? update_->state() : std::vector<at::Tensor>();
-  }
+  // What updates and packing on the device remember.
+  std::vector<at::Tensor> state() const;
 
   // The next step calls these hooks through the object that this returns.
   StepHooks& begin_step(Iteration iteration, StepHooks& hooks);
@@ -114,9 +113,9 @@ class DeviceCopies final : public StepHooks {
   std::optional<DeviceUpdate> update_;
   std::optional<DevicePacking> packing_;
   std::optional<LayerTurns> turns_;  // if it takes local steps
-  // The sums of the last gradients are to be applied, or local steps have been taken: the host's
-  // parameters are out of date.
-  bool host_is_behind_ = false;
+  // Steps have been taken since the device got all parameters: it goes on from its own, with local
+  // steps, or with what came back of the last gradients.
+  bool follows_ = false;
   std::vector<LayerId> final_;  // their local step is to be taken, or their codes to be sent
   std::vector<Trail> trails_;
   c10::Event forward_end_;

@@ -1,16 +1,9 @@
 #include "torch/device_packing.h"
 
-#include <ATen/core/grad_mode.h>
-#include <ATen/record_function.h>
-
 #include <algorithm>
 #include <utility>
 
 namespace sluice {
-namespace {
-
-// Fewer take longer to queue than to pack.
-constexpr std::int64_t kWorthABatch = 1'000'000;
 
 std::vector<Range> ranges_in(const ChunkMap& chunks) {
   std::vector<Range> ranges;
@@ -20,68 +13,59 @@ std::vector<Range> ranges_in(const ChunkMap& chunks) {
   return ranges;
 }
 
-void copy_bytes(const at::Tensor& from, const at::Tensor& to) {
-  const at::NoGradGuard no_grad;
-  const at::DisableRecordFunctionGuard unwatched;
-  to.copy_(from, /*non_blocking=*/true);
-}
-
-}  // namespace
-
-DevicePacking::DevicePacking(Codec codec, const ChunkMap& chunks, at::Tensor gradients)
-    : codec_(codec, ranges_in(chunks), gradients.device()),
-      gradients_(std::move(gradients)),
-      chunks_of_(chunks.layers()),
-      layers_(chunks.size()),
-      brought_(chunks.size()) {
-  for (std::size_t c = 0; c < chunks.size(); ++c) {
-    for (const LayerId layer : chunks.layers_of(ChunkId(c))) {
-      chunks_of_[layer.index()].push_back(c);
-      ++layers_[c];
-    }
+DevicePacking::DevicePacking(std::unique_ptr<DevicePacker> packer, const ChunkMap& chunks,
+                             const std::vector<Layer>& layers)
+    : packer_(std::move(packer)) {
+  for (const Layer& layer : layers) {
+    layers_.push_back({layer.range});
   }
-  missing_ = layers_;
-}
-
-at::Tensor DevicePacking::code_on(const at::Tensor& host, std::size_t chunk) const {
-  const auto begin = codec_.range(chunk).begin * static_cast<std::int64_t>(sizeof(float));
-  return host.view(at::kByte).narrow(0, begin, codec_.code(chunk).numel());
+  for (std::size_t c = 0; c < chunks.size(); ++c) {
+    const auto of_chunk = chunks.layers_of(ChunkId(c));
+    for (const LayerId layer : of_chunk) {
+      layers_[layer.index()].chunks.push_back(c);
+    }
+    const auto count = static_cast<std::uint32_t>(of_chunk.size());
+    chunks_.push_back({.range = chunks[ChunkId(c)].range, .layers = count, .missing = count});
+  }
 }
 
 bool DevicePacking::add(LayerId layer) {
-  for (const std::size_t chunk : chunks_of_[layer.index()]) {
-    if (--missing_[chunk] == 0) {
+  new_.push_back(layer);
+  for (const std::size_t chunk : layers_[layer.index()].chunks) {
+    if (--chunks_[chunk].missing == 0) {
       final_.push_back(chunk);
-      values_ += codec_.range(chunk).size();
+      values_ += chunks_[chunk].range.size();
     }
   }
-  return values_ >= kWorthABatch;
+  return values_ >= packer_->worth_sending();
 }
 
-void DevicePacking::send(const at::Tensor& host) {
+void DevicePacking::send(const at::Tensor& host, Iteration iteration) {
+  ++sent_;
+  std::ranges::sort(new_);
+  std::vector<Range> ranges;
+  for (const LayerId layer : new_) {
+    layers_[layer.index()].sent_with = sent_;
+    ranges.push_back(layers_[layer.index()].range);
+  }
   std::ranges::sort(final_);
-  for (std::size_t i = 0; i < final_.size();) {
-    std::size_t end = i + 1;
-    while (end < final_.size() && final_[end] == final_[end - 1] + 1) {
-      ++end;
-    }
-    codec_.pack(final_[i], final_[end - 1] + 1, gradients_);
-    i = end;
-  }
-  for (const std::size_t chunk : final_) {
-    copy_bytes(codec_.code(chunk), code_on(host, chunk));
-  }
+  packer_->send(ranges, final_, host, iteration);
+  new_.clear();
   final_.clear();
   values_ = 0;
+}
+
+void DevicePacking::arrive(LayerId layer, const at::Tensor& host) {
+  for (; arrived_ < layers_[layer.index()].sent_with; ++arrived_) {
+    packer_->deliver(host);
+  }
 }
 
 Range DevicePacking::bring(std::size_t first, std::size_t end, const at::Tensor& host) {
   std::vector<std::size_t> chunks;
   for (std::size_t layer = first; layer < end; ++layer) {
-    for (const std::size_t chunk : chunks_of_[layer]) {
-      if (!brought_[chunk]) {
-        brought_[chunk] = true;
-        copy_bytes(code_on(host, chunk), codec_.code(chunk));
+    for (const std::size_t chunk : layers_[layer].chunks) {
+      if (!std::exchange(chunks_[chunk].brought, true)) {
         chunks.push_back(chunk);
       }
     }
@@ -89,13 +73,15 @@ Range DevicePacking::bring(std::size_t first, std::size_t end, const at::Tensor&
   if (chunks.empty()) {
     return {};
   }
-  codec_.unpack(chunks.front(), chunks.back() + 1, gradients_);
-  return {codec_.range(chunks.front()).begin, codec_.range(chunks.back()).end};
+  packer_->take_back(chunks.front(), chunks.back() + 1, host);
+  return {chunks_[chunks.front()].range.begin, chunks_[chunks.back()].range.end};
 }
 
 void DevicePacking::end_step() {
-  missing_ = layers_;
-  brought_.assign(brought_.size(), false);
+  for (OfChunk& chunk : chunks_) {
+    chunk.missing = chunk.layers;
+    chunk.brought = false;
+  }
 }
 
 }  // namespace sluice

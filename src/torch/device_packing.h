@@ -4,42 +4,63 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "base/id.h"
 #include "partition/chunk_map.h"
-#include "torch/device_codec.h"
+#include "torch/device_packer.h"
 
 namespace sluice {
 
-// Which chunks of a step are to be packed or unpacked on the device, and the copies of their codes.
-// On the host a code lies at the beginning of its gradient's memory. Everything is queued on the
-// current stream.
+std::vector<Range> ranges_in(const ChunkMap& chunks);
+
+// Which chunks of a step are to be packed, are on their way, or are to come back. On the host a
+// code lies at the beginning of its gradient's memory. Everything is queued on the current stream.
 class DevicePacking {
  public:
-  // Gradients of the whole model, on the device.
-  DevicePacking(Codec codec, const ChunkMap& chunks, at::Tensor gradients);
+  // The packer has the ranges of the chunks.
+  DevicePacking(std::unique_ptr<DevicePacker> packer, const ChunkMap& chunks,
+                const std::vector<Layer>& layers);
 
   // The gradient of this layer is final. True if the codes that are to be sent are worth a batch.
   bool add(LayerId layer);
-  // Packs the chunks whose gradients are final, and copies them into the host's gradients.
-  void send(const at::Tensor& host);
-  // Unpacks the sums of these layers, up to `end`, from the host's gradients, except those that
-  // came with other layers of this step. Returns their range.
+  // Packs the chunks whose gradients are final, on their way into this iteration, and copies their
+  // codes into the host's gradients.
+  void send(const at::Tensor& host, Iteration iteration);
+  // The copies that were sent when this layer was new have arrived.
+  void arrive(LayerId layer, const at::Tensor& host);
+  // Whether is_finite() tells if a layer's gradient is finite, once it has arrived.
+  bool finds_not_finite() const { return packer_->finds_not_finite(); }
+  bool is_finite(LayerId layer) const { return packer_->is_finite(layers_[layer.index()].range); }
+  // Takes back what came for these layers, up to `end`, from the host's gradients, except what came
+  // with other layers of this step. Returns its range.
   Range bring(std::size_t first, std::size_t end, const at::Tensor& host);
   void end_step();
 
- private:
-  at::Tensor code_on(const at::Tensor& host, std::size_t chunk) const;
+  std::vector<at::Tensor> state() const { return packer_->state(); }
 
-  DeviceCodec codec_;
-  at::Tensor gradients_;
-  std::vector<std::vector<std::size_t>> chunks_of_;  // by layer
-  std::vector<std::uint32_t> layers_;                // by chunk: how many it belongs to
-  std::vector<std::uint32_t> missing_;               // by chunk: gradients that are not final
-  std::vector<bool> brought_;                        // by chunk
-  std::vector<std::size_t> final_;                   // chunks to be sent
-  std::int64_t values_ = 0;                          // in them
+ private:
+  struct OfLayer {
+    Range range;
+    std::vector<std::size_t> chunks = {};
+    std::size_t sent_with = 0;  // the number of the call of send()
+  };
+  struct OfChunk {
+    Range range;
+    std::uint32_t layers = 0;   // how many it belongs to
+    std::uint32_t missing = 0;  // of them: gradients that are not final
+    bool brought = false;
+  };
+
+  std::unique_ptr<DevicePacker> packer_;
+  std::vector<OfLayer> layers_;
+  std::vector<OfChunk> chunks_;
+  std::vector<LayerId> new_;        // their gradients have become final
+  std::vector<std::size_t> final_;  // chunks to be sent
+  std::int64_t values_ = 0;         // in them
+  std::size_t sent_ = 0;            // calls of send()
+  std::size_t arrived_ = 0;         // of them
 };
 
 }  // namespace sluice

@@ -103,9 +103,10 @@ class NetworkLearner final : public Learner {
     check(can_update(), "a network on the host leaves updates to others");
     copies_->update_with(rule, share);
   }
-  void pack_with(Codec codec, const ChunkMap& chunks) override {
+  void pack_with(const Strategy& strategy, const DeepGradientSender& sender,
+                 const ChunkMap& chunks) override {
     check(can_update(), "a network on the host leaves packing to others");
-    copies_->pack_with(codec, chunks);
+    copies_->pack_with(strategy, sender, chunks);
   }
   void step_locally(const UpdateRule& rule, LayerTurns turns) override {
     check(can_update(), "a network on the host leaves local steps to others");
@@ -222,7 +223,7 @@ class NetworkLearner final : public Learner {
   std::vector<at::Tensor> state() const {
     std::vector<at::Tensor> all = network_->state();
     if (copies_) {
-      std::ranges::move(copies_->update_state(), std::back_inserter(all));
+      std::ranges::move(copies_->state(), std::back_inserter(all));
     }
     return all;
   }

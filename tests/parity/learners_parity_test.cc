@@ -93,12 +93,50 @@ RC_GTEST_PROP(PackingParity, LearnersThatPackEndWithTheSameBits, ()) {
   RC_ASSERT(trained(strategy, workers, rule, {rest, kLastStep}) == by_host);
 }
 
+RC_GTEST_PROP(PackingParity, LearnersThatPackKeepWhatTheirCodesLose, ()) {
+  Strategy strategy = find_preset("p3")->strategy;
+  strategy.codec = *rc::gen::element(Codec::kBf16, Codec::kQuantise8);
+  strategy.slice_params = 64;
+  strategy.error_feedback = true;
+  strategy.feedback_decay = *rc::gen::element(0.5, 1.0);
+  RC_ASSERT(strategy.learners_can_pack());
+  const UpdateRule rule{.rate = {.base = 0.05F}, .momentum = 0.9F, .weight_decay = 1e-3F};
+  strategy.learners_update = true;
+  const auto by_host = trained(strategy, 3, rule, {kLastStep});
+  strategy.learners_pack = true;
+  RC_ASSERT(trained(strategy, 3, rule, {kLastStep}) == by_host);
+}
+
+// With little sparsity what changes has no room beside the gradients of a chunk.
+RC_GTEST_PROP(PackingParity, LearnersThatSelectEndWithTheSameBits, ()) {
+  Strategy strategy =
+      find_preset(*rc::gen::element<std::string>("bsp+dgc", "ar-sgd+dgc", "p3", "p3-allreduce"))
+          ->strategy;
+  strategy.codec = Codec::kDgc;
+  strategy.local_aggregation = false;
+  strategy.slice_params = *rc::gen::element<std::int64_t>(64, 90, 128);
+  strategy.join_params = *rc::gen::element<std::int64_t>(0, 128);
+  strategy.dgc.sparsity = *rc::gen::element(0.7, 0.9, 0.99);
+  strategy.dgc.clip_norm = *rc::gen::element(0.1, 5.0);
+  strategy.dgc.epoch_iterations = *rc::gen::element<Iteration>(0, 2);
+  RC_ASSERT(strategy.learners_can_pack());
+  const auto workers = *rc::gen::inRange<std::size_t>(1, 5);
+  const UpdateRule rule{.rate = {.base = 0.05F}, .momentum = 0.9F, .weight_decay = 1e-3F};
+  const auto rest = *rc::gen::inRange<Iteration>(1, kLastStep);
+  const auto by_host = trained(strategy, workers, rule, {kLastStep});
+  strategy.learners_pack = true;
+  RC_ASSERT(trained(strategy, workers, rule, {kLastStep}) == by_host);
+  RC_ASSERT(trained(strategy, workers, rule, {rest, kLastStep}) == by_host);
+}
+
 TEST(PackingParity, OnlyWorkersThatDoNothingElseWithGradientsLeaveThemPacked) {
   Strategy strategy = find_preset("p3")->strategy;
   EXPECT_FALSE(strategy.learners_can_pack());
   strategy.codec = Codec::kQuantise8;
   EXPECT_TRUE(strategy.learners_can_pack());
-  strategy.error_feedback = true;
+  strategy.local_aggregation = true;
+  EXPECT_FALSE(strategy.learners_can_pack());
+  strategy = find_preset("asp+dgc")->strategy;
   EXPECT_FALSE(strategy.learners_can_pack());
   strategy = find_preset("wfbp")->strategy;
   strategy.codec = Codec::kQuantise8;

@@ -10,7 +10,10 @@
 #include <vector>
 
 #include "base/random.h"
+#include "codecs/deep_gradient.h"
 #include "codecs/dense.h"
+#include "codecs/error_feedback.h"
+#include "codecs/sparse.h"
 #include "learners/learner.h"
 #include "optimizers/optimizer_state.h"
 
@@ -51,20 +54,18 @@ class ToyLearner final : public Learner {
     std::vector<float> seen(parameters_.size());
     for (std::size_t l = 0; l < layers_.size(); ++l) {
       hooks.before_layer(LayerId(l));
-      unpack(layers_[l].range);
-      update(l, iteration);
-      take_over(l, iteration);
+      bring(l, iteration);
       for_each(l, [&](std::size_t i) {
-        seen[i] = turns_ ? replica_[i] : parameters_[i];
+        seen[i] = replica_.empty() ? parameters_[i] : replica_[i];
         norm += std::abs(static_cast<double>(seen[i]));
       });
     }
     hooks.forward_done();
     for (std::size_t l = layers_.size(); l-- > 0;) {
-      const std::span<float> into = turns_ ? gradients_ : target_;
+      const std::span<float> into = replica_.empty() ? target_ : std::span(own_);
       for_each(l, [&](std::size_t i) { into[i] = gradient(seen[i], i, rank_, iteration); });
       take_local_step(l, iteration + 1);
-      pack(layers_[l].range);
+      pack(layers_[l].range, iteration + 1);
       hooks.gradient_ready(LayerId(l));
     }
     update_is_due_ = rule_.has_value() && !turns_;
@@ -77,27 +78,38 @@ class ToyLearner final : public Learner {
     share_ = share;
     state_.emplace(rule, parameters_.size());
   }
-  void pack_with(Codec codec, const ChunkMap& chunks) override {
-    codec_ = make_dense_codec(codec);
+  // With a sparse codec, as step_locally().
+  void pack_with(const Strategy& strategy, const DeepGradientSender& sender,
+                 const ChunkMap& chunks) override {
     for (const Chunk& chunk : chunks.all()) {
       chunks_.push_back(chunk.range);
     }
+    if (!strategy.sparse()) {
+      codec_ = make_dense_codec(strategy.codec);
+      feedback_ = strategy.error_feedback;
+      decay_ = static_cast<float>(strategy.feedback_decay);
+      residual_.assign(parameters_.size(), 0.0F);
+      return;
+    }
+    std::vector<Range> ranges;
+    for (const Layer& layer : layers_) {
+      ranges.push_back(layer.range);
+    }
+    selection_.emplace(strategy.dgc, sender, std::move(ranges));
+    make_replica();
   }
   // Then parameters() stands for the host's and a replica of its own for the device's; what the
   // host may not read is not a number.
   void step_locally(const UpdateRule& rule, LayerTurns turns) override {
     update_with(rule, BatchShare{});
     turns_.emplace(std::move(turns));
-    replica_.assign(parameters_.size(), std::nanf(""));
-    gradients_.assign(parameters_.size(), 0.0F);
+    make_replica();
   }
   void settle(Iteration iteration) override {
     for (std::size_t l = 0; l < layers_.size(); ++l) {
-      unpack(layers_[l].range);
-      update(l, iteration);
-      take_over(l, iteration);
+      bring(l, iteration);
     }
-    if (turns_) {
+    if (!replica_.empty()) {
       parameters_ = replica_;
     }
     update_is_due_ = false;
@@ -128,6 +140,18 @@ class ToyLearner final : public Learner {
   std::optional<Evaluation> evaluate() override { return {}; }
 
  private:
+  void make_replica() {
+    replica_.assign(parameters_.size(), std::nanf(""));
+    own_.assign(parameters_.size(), 0.0F);
+  }
+
+  void bring(std::size_t layer, Iteration iteration) {
+    unpack(layers_[layer].range);
+    update(layer, iteration);
+    take_over(layer, iteration);
+    take_patches(layers_[layer].range);
+  }
+
   void update(std::size_t layer, Iteration iteration) {
     if (update_is_due_) {
       const auto begin = static_cast<std::size_t>(layers_[layer].range.begin);
@@ -140,18 +164,26 @@ class ToyLearner final : public Learner {
 
   // Chunks are packed with the first of their layers, which is the last in the backward pass, and
   // unpacked with it.
-  void pack(const Range& layer) {
-    for_each_chunk_in(layer, [&](std::span<float> values) {
-      std::vector<std::byte> code(
-          static_cast<std::size_t>(codec_->encoded_size(std::ssize(values))));
-      codec_->encode(values, code);
+  void pack(const Range& layer, Iteration iteration) {
+    for_each_chunk_in(layer, [&](const Range& chunk, std::span<float> values) {
+      const std::vector<std::byte> code = selection_
+                                              ? selection_->encode(own_, replica_, chunk, iteration)
+                                              : dense_code(chunk, values);
       std::ranges::fill(values, std::nanf(""));
       std::ranges::copy(code, std::as_writable_bytes(values).begin());
     });
   }
+  std::vector<std::byte> dense_code(const Range& chunk, std::span<float> values) {
+    std::vector<std::byte> code(static_cast<std::size_t>(codec_->encoded_size(std::ssize(values))));
+    const ErrorFeedback corrected(
+        *codec_, std::span(residual_).subspan(static_cast<std::size_t>(chunk.begin), values.size()),
+        decay_);
+    feedback_ ? corrected.encode(values, code) : codec_->encode(values, code);
+    return code;
+  }
   void unpack(const Range& layer) {
     if (update_is_due_) {
-      for_each_chunk_in(layer, [&](std::span<float> values) {
+      for_each_chunk_in(layer, [&](const Range& /*chunk*/, std::span<float> values) {
         const auto size = static_cast<std::size_t>(codec_->encoded_size(std::ssize(values)));
         const auto memory = std::as_bytes(values).first(size);
         const std::vector<std::byte> code(memory.begin(), memory.end());
@@ -163,13 +195,37 @@ class ToyLearner final : public Learner {
   void for_each_chunk_in(const Range& layer, Take take) {
     for (const Range& chunk : chunks_) {
       if (chunk.begin >= layer.begin && chunk.begin < layer.end) {
-        take(target_.subspan(static_cast<std::size_t>(chunk.begin),
-                             static_cast<std::size_t>(chunk.size())));
+        take(chunk, target_.subspan(static_cast<std::size_t>(chunk.begin),
+                                    static_cast<std::size_t>(chunk.size())));
       }
     }
   }
 
+  void take_patches(const Range& layer) {
+    if (!selection_ || !stepped_) {
+      return;
+    }
+    for_each_chunk_in(layer, [&](const Range& chunk, std::span<float> values) {
+      const auto begin = static_cast<std::size_t>(chunk.begin);
+      const auto memory = std::as_bytes(values);
+      const auto entries = load<std::uint32_t>(memory.data(), 0);
+      if (entries == kAllChanged) {
+        std::copy_n(parameters_.begin() + chunk.begin, chunk.size(),
+                    replica_.begin() + chunk.begin);
+        return;
+      }
+      const auto code = memory.first(static_cast<std::size_t>(sparse_size(entries)));
+      const auto patch = SparseView::parse(code, chunk.size());
+      for (std::size_t e = 0; e < patch->entries(); ++e) {
+        replica_[begin + patch->position(e)] = patch->value(e);
+      }
+    });
+  }
+
   void take_over(std::size_t layer, Iteration iteration) {
+    if (selection_ && !stepped_) {
+      for_each(layer, [&](std::size_t i) { replica_[i] = parameters_[i]; });
+    }
     if (turns_ && (!stepped_ || turns_->ends_at(LayerId(layer), iteration))) {
       for_each(layer, [&](std::size_t i) { replica_[i] = parameters_[i]; });
     }
@@ -181,7 +237,7 @@ class ToyLearner final : public Learner {
     }
     const auto begin = static_cast<std::size_t>(layers_[layer].range.begin);
     const auto size = static_cast<std::size_t>(layers_[layer].range.size());
-    const std::span<const float> gradient = std::span(gradients_).subspan(begin, size);
+    const std::span<const float> gradient = std::span(own_).subspan(begin, size);
     rule_->apply(std::span(replica_).subspan(begin, size), state_->part(layers_[layer].range),
                  {&gradient, 1}, share_, iteration);
     const bool meets = turns_->meets_at(LayerId(layer), iteration);
@@ -217,10 +273,15 @@ class ToyLearner final : public Learner {
   std::optional<OptimizerState> state_;
   bool update_is_due_ = false;
   std::unique_ptr<DenseCodec> codec_;  // if packing is left to it
-  std::vector<Range> chunks_;          // likewise
-  std::optional<LayerTurns> turns_;    // if local steps are left to it
-  std::vector<float> replica_;         // likewise
-  bool stepped_ = false;               // since it was settled
+  bool feedback_ = false;
+  float decay_ = 1;
+  std::vector<float> residual_;
+  std::optional<DeepGradient> selection_;  // if packing with codec dgc is
+  std::vector<Range> chunks_;              // to be packed
+  std::optional<LayerTurns> turns_;        // if local steps are left to it
+  std::vector<float> replica_;             // of the parameters, if it follows them on its own
+  std::vector<float> own_;                 // gradients, likewise
+  bool stepped_ = false;                   // since it was settled
 };
 
 inline std::vector<std::unique_ptr<Learner>> toy_learners(const std::vector<std::int64_t>& params,

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "codecs/dense.h"
+#include "torch/device_codec.h"
 #include "torch/flat_parameters.h"
 
 namespace sluice {
@@ -48,7 +49,10 @@ RC_GTEST_PROP(DevicePackingTest, EveryChunkIsPackedAndUnpackedOnceInAStep, ()) {
   const auto codec = make_dense_codec(kind);
   const at::Tensor device = at::zeros({layers.back().range.end}, at::kFloat);
   const at::Tensor host = device.clone();
-  DevicePacking packing(kind, chunks, device);
+  Strategy packed;
+  packed.codec = kind;
+  DevicePacking packing(std::make_unique<DeviceCodec>(packed, ranges_in(chunks), device), chunks,
+                        layers);
   std::vector<std::size_t> order(layers.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   for (int step = 0; step < 2; ++step) {
@@ -61,11 +65,14 @@ RC_GTEST_PROP(DevicePackingTest, EveryChunkIsPackedAndUnpackedOnceInAStep, ()) {
     while (!left.empty()) {
       const auto next = left.begin() + *rc::gen::inRange<std::ptrdiff_t>(0, std::ssize(left));
       if (packing.add(LayerId(*next)) || *rc::gen::arbitrary<bool>()) {
-        packing.send(host);
+        packing.send(host, step + 1);
       }
       left.erase(next);
     }
-    packing.send(host);
+    packing.send(host, step + 1);
+    for (std::size_t l = 0; l < layers.size(); ++l) {
+      packing.arrive(LayerId(l), host);
+    }
     packing.end_step();
     device.zero_();
     std::int64_t unpacked = 0;

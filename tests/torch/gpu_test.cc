@@ -200,6 +200,21 @@ TEST(GpuTest, PackingOnTheDeviceAgreesWithThatOfHosts) {
   }
 }
 
+TEST(GpuTest, SelectionOnTheDeviceAgreesWithThatOfHosts) {
+  NEEDS_GPU();
+  for (const std::string preset : {"p3", "ar-sgd+dgc"}) {
+    Strategy strategy = find_preset(preset)->strategy;
+    strategy.codec = Codec::kDgc;
+    strategy.dgc.sparsity = 0.99;
+    const std::vector<float> on_host = train(strategy, false);
+    strategy.learners_pack = true;
+    const std::vector<float> on_device = train(strategy, false);
+    // Between equal values each chooses as it likes.
+    EXPECT_LT(largest_difference(on_host, on_device), 5e-2);
+    EXPECT_GT(largest_difference(on_device, learner_on("cuda")->parameters()), 1e-3);
+  }
+}
+
 TEST(GpuTest, LocalStepsOnTheDeviceAgreeWithThoseOfHosts) {
   NEEDS_GPU();
   const Cadence at_once{.every = 2, .outer = Outer::kNesterov, .rate = 0.7};
