@@ -87,10 +87,20 @@ void add_images(std::vector<Part>& parts) {
       {"images", images.libraries.empty() ? "missing" : images.libraries, images.advice});
 }
 
+// docs/reliability.md has the details.
+std::string listens(const MpiInfo& mpi) {
+  if (mpi.library.empty()) {
+    return "nothing";
+  }
+  return "nothing on threads; under a process manager MPI does, and each rank while all connect, at "
+         "the address that MPI uses";
+}
+
 void add_transports(std::vector<Part>& parts) {
   parts.push_back({"threads", "yes"});
   const MpiInfo mpi = mpi_info();
   parts.push_back({"MPI", mpi.library.empty() ? "missing" : mpi.library, mpi.advice});
+  parts.push_back({"listens", listens(mpi)});
   const auto launch = find_launch();
   if (!launch) {
     parts.push_back({"process manager", "none"});

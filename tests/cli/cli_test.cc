@@ -191,7 +191,9 @@ TEST(CliTest, TheDoctorTellsWhatIsMissing) {
 }
 
 TEST(CliTest, TheDoctorTellsWhatStartedItAndWhetherThatFits) {
-  EXPECT_EQ(json::parse(sluice("doctor --json").out).at("process manager"), "none");
+  const json plain = json::parse(sluice("doctor --json").out);
+  EXPECT_EQ(plain.at("process manager"), "none");
+  EXPECT_EQ(plain.at("listens") == "nothing", plain.at("MPI") == "missing");
   const TemporaryFolder folder;
   const auto started = [&](const std::string& variables) {
     return json::parse(run_command(variables + " '" SLUICE_BINARY "' doctor --json", folder).out);
