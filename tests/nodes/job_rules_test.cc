@@ -383,7 +383,7 @@ TEST(ShardPeers, AGradientThatIsNotDueIsRefusedByRank) {
   EXPECT_THAT(refusal(), HasSubstr("for iteration 3, expected that for 1"));
 }
 
-TEST(JobRulesTest, NobodySendsWhatTravelsAsFactors) {
+TEST(JobRulesOfFactors, NobodySendsWhatTravelsAsFactors) {
   const Assembly assembly = assemble(toy_job_of("powersgd", 2));
   int refused = 0;
   for (std::size_t c = 0; c < assembly.chunks->size(); ++c) {
