@@ -77,6 +77,14 @@ void for_each_top_k_value(Visit visit) {
       [](auto& s) -> auto& { return s.top_k.bits; });
 }
 
+// The same for codec powersgd.
+template <class Visit>
+void for_each_power_value(Visit visit) {
+  visit(
+      "power-rank", Form::integer(1, 1024), "powersgd: rank of the factors of a matrix",
+      [](auto& s) -> auto& { return s.power_rank; });
+}
+
 // The same for how often workers exchange.
 template <class Visit>
 void for_each_cadence_value(Visit visit) {
@@ -141,7 +149,7 @@ void for_each_value(Visit visit) {
       [](auto& s) -> auto& { return s.local_aggregation; });
   visit(
       "error-feedback", Form::on_or_off(),
-      "dense codecs and top-k: add what the codec loses to the next gradient",
+      "all codecs but dgc: add what the codec loses to the next gradient",
       [](auto& s) -> auto& { return s.error_feedback; });
   visit(
       "error-feedback-decay", Form::number(0, 1),
@@ -149,6 +157,7 @@ void for_each_value(Visit visit) {
       [](auto& s) -> auto& { return s.feedback_decay; });
   for_each_dgc_value(visit);
   for_each_top_k_value(visit);
+  for_each_power_value(visit);
   visit(
       "staleness", Form::integer(0, kMaxCount),
       "ssp: maximum number of iterations by which a worker may be ahead of the slowest",

@@ -28,7 +28,7 @@ bool can_sum(const Strategy& strategy, Collective collective) {
 }  // namespace
 
 CollectiveChoice::CollectiveChoice(const Job& job)
-    : strategy_(job.strategy),
+    : strategy_(job.strategy.of_sums()),
       ranks_(ranks_of(job)),
       link_(job.link),
       threads_(job.server_threads) {

@@ -37,7 +37,7 @@ bool sends_first(const Plan& plan, std::size_t round) {
 CollectiveRunner::CollectiveRunner(const Strategy& strategy, std::vector<Collective> collectives,
                                    NodeId self, const AggregationGroups& groups,
                                    std::shared_ptr<const ChunkMap> chunks)
-    : strategy_(strategy),
+    : strategy_(strategy.of_sums()),
       collectives_(std::move(collectives)),
       self_(self),
       groups_(groups),

@@ -25,7 +25,8 @@ Strategy summing(Strategy strategy) {
 }
 
 bool can_exchange(const Strategy& strategy) {
-  return summing(strategy).learners_can_update() && strategy.partition != Partition::kMerged;
+  return summing(strategy).learners_can_update() && strategy.partition != Partition::kMerged &&
+         !strategy.factored();
 }
 
 bool can_exchange(const Preset& preset) {

@@ -15,6 +15,26 @@ namespace {
 constexpr std::int64_t kMaxParams = 1'000'000'000'000;
 constexpr std::int64_t kMaxBatch = 1'000'000'000;
 
+// Rows and columns are given together, or not at all.
+Matrix read_matrix(Fields& fields, std::int64_t params) {
+  const Form count = Form::integer(0, kMaxParams);
+  const Matrix matrix{.begin = fields.get<std::int64_t>("matrix_begin", count, 0),
+                      .rows = fields.get<std::int64_t>("rows", count, 0),
+                      .columns = fields.get<std::int64_t>("columns", count, 0)};
+  const bool fits = matrix.columns == 0
+                        ? matrix.rows == 0 && matrix.begin == 0
+                        : matrix.rows > 0 && matrix.begin <= params &&
+                              matrix.rows <= (params - matrix.begin) / matrix.columns;
+  if (!fits) {
+    fields.complain("rows, columns",
+                    fmt::format("are {} and {}, expected a matrix within the {} parameters of the "
+                                "layer, from matrix_begin on",
+                                matrix.rows, matrix.columns, params));
+    return {};
+  }
+  return matrix;
+}
+
 LayerProfile read_layer(Fields& fields) {
   const Form time = Form::number(0, kLongestPassUs);
   LayerProfile layer;
@@ -24,6 +44,7 @@ LayerProfile read_layer(Fields& fields) {
   layer.backward = from_us(fields.get<double>("backward_us", time));
   layer.forward_iqr = from_us(fields.get<double>("forward_iqr_us", time, 0));
   layer.backward_iqr = from_us(fields.get<double>("backward_iqr_us", time, 0));
+  layer.matrix = read_matrix(fields, layer.params);
   return layer;
 }
 
@@ -78,6 +99,13 @@ nlohmann::ordered_json to_json(const LayerProfile& layer) {
     json["forward_iqr_us"] = exact_us(layer.forward_iqr);
     json["backward_iqr_us"] = exact_us(layer.backward_iqr);
   }
+  if (layer.matrix.rows > 0) {
+    json["rows"] = layer.matrix.rows;
+    json["columns"] = layer.matrix.columns;
+  }
+  if (layer.matrix.begin > 0) {
+    json["matrix_begin"] = layer.matrix.begin;
+  }
   return json;
 }
 
@@ -106,7 +134,21 @@ std::vector<Layer> Profile::layout() const {
     names.push_back(layer.name);
     params.push_back(layer.params);
   }
-  return lay_out(names, params);
+  std::vector<Layer> laid_out = lay_out(names, params);
+  for (std::size_t l = 0; l < layers.size(); ++l) {
+    laid_out[l].matrix = layers[l].matrix;
+    laid_out[l].matrix.begin += laid_out[l].range.begin;
+  }
+  return laid_out;
+}
+
+LayerProfile untimed(const Layer& layer) {
+  LayerProfile profile{.name = layer.name, .params = layer.range.size()};
+  if (layer.matrix.rows > 0) {
+    profile.matrix = layer.matrix;
+    profile.matrix.begin -= layer.range.begin;
+  }
+  return profile;
 }
 
 Profile scaled(Profile profile, double time_scale, double param_scale) {
@@ -119,6 +161,13 @@ Profile scaled(Profile profile, double time_scale, double param_scale) {
     if (layer.params > 0) {
       const auto params = std::llround(static_cast<double>(layer.params) * param_scale);
       layer.params = std::max<std::int64_t>(1, params);
+      const auto fewer = [&](std::int64_t count) {
+        return static_cast<std::int64_t>(static_cast<double>(count) * param_scale);
+      };
+      layer.matrix =
+          fewer(layer.matrix.rows) > 0
+              ? Matrix{fewer(layer.matrix.begin), fewer(layer.matrix.rows), layer.matrix.columns}
+              : Matrix{};
     }
   }
   return profile;

@@ -18,6 +18,7 @@ struct LayerProfile {
   // Interquartile range of the measured times; 0 if nothing was measured.
   Duration forward_iqr{0};
   Duration backward_iqr{0};
+  Matrix matrix = {};  // as of a Layer; its begin counts from that of the layer
 
   bool operator==(const LayerProfile&) const = default;
 };
@@ -36,6 +37,9 @@ struct Profile {
   Duration compute() const { return forward() + backward(); }
   std::vector<Layer> layout() const;
 };
+
+// A layer whose times nobody knows.
+LayerProfile untimed(const Layer& layer);
 
 // Upper limit for forward plus backward: one day, so that sums over iterations fit their type.
 inline constexpr double kLongestPassUs = 86'400e6;

@@ -21,6 +21,7 @@ enum class Codec : std::uint8_t {
   kQuantise2,   // 2 bits a value: up, down or neither
   kDgc,         // the largest values only: Deep Gradient Compression
   kTopK,        // the largest values of each block, in 2 bits each
+  kPowerSgd,    // two factors of low rank of each matrix
   kCount,       // none: how many there are
 };
 
@@ -31,6 +32,8 @@ enum class CodecKind : std::uint8_t {
   // Likewise, in so few bits that a sum has no such code: every worker gathers the codes of all and
   // adds what they say.
   kGathered,
+  // A matrix as two factors, which are floats and are summed one after the other. All else is plain.
+  kFactored,
 };
 
 // What the rest of Sluice has to know about a codec.
@@ -38,7 +41,7 @@ struct CodecTraits {
   Codec value;
   std::string_view name;
   CodecKind kind;
-  // Of codecs that are plain or dense:
+  // Of codecs that are plain or dense, and of factors:
   std::int64_t bits_per_value = 32;
   Bytes header_bytes = 0;       // before the values
   bool needs_feedback = false;  // loses more than training bears
@@ -57,6 +60,7 @@ inline constexpr std::array kCodecs{
     CodecTraits{Codec::kQuantise2, "quantise2", CodecKind::kDense, 2, sizeof(float), true},
     CodecTraits{Codec::kDgc, "dgc", CodecKind::kSparse},
     CodecTraits{Codec::kTopK, "top-k", CodecKind::kGathered, 32, 0, true},
+    CodecTraits{Codec::kPowerSgd, "powersgd", CodecKind::kFactored, 32, 0, true},
 };
 static_assert(has_all_values(kCodecs), "each codec has one row, in the order of the enum");
 

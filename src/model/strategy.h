@@ -11,12 +11,16 @@
 #include "model/cadence.h"
 #include "model/codec.h"
 #include "model/deep_gradient_options.h"
+#include "model/layer.h"
 #include "model/top_k_options.h"
 
 namespace sluice {
 
 // 56 KB go out with their announcement, before the receiver has asked for them.
 inline constexpr std::int64_t kEagerParams = 14'336;
+
+// PowerSGD: factors of this rank. The default is that of the paper's largest runs.
+inline constexpr std::int64_t kPowerRank = 4;
 
 // What must be summed before a part of it can be updated, in an all-reduce.
 enum class SumsFirst : std::uint8_t {
@@ -55,10 +59,11 @@ struct Strategy {
   bool learners_pack = false;
   SumsFirst sums_first = SumsFirst::kSegment;  // follows from the update rule
 
-  bool error_feedback = false;  // what the code loses goes into the next; dense codecs and top-k
+  bool error_feedback = false;  // what the code loses goes into the next; not with codec dgc
   double feedback_decay = 1;    // so much of what earlier codes have lost
   DeepGradientOptions dgc;
   TopKOptions top_k;
+  std::int64_t power_rank = kPowerRank;  // powersgd: of the factors
 
   // What a hop of an all-reduce carries at most; longer chunks are summed in segments. 0: in one.
   std::int64_t segment_params = kEagerParams;
@@ -73,6 +78,17 @@ struct Strategy {
   bool coded() const { return codec != Codec::kNone; }
   bool sparse() const { return traits_of(codec).kind == CodecKind::kSparse; }
   bool gathered() const { return traits_of(codec).kind == CodecKind::kGathered; }
+  bool factored() const { return traits_of(codec).kind == CodecKind::kFactored; }
+  // Whether this matrix travels as factors: they take less than half of it. As PyTorch's hook.
+  bool factors(const Matrix& matrix) const {
+    return factored() && 2 * matrix.factored(power_rank) < matrix.range().size();
+  }
+  // As the sums of an all-reduce see it: what travels as factors is summed as floats.
+  Strategy of_sums() const {
+    Strategy sums = *this;
+    sums.codec = factored() ? Codec::kNone : codec;
+    return sums;
+  }
   // A chunk is exchanged as one code, and not in parts that are summed by themselves.
   bool travels_whole() const { return sparse() || gathered(); }
   // Every sum is one operation of the driver.

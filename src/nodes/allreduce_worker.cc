@@ -4,15 +4,13 @@
 #include <utility>
 
 #include "codecs/size.h"
-#include "collectives/choice.h"
 
 namespace sluice {
 
 AllReduceWorker::AllReduceWorker(const Job& job, std::shared_ptr<const ChunkMap> chunk_map,
                                  NodeId self, Completion& done)
     : BasicWorker(job, chunk_map, self, done),
-      runner_(job.strategy, collectives_for(job, *chunk_map), self, AggregationGroups(job),
-              chunk_map),
+      runner_(job, chunk_map, self),
       partly_(chunks().size()),
       normed_(job.first),
       sums_(job.strategy.sparse() ? chunks().size() * job.strategy.gradient_slots() : 0) {
@@ -62,8 +60,8 @@ void AllReduceWorker::on_network(const Event& event, Effects& effects) {
   if (finished != nullptr && finished->work.kind == WorkKind::kNorm) {
     return on_norm(finished->work.iteration, effects);
   }
-  if (const auto done = runner_.handle(event, effects)) {
-    on_done(*done, effects);
+  for (const auto& done : runner_.handle(event, effects)) {
+    on_done(done, effects);
   }
 }
 

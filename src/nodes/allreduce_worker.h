@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "collectives/runner.h"
+#include "collectives/factored_runner.h"
 #include "nodes/basic_worker.h"
 
 namespace sluice {
@@ -52,7 +52,7 @@ class AllReduceWorker final : public BasicWorker {
     return !strategy().driver_sums() && strategy().sums_first == SumsFirst::kSegment;
   }
 
-  CollectiveRunner runner_;
+  FactoredRunner runner_;
   std::vector<State> states_;        // by chunk
   std::vector<std::size_t> partly_;  // by chunk: sums of its parts, if it counts as one segment
   std::size_t chunks_summed_ = 0;    // for the next norm

@@ -127,6 +127,11 @@ void Host::handle(const Event& event, Effects& effects) {
       counters.before_packing += work.range.size() * kFloatBytes;
       counters.after_packing += finished->output.size();
     }
+    if (work.kind == WorkKind::kLeftFactor) {
+      Counters& counters = counters_of(work.iteration);
+      counters.before_packing += work.range.size() * kFloatBytes;
+      counters.after_packing += work.output_bytes;
+    }
     // The next work may begin before the node hears of this one: it is not about what the node
     // will read then (see Effects::start).
     workbench_.on_finished(effects);

@@ -135,6 +135,10 @@ std::string JobRules::fault_of_hop(const Message& message) const {
     return fmt::format("a sum has no hop from node {} to node {}", message.from.index(),
                        message.to.index());
   }
+  if ((*chunks_)[message.chunk].factor == Factor::kRest) {
+    return fmt::format("it is about chunk {}, which travels as the factors of its matrix",
+                       message.chunk.index());
+  }
   if (message.segment >= segments_of(message.chunk)) {
     return fmt::format("it is about segment {} of chunk {}, which has {}", message.segment,
                        message.chunk.index(), segments_of(message.chunk));

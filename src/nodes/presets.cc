@@ -53,6 +53,13 @@ constexpr Strategy gathered(Strategy strategy) {
   return strategy;
 }
 
+// PowerSGD, with P3's order: the two sums of a layer have others between them.
+constexpr Strategy factored(Strategy strategy) {
+  strategy.codec = Codec::kPowerSgd;
+  strategy.error_feedback = true;
+  return strategy;
+}
+
 // NoLoCo: pairs instead of a sum.
 constexpr Strategy in_pairs(Strategy strategy) {
   strategy.exchange = Exchange::kGossip;
@@ -145,6 +152,11 @@ constexpr std::array kPresets{
         "ar-sgd+dgc",
         point(Algorithm::kBsp, Exchange::kAllReduce, Partition::kLayer, Order::kFifo, Codec::kDgc),
         "ar-sgd with the sparse sum of the largest 0.1 % of each gradient", "Analysis"},
+    Preset{
+        "powersgd",
+        factored(point(Algorithm::kBsp, Exchange::kAllReduce, Partition::kLayer, Order::kPriority)),
+        "each large matrix is summed as two factors of rank 4, the first layer's first",
+        "PowerSGD"},
     Preset{"local-sgd", local_steps({.every = 8}),
            "local steps, and every 8 of them the mean of all workers", "Local SGD"},
     Preset{"post-local-sgd", local_steps({.every = 8, .synchronous = 500}),

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "nodes/validate_cadence.h"
+#include "nodes/validate_factored.h"
 
 namespace sluice {
 namespace {
@@ -129,6 +130,9 @@ Result<void> validate_codec(const Strategy& strategy) {
     return Error(named(strategy.codec) + " packs gradients, and " + named(strategy.algorithm) +
                  " sends parameters, which bear no such loss; take codec none");
   }
+  if (auto valid = validate_factored(strategy); !valid || strategy.factored()) {
+    return valid ? validate_top_k(strategy) : valid;
+  }
   const bool in_parts = strategy.collective && !strategy.driver_sums() &&
                         *strategy.collective != Collective::kRecursiveDoubling;
   if (strategy.travels_whole() && in_parts) {
@@ -157,7 +161,7 @@ Result<void> validate_codec(const Strategy& strategy) {
                  "exchange with servers, collective direct, or codec quantise8");
   }
   const auto bears_feedback = [](const CodecTraits& c) {
-    return c.kind == CodecKind::kDense || c.kind == CodecKind::kGathered;
+    return c.kind != CodecKind::kPlain && c.kind != CodecKind::kSparse;
   };
   if (strategy.error_feedback && !bears_feedback(codec)) {
     return Error("error feedback keeps what codec " + names_where(kCodecs, bears_feedback) +

@@ -66,6 +66,12 @@ Result<void> validate_whole_layers(const UpdateRule& rule, const Strategy& strat
                  ": it needs the norm of a whole layer, and the parts of a layer are updated by "
                  "themselves; take partition layer or whole");
   }
+  if (strategy.factored()) {
+    return Error(optimizer_name(rule) +
+                 " does not go with codec powersgd: it needs the norm of a whole layer, and the "
+                 "factors of a matrix and the rest of its layer are updated by themselves; take "
+                 "optimizer sgd or adamw, or another codec");
+  }
   if (traits_of(strategy.algorithm).coupling == Coupling::kPipelined) {
     return Error(optimizer_name(rule) + " does not go with " + algorithm_name(strategy) +
                  ": it needs the sum of a whole layer, and the segments of several iterations are "

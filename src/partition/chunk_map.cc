@@ -39,13 +39,39 @@ Chunk chunk_of(std::span<const Layer> layers, const LayerGroup& group) {
           static_cast<std::uint32_t>(urgent)};
 }
 
-// Each layer is a chunk, and so are tiny layers together.
+// PowerSGD: the factors of the matrix at the beginning of its range, which they fill at most half;
+// what its layer has before and after it.
+void cut_matrix(const Layer& layer, std::uint32_t priority, std::int64_t rank,
+                std::vector<Chunk>& chunks) {
+  const Matrix& matrix = layer.matrix;
+  const std::int64_t right = matrix.begin + matrix.rows * rank;
+  const std::int64_t rest = right + matrix.columns * rank;
+  for (const Chunk& chunk : {Chunk{{layer.range.begin, matrix.begin}, priority},
+                             Chunk{{matrix.begin, right}, priority, 0, Factor::kLeft},
+                             Chunk{{right, rest}, priority, 0, Factor::kRight},
+                             Chunk{{rest, matrix.range().end}, priority, 0, Factor::kRest},
+                             Chunk{{matrix.range().end, layer.range.end}, priority}}) {
+    if (!chunk.range.empty()) {
+      chunks.push_back(chunk);
+    }
+  }
+}
+
+// Each layer is a chunk, and so are tiny layers together, unless the codec factors their matrices.
 std::vector<Chunk> cut_layers(std::span<const Layer> layers, std::size_t servers,
-                              std::int64_t join_params) {
+                              const Strategy& strategy, std::int64_t join_params) {
   RoundRobin deal(servers);
   std::vector<Chunk> chunks;
+  const auto factored = [&](const Layer& layer) { return strategy.factors(layer.matrix); };
   for (std::size_t l = 0; l < layers.size();) {
-    const LayerGroup group = joined_from(layers, l, join_params);
+    if (factored(layers[l])) {
+      cut_matrix(layers[l], static_cast<std::uint32_t>(l), strategy.power_rank, chunks);
+      ++l;
+      continue;
+    }
+    const auto end =
+        std::find_if(layers.begin() + static_cast<std::ptrdiff_t>(l), layers.end(), factored);
+    const LayerGroup group = joined_from({layers.begin(), end}, l, join_params);
     if (Chunk chunk = chunk_of(layers, group); !chunk.range.empty()) {
       chunk.server = deal.next();
       chunks.push_back(chunk);
@@ -104,10 +130,11 @@ std::vector<Chunk> cut_slices(std::span<const Layer> layers, std::size_t servers
   const std::int64_t limit = std::min(strategy.join_params, strategy.slice_params);
   for (std::size_t l = 0; l < layers.size();) {
     const LayerGroup group = joined_from(layers, l, limit);
-    const auto [range, priority, server] = chunk_of(layers, group);
+    const Chunk whole = chunk_of(layers, group);
+    const Range& range = whole.range;
     for (std::int64_t begin = range.begin; begin < range.end; begin += strategy.slice_params) {
       const Range slice{begin, std::min(begin + strategy.slice_params, range.end)};
-      chunks.push_back({slice, priority, deal.next()});
+      chunks.push_back({slice, whole.priority, deal.next()});
     }
     l = group.end;
   }
@@ -162,7 +189,7 @@ ChunkMap make_chunks(std::span<const Layer> layers, std::size_t servers, const S
   check(servers > 0, "there is a server, or one channel for all");
   switch (strategy.partition) {
     case Partition::kLayer:
-      return {layers, cut_layers(layers, servers, strategy.join_params)};
+      return {layers, cut_layers(layers, servers, strategy, strategy.join_params)};
     case Partition::kWhole:
       return {layers, cut_whole(layers, servers)};
     case Partition::kKvstore:
@@ -170,7 +197,7 @@ ChunkMap make_chunks(std::span<const Layer> layers, std::size_t servers, const S
     case Partition::kSlice:
       return {layers, cut_slices(layers, servers, strategy)};
     case Partition::kMerged:
-      return {layers, groups.empty() ? cut_layers(layers, servers, 0)
+      return {layers, groups.empty() ? cut_layers(layers, servers, strategy, 0)
                                      : cut_merged(layers, servers, groups)};
   }
   fail_check("every partition is handled");

@@ -11,11 +11,15 @@
 
 namespace sluice {
 
+// Codec powersgd: what a chunk of a factored matrix holds while it is exchanged. The rest is not.
+enum class Factor : std::uint8_t { kNone, kLeft, kRight, kRest };
+
 // What is exchanged as a unit: a slice of a layer, a layer, or several layers.
 struct Chunk {
   Range range;
   std::uint32_t priority = 0;  // of its most urgent layer
   std::uint32_t server = 0;    // index of the server that keeps it
+  Factor factor = Factor::kNone;
 };
 
 // Maps layers to their chunks and back. Chunks tile the parameters in ascending order; layers

@@ -58,6 +58,14 @@ enum class WorkKind : std::uint8_t {
   kOuterStep,
   // parameters[range] <- keep * parameters + (1 - keep) * global parameters
   kTakeOver,
+  // Of a matrix, which is the range: of gradients[range] and what its factors have lost so far, the
+  // left factor is found and stands at the beginning of the range.
+  kLeftFactor,
+  // The sum of the left factors is there: the right factor is found and stands behind it.
+  kRightFactor,
+  // The sum of those is there, too: gradients[range] <- the product of both sums. What the factors
+  // of this worker, one of so many `workers`, have lost is kept.
+  kFromFactors,
 };
 
 // Arithmetic on ranges. A node asks for it and gets a Finished event; the real-time driver
@@ -84,7 +92,7 @@ struct Work {
   float keep = 1;
   float add = 1;
   float pull = 0;
-  Bytes output_bytes = 0;  // estimated size of the output, for runs without numbers
+  Bytes output_bytes = 0;  // estimated size of the output, for runs without numbers; left factor: of both
   std::vector<Payload> sources;
 };
 

@@ -68,6 +68,12 @@ std::string_view name_of(WorkKind kind) {
       return "outer step";
     case WorkKind::kTakeOver:
       return "take over";
+    case WorkKind::kLeftFactor:
+      return "left factor";
+    case WorkKind::kRightFactor:
+      return "right factor";
+    case WorkKind::kFromFactors:
+      return "from factors";
   }
   return "?";
 }

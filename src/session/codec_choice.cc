@@ -71,10 +71,11 @@ bool asks_for_codec(const StrategySpec& spec) {
 Strategy with_codec(Strategy strategy, Codec codec) {
   strategy.codec = codec;
   const CodecTraits& traits = traits_of(codec);
-  const bool bears = traits.kind == CodecKind::kDense || traits.kind == CodecKind::kGathered;
+  const bool bears = traits.kind != CodecKind::kPlain && traits.kind != CodecKind::kSparse;
   strategy.error_feedback = bears && (strategy.error_feedback || traits.needs_feedback);
   strategy.feedback_decay = strategy.error_feedback ? strategy.feedback_decay : 1;
   strategy.top_k = strategy.gathered() ? strategy.top_k : TopKOptions{};
+  strategy.power_rank = strategy.factored() ? strategy.power_rank : kPowerRank;
   return strategy;
 }
 

@@ -75,6 +75,23 @@ nlohmann::ordered_json cadence_of(const Strategy& strategy) {
   return summary;
 }
 
+// How many matrices travel as factors, and how many parameters do, of all.
+nlohmann::ordered_json powersgd_of(const Assembly& assembly) {
+  const Strategy& strategy = assembly.job.strategy;
+  std::int64_t matrices = 0;
+  std::int64_t params = 0;
+  for (const Layer& layer : assembly.job.layers) {
+    if (strategy.factors(layer.matrix)) {
+      ++matrices;
+      params += layer.matrix.range().size();
+    }
+  }
+  return {{"rank", strategy.power_rank},
+          {"matrices", matrices},
+          {"factored_parameters", params},
+          {"dense_parameters", total_params(assembly.job.layers) - params}};
+}
+
 }  // namespace
 
 Result<RunFolder> open_run_folder(const RecordSpec& spec, const std::string& name) {
@@ -259,7 +276,12 @@ nlohmann::ordered_json mechanism_of(const Assembly& assembly, const RunTotals& t
   auto collectives = nlohmann::ordered_json::object();
   int packings = strategy.servers_pack() ? 2 : 1;
   if (strategy.exchange == Exchange::kAllReduce) {
-    for (const Collective collective : collectives_for(assembly.job, *assembly.chunks)) {
+    const auto by_chunk = collectives_for(assembly.job, *assembly.chunks);
+    for (std::size_t c = 0; c < by_chunk.size(); ++c) {
+      const Collective collective = by_chunk[c];
+      if ((*assembly.chunks)[ChunkId(c)].factor == Factor::kRest) {
+        continue;
+      }
       auto& chunks = collectives[std::string(name_of(kCollectiveNames, collective))];
       chunks = chunks.is_null() ? 1 : chunks.get<int>() + 1;
       packings = std::max(packings, packings_of(collective, ranks_of(assembly.job).size));
@@ -295,6 +317,9 @@ nlohmann::ordered_json mechanism_of(const Assembly& assembly, const RunTotals& t
     mechanism["top_k"] = {{"block", strategy.top_k.block},
                           {"kept", strategy.top_k.kept},
                           {"bits", strategy.top_k.bits}};
+  }
+  if (strategy.factored()) {
+    mechanism["powersgd"] = powersgd_of(assembly);
   }
   if (strategy.error_feedback) {
     mechanism["error_feedback_decay"] = strategy.feedback_decay;

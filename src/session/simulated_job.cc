@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "drivers/virtual/limits.h"
@@ -102,6 +103,12 @@ Result<Job> simulated_job(const StrategySpec& spec, const Profile& profile,
   }
   if (const auto valid = validate(job.strategy); !valid) {
     return valid.error();
+  }
+  const auto has_matrix = [](const Layer& layer) { return layer.matrix.rows > 0; };
+  if (job.strategy.factored() && std::ranges::none_of(job.layers, has_matrix)) {
+    return Error(
+        "codec powersgd sends factors of matrices, and no layer of this profile has rows and "
+        "columns; make the profile anew with sluice profile, or take another codec");
   }
   return job;
 }

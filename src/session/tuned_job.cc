@@ -31,7 +31,7 @@ Cluster cluster_of(const Job& job, const ArithmeticCost& arithmetic) {
 Profile without_times(const std::vector<Layer>& layers) {
   Profile profile;
   for (const Layer& layer : layers) {
-    profile.layers.push_back({.name = layer.name, .params = layer.range.size()});
+    profile.layers.push_back(untimed(layer));
   }
   return profile;
 }

@@ -16,7 +16,7 @@ namespace sluice {
 // The work outlives it.
 struct WorkInParts {
   const Work& work;
-  std::vector<Range> parts;             // of the work's range
+  std::vector<Range> parts;             // of the work's range; of a factor's work, rows or columns
   int pass = 0;                         // over all parts
   std::vector<Magnitude> largest = {};  // by part, of what is packed
   std::vector<float> clips = {};        // DGC: by layer that the range touches

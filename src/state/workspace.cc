@@ -73,7 +73,9 @@ Workspace::Workspace(std::span<float> parameters, std::vector<std::span<float>> 
       learner_follows_(learner_packs_ && strategy.exchange == Exchange::kAllReduce),
       pairs_(strategy.exchange == Exchange::kGossip),
       changed_(parameters.size()) {
-  if (strategy.coded()) {
+  if (strategy.factored()) {
+    factors_.emplace(strategy, layers);
+  } else if (strategy.coded()) {
     coder_.emplace(strategy, sender_of(strategy, topology, rule), ranges_of(layers),
                    parameters.size());
   }
@@ -118,6 +120,9 @@ bool Workspace::stands_alone(const Work& work) const {
     case WorkKind::kReduce:
     case WorkKind::kEncode:
     case WorkKind::kDecode:
+    case WorkKind::kLeftFactor:
+    case WorkKind::kRightFactor:
+    case WorkKind::kFromFactors:
       return true;
     case WorkKind::kOuterGradient:
     case WorkKind::kOuterStep:
@@ -145,6 +150,9 @@ WorkInParts Workspace::begin(const Work& work, std::int64_t parts) const {
               source.size() == work.range.size() * kFloatBytes,
           "a source covers its range");
   }
+  if (FactorCoder::does(work.kind)) {
+    return {.work = work, .parts = factors_.value().cut(work, parts)};
+  }
   WorkInParts doing{
       .work = work,
       .parts = goes_in_parts(work) ? cut(work.range, parts) : std::vector{work.range}};
@@ -163,6 +171,9 @@ void Workspace::prepare(WorkInParts& doing) {
 void Workspace::do_part(WorkInParts& doing, std::size_t part) {
   const Work& work = doing.work;
   const Range& range = doing.parts[part];
+  if (FactorCoder::does(work.kind)) {
+    return factors_.value().do_part(doing, part, gradient(work, work.range));
+  }
   switch (work.kind) {
     case WorkKind::kUpdate:
       if (work.coded && sparse_) {
@@ -213,6 +224,9 @@ void Workspace::do_part(WorkInParts& doing, std::size_t part) {
 }
 
 bool Workspace::more(WorkInParts& doing) const {
+  if (FactorCoder::does(doing.work.kind)) {
+    return FactorCoder::more(doing);
+  }
   return packs_dense(doing.work) && coder_->more_packing(doing);
 }
 

@@ -12,6 +12,7 @@
 #include "protocol/work.h"
 #include "state/change_log.h"
 #include "state/coder.h"
+#include "state/factor_coder.h"
 #include "state/outer_state.h"
 #include "state/remembered.h"
 #include "state/work_in_parts.h"
@@ -23,7 +24,7 @@ namespace sluice {
 class Workspace {
  public:
   // A worker has one or more gradient buffers, a server one for sums that it begins. The layers
-  // tile the parameters; only sparse codecs and updates of whole layers use them.
+  // tile the parameters; only sparse and factored codecs and updates of whole layers use them.
   Workspace(std::span<float> parameters, std::vector<std::span<float>> gradients,
             const UpdateRule& rule, const Strategy& strategy, const Topology& topology,
             std::span<const Layer> layers = {});
@@ -91,6 +92,7 @@ class Workspace {
   bool learner_follows_;  // likewise, and the worker makes sparse updates
   bool pairs_;  // outer steps are of two workers
   std::optional<Coder> coder_;
+  std::optional<FactorCoder> factors_;
   ChangeLog changed_;
   std::optional<OuterState> outer_;
 };

@@ -18,6 +18,9 @@ std::vector<Remembered> Workspace::remembered() {
   if (coder_) {
     add(coder_->remembered());
   }
+  if (factors_) {
+    add(factors_->remembered());
+  }
   if (outer_) {
     add(outer_->remembered());
   }

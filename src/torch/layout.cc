@@ -12,6 +12,20 @@ struct Group {
   bool placed = false;
 };
 
+// Counted from the beginning of the group.
+Matrix matrix_of(const Group& group, const std::vector<ParameterSize>& parameters) {
+  Matrix largest;
+  std::int64_t begin = 0;
+  for (const std::size_t p : group.parameters) {
+    const auto& [name, elements, rows] = parameters[p];
+    if (rows > 1 && elements > rows && elements > largest.range().size()) {
+      largest = {begin, rows, elements / rows};
+    }
+    begin += elements;
+  }
+  return largest;
+}
+
 std::string owner_of(const std::string& parameter) {
   const std::size_t dot = parameter.rfind('.');
   return dot == std::string::npos ? "model" : parameter.substr(0, dot);
@@ -38,6 +52,7 @@ Layout make_layout(const std::vector<ParameterSize>& parameters,
   Layout layout;
   std::vector<std::string> names;
   std::vector<std::int64_t> sizes;
+  std::vector<Matrix> matrices;
   const auto place = [&](Group& group) {
     if (group.placed) {
       return;
@@ -47,6 +62,7 @@ Layout make_layout(const std::vector<ParameterSize>& parameters,
     layout.order.insert(layout.order.end(), group.parameters.begin(), group.parameters.end());
     names.push_back(group.name);
     sizes.push_back(group.elements);
+    matrices.push_back(matrix_of(group, parameters));
   };
   for (const std::size_t parameter : reads) {
     place(groups[group_of[parameter]]);
@@ -55,6 +71,11 @@ Layout make_layout(const std::vector<ParameterSize>& parameters,
     place(group);
   }
   layout.layers = lay_out(names, sizes);
+  for (std::size_t l = 0; l < matrices.size(); ++l) {
+    Layer& layer = layout.layers[l];
+    layer.matrix = matrices[l];
+    layer.matrix.begin += layer.range.begin;
+  }
   return layout;
 }
 

@@ -52,7 +52,8 @@ Layout record_layout(const std::vector<NamedTensor>& parameters,
   std::vector<ParameterSize> sizes;
   std::vector<at::Tensor> tensors;
   for (const NamedTensor& parameter : parameters) {
-    sizes.push_back({parameter.name, parameter.tensor.numel()});
+    const at::Tensor& tensor = parameter.tensor;
+    sizes.push_back({parameter.name, tensor.numel(), tensor.dim() > 1 ? tensor.size(0) : 0});
     tensors.push_back(parameter.tensor);
   }
   const at::NoGradGuard no_grad;

@@ -6,14 +6,15 @@
 
 #include <nlohmann/json.hpp>
 
+#include "support/matrices.h"
 #include "support/temporary_folder.h"
 
 namespace sluice {
 namespace {
 
 using nlohmann::json;
-using testing::HasSubstr;
-using testing::StartsWith;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 json toy() {
   return json::parse(R"({"name":"toy","batch":4,"layers":[
@@ -189,6 +190,7 @@ RC_GTEST_PROP(ProfileProperty, WhatIsWrittenIsReadAgain, (bool estimated)) {
   for (int i = 0; i < count; ++i) {
     made.layers.push_back(
         {"L", *rc::gen::inRange<std::int64_t>(0, 1'000'000), time(), time(), time(), time()});
+    made.layers.back().matrix = testing::some_matrix(made.layers.back().params);
   }
   const TemporaryFolder folder;
   const std::string path = folder.path() / "p.json";
@@ -215,6 +217,39 @@ TEST(ProfileTest, ScalesTimesAndParameters) {
   EXPECT_EQ(half.layers[1].params, 0);
   EXPECT_EQ(half.layers[2].params, 1);
   EXPECT_EQ(half.compute(), from_us(76));
+}
+
+TEST(ProfileTest, ALayerMayHaveAMatrix) {
+  Profile profile;
+  profile.layers = {{"a", 100, from_us(1), from_us(1)}, {"b", 50, from_us(1), from_us(1)}};
+  profile.layers[1].matrix = {2, 6, 8};
+  const std::vector<Layer> layers = profile.layout();
+  EXPECT_EQ(layers[1].matrix, (Matrix{102, 6, 8}));
+  EXPECT_EQ(untimed(layers[1]).matrix, profile.layers[1].matrix);
+  EXPECT_EQ(untimed(layers[0]).matrix, Matrix{});
+  const LayerProfile half = scaled(profile, 1, 0.5).layers[1];
+  EXPECT_EQ(half.matrix, (Matrix{1, 3, 8}));
+  EXPECT_LE(half.matrix.range().end, half.params);
+  EXPECT_EQ(scaled(profile, 1, 0.1).layers[1].matrix, Matrix{});
+}
+
+TEST(ProfileTest, AMatrixLiesInItsLayer) {
+  const auto complaint = [](const char* matrix) {
+    const auto read = parse_profile(
+        std::string(R"({"name": "", "batch": 1, "layers": [{"name": "L", "params": 50, )") +
+            R"("forward_us": 1, "backward_us": 1, )" + matrix + "}]}",
+        "p");
+    return read ? "" : read.error().message();
+  };
+  EXPECT_EQ(complaint(R"("rows": 6, "columns": 8)"), "");
+  EXPECT_EQ(complaint(R"("rows": 6, "columns": 8, "matrix_begin": 2)"), "");
+  for (const char* matrix :
+       {R"("rows": 6, "columns": 8, "matrix_begin": 3)", R"("rows": 6)", R"("columns": 8)",
+        R"("matrix_begin": 1)", R"("rows": 1000000000000, "columns": 1000000000000)"}) {
+    EXPECT_NE(complaint(matrix).find("expected a matrix within the 50 parameters"),
+              std::string::npos)
+        << matrix;
+  }
 }
 
 TEST(ProfileTest, MicroBatchesAreComputedBeforeTheLastBackwardPass) {

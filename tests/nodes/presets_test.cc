@@ -176,6 +176,8 @@ TEST(PresetsTest, MergedGoesWithSynchronousAllReducesOnly) {
       EXPECT_THAT(why, HasSubstr("weighs the start-up of an all-reduce"));
     } else if (algorithm != Algorithm::kBsp) {
       EXPECT_THAT(why, HasSubstr("the next iteration waits for"));
+    } else if (preset.strategy.factored()) {
+      EXPECT_THAT(why, HasSubstr("take partition layer"));
     } else {
       EXPECT_EQ(why, "");
     }
@@ -207,8 +209,8 @@ TEST(PresetsTest, ARefusalNamesWhatGoes) {
               HasSubstr("take algorithm bsp, or partition whole"));
   EXPECT_THAT(
       refusal("p3", [](Strategy& s) { s.error_feedback = true; }),
-      HasSubstr("keeps what codec truncate16, bf16, quantise8, quantise4, quantise2 or top-k "
-                "loses"));
+      HasSubstr("keeps what codec truncate16, bf16, quantise8, quantise4, quantise2, top-k or "
+                "powersgd loses"));
 }
 
 TEST(PresetsTest, ACadenceFitsTogether) {

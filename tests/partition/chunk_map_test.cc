@@ -48,6 +48,32 @@ RC_GTEST_PROP(ChunkMapProperties, ChunksTileTheLayers, ()) {
   RC_ASSERT(end == total_params(layers));
 }
 
+TEST(ChunkMap, AMatrixIsItsFactorsAndTheRest) {
+  std::vector<Layer> layers = layers_of({10, 130, 5, 7});
+  layers[1].matrix = {20, 10, 11};
+  layers[2].matrix = {140, 1, 5};
+  Strategy strategy;
+  strategy.partition = Partition::kLayer;
+  strategy.codec = Codec::kPowerSgd;
+  strategy.power_rank = 2;
+  strategy.join_params = 12;
+  const ChunkMap chunks = make_chunks(layers, 1, strategy);
+  const std::vector<std::pair<Range, Factor>> expected{
+      {{0, 10}, Factor::kNone},    {{10, 20}, Factor::kNone},  {{20, 40}, Factor::kLeft},
+      {{40, 62}, Factor::kRight},  {{62, 130}, Factor::kRest}, {{130, 140}, Factor::kNone},
+      {{140, 152}, Factor::kNone},
+  };
+  std::vector<std::pair<Range, Factor>> found;
+  for (const Chunk& chunk : chunks.all()) {
+    found.emplace_back(chunk.range, chunk.factor);
+  }
+  EXPECT_EQ(found, expected);
+  EXPECT_EQ(chunks.chunks_of(LayerId(1)).size(), 5U);
+  EXPECT_EQ(chunks[ChunkId(3)].priority, 1U);
+  strategy.power_rank = 3;
+  EXPECT_EQ(make_chunks(layers, 1, strategy).size(), 3U) << "factors would take too much";
+}
+
 // Tiny neighbours are one chunk, as many of them as the limit allows, and all of each.
 RC_GTEST_PROP(ChunkMapProperties, TinyNeighboursAreJoined, ()) {
   const auto layers = layers_of(

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "nodes/presets.h"
+#include "support/matrices.h"
 #include "support/temporary_folder.h"
 
 namespace sluice {
@@ -144,6 +145,25 @@ TEST_F(RecordTest, TheMechanismTellsWhatWasSentAndHow) {
     chunks += count.get<int>();
   }
   EXPECT_EQ(chunks, 2) << "one per layer";
+}
+
+TEST_F(RecordTest, TheMechanismTellsWhatTravelsAsFactors) {
+  Job job;
+  job.layers = testing::with_matrices(lay_out({"a", "b"}, {3000, 40}));
+  job.topology = Topology(2, 1, 0);
+  job.strategy = find_preset("powersgd")->strategy;
+  const auto mechanism = mechanism_of(assemble(job), {});
+  const std::int64_t factored = job.layers.front().matrix.range().size();
+  EXPECT_EQ(mechanism.at("powersgd").at("rank"), 4);
+  EXPECT_EQ(mechanism.at("powersgd").at("matrices"), 1);
+  EXPECT_EQ(mechanism.at("powersgd").at("factored_parameters"), factored);
+  EXPECT_EQ(mechanism.at("powersgd").at("dense_parameters"), 3040 - factored);
+  int sums = 0;
+  for (const auto& count : mechanism.at("chunks_by_collective")) {
+    sums += count.get<int>();
+  }
+  EXPECT_EQ(sums, 5) << "two factors, what is before and behind their matrix, the small layer";
+  EXPECT_FALSE(mechanism_of(assembly_of("wfbp"), {}).contains("powersgd"));
 }
 
 TEST_F(RecordTest, TheBreakdownIsTheMeanOverWorkersAndIterations) {

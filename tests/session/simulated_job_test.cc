@@ -97,6 +97,18 @@ TEST(SimulatedJobTest, RefusesSumsThatNoMessageMakes) {
   EXPECT_THAT(complaint(spec, cluster_of(4)), HasSubstr("collective: native"));
 }
 
+TEST(SimulatedJobTest, FactorsNeedAMatrix) {
+  EXPECT_THAT(complaint(spec_of("powersgd"), cluster_of(4)), HasSubstr("make the profile anew"));
+  Profile net = kNet;
+  net.layers.front().matrix = {0, 1000, 3000};
+  const auto job = simulated_job(spec_of("powersgd"), net, cluster_of(4));
+  ASSERT_TRUE(job);
+  EXPECT_EQ(job->layers.front().matrix, net.layers.front().matrix);
+  Cluster channel = cluster_of(4);
+  channel.allreduce = AllReduceCost{.startup = from_us(100), .ns_per_byte = 1};
+  EXPECT_THAT(complaint(spec_of("powersgd"), channel), HasSubstr("collective native"));
+}
+
 TEST(SimulatedJobTest, PlansTheGroupsOfAMergedJob) {
   Cluster cluster = cluster_of(4);
   cluster.allreduce = AllReduceCost{.startup = from_us(1000), .ns_per_byte = 0.01};

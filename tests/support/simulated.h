@@ -7,6 +7,7 @@
 #include "formats/cluster.h"
 #include "formats/profile.h"
 #include "nodes/assembly.h"
+#include "support/matrices.h"
 
 namespace sluice::testing {
 
@@ -66,6 +67,7 @@ inline Profile profile_of(const std::vector<std::int64_t>& params, double forwar
   for (std::size_t i = 0; i < params.size(); ++i) {
     profile.layers.push_back(
         {"L" + std::to_string(i + 1), params[i], from_us(forward_us), from_us(backward_us)});
+    profile.layers.back().matrix = some_matrix(params[i]);
   }
   return profile;
 }

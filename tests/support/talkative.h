@@ -21,6 +21,9 @@ inline Strategy talkative(Strategy strategy) {
     strategy.top_k.block = 16;  // of short layers
     strategy.top_k.kept = 3;
   }
+  if (strategy.factored()) {
+    strategy.power_rank = 1;
+  }
   return strategy;
 }
 

@@ -16,6 +16,7 @@
 #include "codecs/sparse.h"
 #include "learners/learner.h"
 #include "optimizers/optimizer_state.h"
+#include "support/matrices.h"
 
 namespace sluice::testing {
 
@@ -28,7 +29,7 @@ class ToyLearner final : public Learner {
     for (std::size_t l = 0; l < params.size(); ++l) {
       names.push_back("L" + std::to_string(l));
     }
-    layers_ = lay_out(names, params);
+    layers_ = with_matrices(lay_out(names, params));
     const auto total = static_cast<std::size_t>(total_params(layers_));
     gradients_.assign(total, 0.0F);
     target_ = gradients_;

@@ -30,6 +30,21 @@ TEST(LayoutTest, LayersStandInTheOrderOfFirstRead) {
             (std::vector<LayerId>{LayerId(0), LayerId(1), LayerId(1), LayerId(2)}));
 }
 
+TEST(LayoutTest, TheLargestMatrixOfALayerIsKnown) {
+  const Layout layout = make_layout({{"a.bias", 4},
+                                     {"a.small", 6, 2},
+                                     {"a.weight", 12, 4},
+                                     {"b.weight", 9, 9},
+                                     {"c.weight", 9, 1},
+                                     {"d.weight", 9}},
+                                    {5, 0});
+  EXPECT_EQ(names_of(layout), (std::vector<std::string>{"d", "a", "b", "c"}));
+  EXPECT_EQ(layout.layers[1].matrix, (Matrix{9 + 10, 4, 3}));
+  for (const std::size_t vector : {0, 2, 3}) {
+    EXPECT_EQ(layout.layers[vector].matrix.rows, 0);
+  }
+}
+
 TEST(LayoutTest, WhatIsNeverReadComesLast) {
   const Layout layout = make_layout({{"spare.weight", 1}, {"used.weight", 1}}, {1});
   EXPECT_EQ(names_of(layout), (std::vector<std::string>{"used", "spare"}));

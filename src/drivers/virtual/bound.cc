@@ -182,6 +182,9 @@ void add_layer(const Layer& layer, LayerId id, const ChunkMap& chunks, std::size
                Prefix& prefix) {
   for (const ChunkId chunk : chunks.chunks_of(id)) {
     const Range& range = chunks[chunk].range;
+    if (chunks[chunk].factor == Factor::kRest) {
+      continue;
+    }
     const auto bytes = static_cast<double>(
         (std::min(range.end, layer.range.end) - std::max(range.begin, layer.range.begin)) *
         kFloatBytes);

@@ -66,6 +66,9 @@ double nanoseconds(const Work& work, const Cluster& cluster) {
     case WorkKind::kEncode:
     case WorkKind::kDecode:
     case WorkKind::kChanges:
+    case WorkKind::kLeftFactor:
+    case WorkKind::kRightFactor:
+    case WorkKind::kFromFactors:
       return bytes * cluster.code_ns_per_byte;
     case WorkKind::kMerge:
     case WorkKind::kPatch:

@@ -45,7 +45,7 @@ Profile profile_of(const TorchTask& task, const std::vector<Layer>& layers) {
   profile.name = task.model;
   profile.batch = task.batch;
   for (const Layer& layer : layers) {
-    profile.layers.push_back({.name = layer.name, .params = layer.range.size()});
+    profile.layers.push_back(untimed(layer));
   }
   return profile;
 }
