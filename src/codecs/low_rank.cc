@@ -14,7 +14,7 @@ constexpr std::int64_t kLanes = 8;
 // Columns of a factor that share a pass over the matrix.
 constexpr std::int64_t kTogether = 4;
 // Columns of the matrix whose sums stay in the fastest cache.
-constexpr std::int64_t kBlock = 512;
+constexpr std::int64_t kColumnsAtOnce = 512;
 // A column that has lost all but this share of its length was a sum of those before it.
 constexpr double kDependent = 1e-5;
 
@@ -57,7 +57,7 @@ std::array<float, K> products(const float* row, const float* columns, std::int64
 // The sums of all rows of a block of columns, each row times what K columns of the left factor say.
 template <std::int64_t K>
 struct BlockSums {
-  std::array<std::array<float, kBlock>, K> values{};
+  std::array<std::array<float, kColumnsAtOnce>, K> values{};
 
   void add(const float* row, const float* next, const float* left, std::int64_t rows,
            std::int64_t size) {
@@ -159,8 +159,8 @@ void LowRank::multiply_transposed(std::span<const float> matrix, std::span<const
   check(std::ssize(matrix) == rows_ * columns_ && std::ssize(right) == right_size() &&
             std::ssize(left) == left_size(),
         "factors fit their matrix");
-  for (std::int64_t begin = columns.begin; begin < columns.end; begin += kBlock) {
-    const std::int64_t size = std::min(kBlock, columns.end - begin);
+  for (std::int64_t begin = columns.begin; begin < columns.end; begin += kColumnsAtOnce) {
+    const std::int64_t size = std::min(kColumnsAtOnce, columns.end - begin);
     in_groups(rank_, [&]<std::int64_t K>(std::int64_t first) {
       BlockSums<K> sums;
       const float* row = matrix.data() + begin;
