@@ -44,6 +44,18 @@ void ActiveWorker::on_ended(Iteration iteration, Effects& effects) {
   }
 }
 
+// The answer that is missing does not come. One that is here counts.
+void ActiveWorker::on_peer_lost(HostId host, Effects& effects) {
+  BasicWorker::on_peer_lost(host, effects);
+  for (std::size_t c = 0; c < states_.size(); ++c) {
+    State& state = states_[c];
+    if (state.sent && !state.mean && topology().host_of(state.partner) == host) {
+      state.sent.reset();
+      go_on_if_ready(ChunkId(c), effects);
+    }
+  }
+}
+
 void ActiveWorker::on_answer(const Received& answer, Effects& effects) {
   State& state = states_[answer.message.chunk.index()];
   if (!state.sent || state.mean) {
@@ -79,13 +91,14 @@ void ActiveWorker::move_by_answer(ChunkId chunk, Iteration iteration, Effects& e
 }
 
 void ActiveWorker::send_swap(ChunkId chunk, Iteration iteration, Effects& effects) {
-  if (topology().workers() < 2) {
+  const auto peer = random_peer(living(), strategy().seed, self(), iteration, 1, 2);
+  if (!peer) {
     return;
   }
-  const NodeId peer = random_peer(topology(), strategy().seed, self(), iteration, 1, 2);
   const Payload sent = effects.copy(self(), parameters_of(chunk));
+  states_[chunk.index()].partner = *peer;
   states_[chunk.index()].sent = sent;
-  send(about(chunk, MessageKind::kSwap, peer, iteration), sent, effects);
+  send(about(chunk, MessageKind::kSwap, *peer, iteration), sent, effects);
 }
 
 // ---- Passive ------------------------------------------------------------------------------------
@@ -127,6 +140,15 @@ void PassiveWorker::on_ended(Iteration iteration, Effects& effects) {
   BasicWorker::on_ended(iteration, effects);
   for (std::size_t c = 0; c < states_.size(); ++c) {
     work_if_free(ChunkId(c), effects);
+  }
+}
+
+// Nobody waits for these answers any more.
+void PassiveWorker::on_peer_lost(HostId host, Effects& effects) {
+  BasicWorker::on_peer_lost(host, effects);
+  for (State& state : states_) {
+    std::erase_if(state.asked,
+                  [&](const Received& asked) { return !living().has(asked.message.from); });
   }
 }
 

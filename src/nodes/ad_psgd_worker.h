@@ -19,7 +19,8 @@ namespace sluice {
 //             step t -> on top of the last m, if there is one -> compute t + 1
 //
 // An active worker waits only for an answer, and a passive one answers whatever its own worker
-// does, so nothing can lock up.
+// does, so nothing can lock up. If its partner is lost, an active worker goes on as if it had not
+// asked.
 //
 // After its last step an active worker moves by its last answer as soon as that is in, and a
 // passive one takes each m over at once: nobody computes with their parameters. So when nothing is
@@ -32,6 +33,7 @@ class ActiveWorker final : public BasicWorker {
  private:
   struct State {
     Iteration stepped = 0;  // the iteration that waits for this chunk, once its step is made
+    NodeId partner;         // of the last swap
     std::optional<Payload> sent;
     std::optional<Payload> mean;
   };
@@ -39,6 +41,7 @@ class ActiveWorker final : public BasicWorker {
   void exchange(ChunkId chunk, Iteration iteration, Effects& effects) override;
   void on_network(const Event& event, Effects& effects) override;
   void on_ended(Iteration iteration, Effects& effects) override;
+  void on_peer_lost(HostId host, Effects& effects) override;
   void on_answer(const Received& answer, Effects& effects);
   void go_on_if_ready(ChunkId chunk, Effects& effects);
   void move_by_answer(ChunkId chunk, Iteration iteration, Effects& effects);
@@ -63,6 +66,7 @@ class PassiveWorker final : public BasicWorker {
   void exchange(ChunkId chunk, Iteration iteration, Effects& effects) override;
   void on_network(const Event& event, Effects& effects) override;
   void on_ended(Iteration iteration, Effects& effects) override;
+  void on_peer_lost(HostId host, Effects& effects) override;
   void on_finished(const Finished& finished, Effects& effects);
   void work_if_free(ChunkId chunk, Effects& effects);
   void start_swap(ChunkId chunk, Effects& effects);

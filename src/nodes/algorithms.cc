@@ -33,6 +33,16 @@ std::unique_ptr<WorkerAlgorithm> make_ad_psgd(const Job& job,
   return make(job, std::move(chunks), self, done);
 }
 
+bool always(const Strategy& /*strategy*/) { return true; }
+
+// With no staleness all wait for all.
+bool if_stale(const Strategy& strategy) { return strategy.staleness > 0; }
+
+// A pair needs nobody else; a sum needs all.
+bool if_in_pairs(const Strategy& strategy) {
+  return strategy.exchange == Exchange::kGossip && strategy.cadence.synchronous == 0;
+}
+
 template <class Server>
 std::unique_ptr<Protocol> make_server(const Job& job, std::shared_ptr<const ChunkMap> chunks,
                                       NodeId self) {
@@ -48,20 +58,28 @@ const AlgorithmNodes& nodes_of(Algorithm algorithm) {
                      make_bsp,
                      make_server<Shard>,
                      {kPush, kNotify, kPull, kParameters, kReduce, kGather}},
-      AlgorithmNodes{
-          Algorithm::kAsp, make_algorithm<ServerWorker>, make_server<Shard>, {kPush, kParameters}},
+      AlgorithmNodes{Algorithm::kAsp,
+                     make_algorithm<ServerWorker>,
+                     make_server<Shard>,
+                     {kPush, kParameters},
+                     always},
       AlgorithmNodes{Algorithm::kSsp,
                      make_algorithm<StaleWorker>,
                      make_server<Shard>,
-                     {kPush, kPull, kParameters}},
+                     {kPush, kPull, kParameters},
+                     if_stale},
       AlgorithmNodes{Algorithm::kEasgd,
                      make_algorithm<ElasticWorker>,
                      make_server<ElasticServer>,
-                     {kElastic, kParameters}},
-      AlgorithmNodes{
-          Algorithm::kLocal, make_algorithm<LocalStepsWorker>, nullptr, {kReduce, kGather, kShare}},
-      AlgorithmNodes{Algorithm::kGossip, make_algorithm<GoSgdWorker>, nullptr, {kShare}},
-      AlgorithmNodes{Algorithm::kAdPsgd, make_ad_psgd, nullptr, {kSwap, kSwapped}},
+                     {kElastic, kParameters},
+                     always},
+      AlgorithmNodes{Algorithm::kLocal,
+                     make_algorithm<LocalStepsWorker>,
+                     nullptr,
+                     {kReduce, kGather, kShare},
+                     if_in_pairs},
+      AlgorithmNodes{Algorithm::kGossip, make_algorithm<GoSgdWorker>, nullptr, {kShare}, always},
+      AlgorithmNodes{Algorithm::kAdPsgd, make_ad_psgd, nullptr, {kSwap, kSwapped}, always},
       AlgorithmNodes{
           Algorithm::kPipe, make_algorithm<AllReduceWorker>, nullptr, {kReduce, kGather}},
   };

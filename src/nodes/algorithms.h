@@ -21,6 +21,8 @@ struct AlgorithmNodes {
   MakeAlgorithm* worker;
   MakeServer* server;             // null: none of its exchanges has servers
   EnumSet<MessageKind> messages;  // that its nodes send, in one exchange or another
+  // Whether the others go on when a worker is lost; by default the phase ends.
+  bool (*outlives_workers)(const Strategy&) = [](const Strategy&) { return false; };
 };
 
 const AlgorithmNodes& nodes_of(Algorithm algorithm);

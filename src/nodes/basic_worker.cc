@@ -10,7 +10,7 @@ namespace sluice {
 BasicWorker::BasicWorker(const Job& job, std::shared_ptr<const ChunkMap> chunks, NodeId self,
                          Completion& done)
     : strategy_(job.strategy),
-      topology_(job.topology),
+      living_(job.topology),
       chunks_(std::move(chunks)),
       self_(self),
       done_(done) {}
@@ -25,6 +25,8 @@ void BasicWorker::on_next_iteration(Iteration /*iteration*/, Effects& /*effects*
 void BasicWorker::on_started(Iteration /*iteration*/, Effects& /*effects*/) { ended_.reset(); }
 
 void BasicWorker::on_ended(Iteration iteration, Effects& /*effects*/) { ended_ = iteration; }
+
+void BasicWorker::on_peer_lost(HostId host, Effects& /*effects*/) { living_.lose(host); }
 
 void BasicWorker::update(ChunkId chunk, Iteration iteration, const BatchShare& share,
                          Effects& effects) const {

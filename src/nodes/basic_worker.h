@@ -3,6 +3,7 @@
 #include <memory>
 #include <optional>
 
+#include "nodes/living.h"
 #include "nodes/worker_algorithm.h"
 #include "optimizers/update_rule.h"
 
@@ -19,6 +20,7 @@ class BasicWorker : public WorkerAlgorithm {
   void on_next_iteration(Iteration iteration, Effects& effects) override;
   void on_started(Iteration iteration, Effects& effects) override;
   void on_ended(Iteration iteration, Effects& effects) override;
+  void on_peer_lost(HostId host, Effects& effects) override;
 
  protected:
   void complete(ChunkId chunk, Iteration iteration, Effects& effects) {
@@ -52,17 +54,18 @@ class BasicWorker : public WorkerAlgorithm {
 
   const ChunkMap& chunks() const { return *chunks_; }
   const Strategy& strategy() const { return strategy_; }
-  const Topology& topology() const { return topology_; }
+  const Topology& topology() const { return living_.topology(); }
+  const Living& living() const { return living_; }
   NodeId self() const { return self_; }
   // Whether the worker has ended, before which iteration; none while it computes.
   std::optional<Iteration> ended() const { return ended_; }
-  NodeId server_of(ChunkId chunk) const { return topology_.server(chunks()[chunk].server); }
+  NodeId server_of(ChunkId chunk) const { return topology().server(chunks()[chunk].server); }
 
  private:
   static void apply(Work work, const BatchShare& share, Payload gradient, Effects& effects);
 
   Strategy strategy_;
-  Topology topology_;
+  Living living_;
   std::shared_ptr<const ChunkMap> chunks_;
   NodeId self_;
   Completion& done_;

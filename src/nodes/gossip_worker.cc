@@ -80,13 +80,16 @@ void GoSgdWorker::mix_in(const Received& received, Iteration iteration, Effects&
 
 void GoSgdWorker::send_share(ChunkId chunk, Iteration iteration, Effects& effects) {
   Random random(mix(strategy().seed) ^ self().index(), static_cast<std::uint64_t>(iteration));
-  if (topology().workers() < 2 || random.uniform() >= strategy().gossip_probability) {
+  if (random.uniform() >= strategy().gossip_probability) {
+    return;
+  }
+  const auto peer = random_peer(living(), strategy().seed, self(), iteration, 0, 1);
+  if (!peer) {
     return;
   }
   double& weight = weights_[chunk.index()];
   weight /= 2;
-  const NodeId peer = random_peer(topology(), strategy().seed, self(), iteration, 0, 1);
-  Message share = about(chunk, MessageKind::kShare, peer, iteration);
+  Message share = about(chunk, MessageKind::kShare, *peer, iteration);
   share.weight = weight;
   send(share, effects.copy(self(), parameters_of(chunk)), effects);
 }

@@ -9,8 +9,9 @@ namespace sluice {
 // GoSGD, without servers: each worker takes its own steps, and between two iterations, when nobody
 // computes with a chunk's parameters, mixes in what peers have sent meanwhile. With some
 // probability it then gives half of its weight and a copy of its parameters to a random peer, which
-// takes the weighted mean. The weights of all workers and messages always sum to 1. Nobody ever
-// waits for a peer, so nothing can lock up.
+// takes the weighted mean. The weights of all workers and messages always sum to 1, with what a
+// lost worker had and what was on its way to it. Nobody ever waits for a peer, so nothing can lock
+// up.
 //
 //   local step -> mix in what has come -> send to a peer, or not -> next iteration
 //

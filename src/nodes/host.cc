@@ -8,6 +8,7 @@
 #include "nodes/follower.h"
 #include "nodes/local_aggregation.h"
 #include "nodes/worker.h"
+#include "wire/lost_peer.h"
 
 namespace sluice {
 namespace {
@@ -46,8 +47,21 @@ NodeId node_of(const Event& event) {
     NodeId operator()(const Sent& e) const { return e.message.from; }
     NodeId operator()(const Returned& e) const { return e.message.from; }
     NodeId operator()(const Finished& e) const { return e.work.node; }
+    NodeId operator()(const PeerLost&) const { fail_check("a lost peer concerns all nodes"); }
   };
   return std::visit(Visitor{}, event);
+}
+
+// Why a job ends when it loses this host; empty if it goes on.
+std::string_view why_it_ends(const Strategy& strategy, const Topology& topology, HostId lost) {
+  const bool has_workers = lost.index() < topology.worker_hosts();
+  if (strategy.uses_servers() && !(has_workers && topology.servers_apart())) {
+    return "because a server was on it";
+  }
+  if (!nodes_of(strategy.algorithm).outlives_workers(strategy)) {
+    return "because its algorithm needs all workers";
+  }
+  return {};
 }
 
 }  // namespace
@@ -59,6 +73,9 @@ class Host::Scheduled final : public Effects {
   Scheduled(Host& host, Effects& driver) : host_(host), driver_(driver) {}
 
   void send(const Message& message, Payload payload) override {
+    if (!host_.living_.has(message.to)) {
+      return;
+    }
     const bool summed = message.kind == MessageKind::kAllReduce;
     if (host_.bypasses_egress(message) && !summed) {
       ++host_.counters_of(message.iteration).local_messages;
@@ -96,7 +113,9 @@ class Host::Scheduled final : public Effects {
 };
 
 Host::Host(const Job& job, std::shared_ptr<const ChunkMap> chunks, HostId self)
-    : first_worker_(self.index() * job.topology.workers_per_host()),
+    : strategy_(job.strategy),
+      living_(job.topology),
+      first_worker_(self.index() * job.topology.workers_per_host()),
       workers_(self.index() < job.topology.worker_hosts() ? job.topology.workers_per_host() : 0),
       egress_(job.strategy, job.topology),
       workbench_(job.strategy.order, job.server_threads) {
@@ -139,8 +158,23 @@ void Host::handle(const Event& event, Effects& effects) {
   if (const auto* ended = std::get_if<Ended>(&event)) {
     ended_ = ended->iteration;
   }
+  if (const auto* lost = std::get_if<PeerLost>(&event)) {
+    return on_peer_lost(lost->host, effects);
+  }
   Scheduled scheduled(*this, effects);
   node(node_of(event)).handle(event, scheduled);
+}
+
+void Host::on_peer_lost(HostId lost, Effects& effects) {
+  if (const auto why = why_it_ends(strategy_, living_.topology(), lost); !why.empty()) {
+    throw LostPeer(lost.index(), reached_, why);
+  }
+  living_.lose(lost);
+  egress_.drop(lost, effects);
+  Scheduled scheduled(*this, effects);
+  for (const auto& node : nodes_) {
+    node->handle(PeerLost{lost}, scheduled);
+  }
 }
 
 BufferRange Host::landing(const Message& message) const {

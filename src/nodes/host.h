@@ -1,10 +1,12 @@
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <vector>
 
 #include "model/job.h"
+#include "nodes/living.h"
 #include "partition/chunk_map.h"
 #include "protocol/counters.h"
 #include "protocol/protocol.h"
@@ -32,9 +34,12 @@ class Host final : public Protocol {
  private:
   class Scheduled;
 
+  // Throws LostPeer if the job cannot go on without it.
+  void on_peer_lost(HostId lost, Effects& effects);
   Protocol& node(NodeId id) const;
   // Of what this iteration waits for.
   Counters& counters_of(Iteration iteration) {
+    reached_ = std::max(reached_, iteration);
     return iteration >= counted_from_ ? counters_ : uncounted_;
   }
   bool bypasses_egress(const Message& message) const;
@@ -45,6 +50,8 @@ class Host final : public Protocol {
     return is_worker_here(id) || id.index() - first_server_ < servers_;
   }
 
+  Strategy strategy_;
+  Living living_;
   std::size_t first_worker_;
   std::size_t workers_;
   std::size_t first_server_ = 0;
@@ -53,6 +60,7 @@ class Host final : public Protocol {
       nodes_;  // workers by rank, then servers if the job has any
   Egress egress_;
   Workbench workbench_;
+  Iteration reached_ = 0;  // the furthest that something here was for
   Iteration counted_from_ = 0;
   Counters counters_;
   Counters uncounted_;

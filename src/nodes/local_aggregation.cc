@@ -50,6 +50,10 @@ void LocalAggregation::on_ended(Iteration iteration, Effects& effects) {
   algorithm_->on_ended(iteration, effects);
 }
 
+void LocalAggregation::on_peer_lost(HostId host, Effects& effects) {
+  algorithm_->on_peer_lost(host, effects);
+}
+
 BufferRange LocalAggregation::landing(const Message& message) const {
   return algorithm_->landing(message);
 }

@@ -23,6 +23,7 @@ class LocalAggregation final : public BasicWorker, private Completion {
   void on_next_iteration(Iteration iteration, Effects& effects) override;
   void on_started(Iteration iteration, Effects& effects) override;
   void on_ended(Iteration iteration, Effects& effects) override;
+  void on_peer_lost(HostId host, Effects& effects) override;
   BufferRange landing(const Message& message) const override;
 
  private:

@@ -171,12 +171,36 @@ void LocalStepsWorker::begin_exchange(ChunkId chunk, Iteration iteration, Payloa
 void LocalStepsWorker::send_share(ChunkId chunk, Iteration iteration, Payload share,
                                   Effects& effects) {
   const auto partner = partner_of(topology(), strategy().seed, self(), iteration);
-  if (!partner) {
-    states_[chunk.index()].summed = true;
-    return step_if_due(chunk, effects);
+  if (partner) {
+    send(about(chunk, MessageKind::kShare, *partner, iteration), std::move(share), effects);
+    on_share(chunk, effects);
   }
-  send(about(chunk, MessageKind::kShare, *partner, iteration), std::move(share), effects);
-  on_share(chunk, effects);
+  if (!partner || !living().has(*partner)) {
+    step_alone(chunk, effects);
+  }
+}
+
+void LocalStepsWorker::step_alone(ChunkId chunk, Effects& effects) {
+  State& state = states_[chunk.index()];
+  if (!state.summed) {
+    state.summed = true;
+    step_if_due(chunk, effects);
+  }
+}
+
+// All know the same pairs, whoever is lost: nobody waits for one who has another partner.
+void LocalStepsWorker::on_peer_lost(HostId host, Effects& effects) {
+  BasicWorker::on_peer_lost(host, effects);
+  for (std::size_t c = 0; c < states_.size(); ++c) {
+    const Iteration begun = states_[c].begun;
+    if (begun == 0) {
+      continue;
+    }
+    const auto partner = partner_of(topology(), strategy().seed, self(), begun);
+    if (partner && topology().host_of(*partner) == host) {
+      step_alone(ChunkId(c), effects);
+    }
+  }
 }
 
 void LocalStepsWorker::on_share(ChunkId chunk, Effects& effects) {

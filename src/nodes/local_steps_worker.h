@@ -27,7 +27,7 @@ namespace sluice {
 // With exchange gossip (NoLoCo) workers meet in pairs instead, drawn anew for each exchange. Both
 // send their outer gradient and their global parameters, which are not those of the others, and
 // make the outer step with what the partner has sent. It may come early, since the partner waits
-// for nobody else. Who has no partner steps alone.
+// for nobody else. Who has no partner, or has lost it before its share came, steps alone.
 //
 // The first iterations may be synchronous: an all-reduce worker has them, and the global parameters
 // are those of the replica.
@@ -56,6 +56,7 @@ class LocalStepsWorker final : public BasicWorker, private Completion {
   State under_way_at(Iteration iteration, std::int64_t fragment) const;
   void exchange(ChunkId chunk, Iteration iteration, Effects& effects) override;
   void on_network(const Event& event, Effects& effects) override;
+  void on_peer_lost(HostId host, Effects& effects) override;
   // A synchronous iteration has the chunk's parameters.
   void on_complete(ChunkId chunk, Iteration iteration, Effects& effects) override;
   void on_finished(const Work& work, Effects& effects);
@@ -68,6 +69,8 @@ class LocalStepsWorker final : public BasicWorker, private Completion {
   void begin_sum(ChunkId chunk, Iteration iteration, Effects& effects);
   void send_share(ChunkId chunk, Iteration iteration, Payload share, Effects& effects);
   void on_share(ChunkId chunk, Effects& effects);
+  // Nobody else will come to the exchange that has begun.
+  void step_alone(ChunkId chunk, Effects& effects);
   void on_part(ChunkId chunk, Effects& effects);
   void step_if_due(ChunkId chunk, Effects& effects);
   void start(ChunkId chunk, WorkKind kind, Iteration iteration, Effects& effects) const;

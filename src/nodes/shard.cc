@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "base/check.h"
@@ -23,7 +24,7 @@ Shard::Shard(const Job& job, std::shared_ptr<const ChunkMap> chunks, NodeId self
     : strategy_(job.strategy),
       staleness_(traits_of(job.strategy.algorithm).max_lead(job.strategy)),
       add_ns_per_byte_(job.link.reduce_ns_per_byte),
-      topology_(job.topology),
+      living_(job.topology),
       groups_(job),
       chunks_(std::move(chunks)),
       self_(self),
@@ -65,7 +66,10 @@ void Shard::handle(const Event& event, Effects& effects) {
       tell(MessageKind::kParameters, work.chunk, work.origin, work.iteration, finished->output,
            slot, effects);
     }
-    go_on(work.chunk, slot, effects);
+    return go_on(work.chunk, slot, effects);
+  }
+  if (const auto* lost = std::get_if<PeerLost>(&event)) {
+    on_peer_lost(lost->host, effects);
   }
 }
 
@@ -101,7 +105,7 @@ void Shard::check_turn(const Message& push, const Slot& slot) const {
   const std::size_t index = groups_.index_of(push.from);
   const bool again = index < slot.summed || slot.gradients[index].size() > 0;
   if (push.iteration != next || again) {
-    throw BadMessage(topology_.host_of(push.from).index(),
+    throw BadMessage(topology().host_of(push.from).index(),
                      fmt::format("the gradient of chunk {} for iteration {}, expected that for {}",
                                  push.chunk.index(), push.iteration, again ? next + 1 : next));
   }
@@ -111,7 +115,7 @@ Work Shard::update_with(const Message& push, std::vector<Payload> gradients) con
   const WorkKind kind = strategy_.servers_sum() ? WorkKind::kSum : WorkKind::kUpdate;
   Work update = work_on(push.chunk, kind, push.from, push.iteration);
   update.contributors = static_cast<std::uint32_t>(gradients.size() * groups_.group());
-  update.workers = static_cast<std::uint32_t>(topology_.workers());
+  update.workers = static_cast<std::uint32_t>(living_.workers());
   update.sources = std::move(gradients);
   if (strategy_.sparse()) {
     Bytes bytes = 0;
@@ -193,7 +197,30 @@ void Shard::advance(Slot& slot, const Work& update) const {
   // By one, since a later gradient may have overtaken this one.
   const Iteration before = slot.clocks[groups_.index_of(update.origin)]++;
   if (before == slot.slowest) {
-    slot.slowest = *std::min_element(slot.clocks.begin(), slot.clocks.end());
+    slot.slowest = slowest_of(slot);
+  }
+}
+
+Iteration Shard::slowest_of(const Slot& slot) const {
+  Iteration slowest = std::numeric_limits<Iteration>::max();
+  for (std::size_t i = 0; i < slot.clocks.size(); ++i) {
+    slowest = living_.has(groups_.leader(i)) ? std::min(slowest, slot.clocks[i]) : slowest;
+  }
+  return slowest;
+}
+
+// What has come of its gradients is still applied.
+void Shard::on_peer_lost(HostId host, Effects& effects) {
+  check(staleness_ > 0, "who waits for all workers ends with the first that is lost");
+  living_.lose(host);
+  for (std::size_t c = 0; c < chunks_->size(); ++c) {
+    if (!is_here(ChunkId(c))) {
+      continue;
+    }
+    Slot& slot = slot_of(ChunkId(c));
+    std::erase_if(slot.pulls, [&](const Message& pull) { return !living_.has(pull.from); });
+    slot.slowest = slowest_of(slot);
+    go_on(ChunkId(c), slot, effects);
   }
 }
 
@@ -214,16 +241,19 @@ bool Shard::may_have(const Message& pull, const Slot& slot) const {
 }
 
 Shard::Slot& Shard::slot_of(ChunkId chunk) {
-  check(chunk.index() < chunks_->size() && topology_.server((*chunks_)[chunk].server) == self_,
-        "a server is asked for its own chunks");
+  check(is_here(chunk), "a server is asked for its own chunks");
   return slots_[chunks_->place_at_server(chunk)];
+}
+
+bool Shard::is_here(ChunkId chunk) const {
+  return chunk.index() < chunks_->size() && topology().server((*chunks_)[chunk].server) == self_;
 }
 
 // Every server begins with another worker, so that not all of them flood the first one.
 void Shard::tell_all(MessageKind kind, ChunkId chunk, Iteration iteration, Slot& slot,
                      Effects& effects) {
   const std::size_t first =
-      groups_.index_of(NodeId(topology_.server_index(self_) * topology_.workers_per_host()));
+      groups_.index_of(NodeId(topology().server_index(self_) * topology().workers_per_host()));
   for (std::size_t i = 0; i < groups_.size(); ++i) {
     const NodeId worker = groups_.leader((first + i) % groups_.size());
     if (kind == MessageKind::kParameters) {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "model/aggregation_groups.h"
+#include "nodes/living.h"
 #include "partition/chunk_map.h"
 #include "protocol/protocol.h"
 
@@ -25,6 +26,9 @@ namespace sluice {
 // Where the workers update, the chunk's parameters here are the sum itself, which a dense codec
 // packs once for all; nothing else differs.
 //
+// Where workers do not wait for each other, one that is lost counts no longer: neither for the
+// bound nor for the mean.
+//
 // A chunk is either worked on or read: updates and pulls that come while work on it is in progress
 // wait for its end.
 class Shard final : public Protocol {
@@ -36,7 +40,7 @@ class Shard final : public Protocol {
 
  private:
   struct Slot {
-    Iteration slowest = 0;           // updates made with the gradients of every leader
+    Iteration slowest = 0;           // updates made with the gradients of every living leader
     std::vector<Iteration> clocks;   // by leader, where each has its own
     std::vector<Payload> gradients;  // by rank, waiting for those of the others
     std::size_t prefix = 0;          // ranks from the first on whose gradients have come
@@ -50,8 +54,10 @@ class Shard final : public Protocol {
 
   void on_push(const Received& event, Slot& slot, Effects& effects);
   void check_turn(const Message& push, const Slot& slot) const;
+  void on_peer_lost(HostId host, Effects& effects);
   void on_updated(const Finished& event, Slot& slot, Effects& effects);
   void advance(Slot& slot, const Work& update) const;
+  Iteration slowest_of(const Slot& slot) const;
   Work update_with(const Message& push, std::vector<Payload> gradients) const;
   static std::vector<Payload> take_prefix(Slot& slot);
   // Sums what is here of the first ranks, if it pays.
@@ -67,11 +73,13 @@ class Shard final : public Protocol {
             const Slot& slot, Effects& effects) const;
   Work work_on(ChunkId chunk, WorkKind kind, NodeId origin, Iteration iteration) const;
   Slot& slot_of(ChunkId chunk);
+  bool is_here(ChunkId chunk) const;
+  const Topology& topology() const { return living_.topology(); }
 
   Strategy strategy_;
   Iteration staleness_;
   double add_ns_per_byte_;
-  Topology topology_;
+  Living living_;
   AggregationGroups groups_;
   std::shared_ptr<const ChunkMap> chunks_;
   NodeId self_;

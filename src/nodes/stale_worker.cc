@@ -23,7 +23,7 @@ void StaleWorker::exchange(ChunkId chunk, Iteration iteration, Effects& effects)
 void StaleWorker::push(ChunkId chunk, Iteration iteration, Payload gradient, Effects& effects) {
   State& state = states_[chunk.index()];
   const bool packed = strategy().coded();
-  const BatchShare share{1, static_cast<std::uint32_t>(topology().workers())};
+  const BatchShare share{1, static_cast<std::uint32_t>(living().workers())};
   Message message = about(chunk, MessageKind::kPush, server_of(chunk), iteration);
   message.wants_return = !packed;
   state.lent[strategy().gradient_slot(iteration)] = !packed;

@@ -26,6 +26,8 @@ void Worker::handle(const Event& event, Effects& effects) {
     on_gradient(*ready, effects);
   } else if (const auto* done = std::get_if<BackwardDone>(&event)) {
     on_backward_done(*done, effects);
+  } else if (const auto* lost = std::get_if<PeerLost>(&event)) {
+    algorithm_->on_peer_lost(lost->host, effects);
   } else {
     algorithm_->on_network(event, effects);
   }

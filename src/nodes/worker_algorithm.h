@@ -28,6 +28,8 @@ class WorkerAlgorithm {
   // The worker has the parameters of this iteration and does not begin it. Until it is started
   // again, they may change at any time, as messages that were in flight have it.
   virtual void on_ended(Iteration iteration, Effects& effects) = 0;
+  // The host is lost, and the algorithm goes on without it.
+  virtual void on_peer_lost(HostId host, Effects& effects) = 0;
   // See Protocol::landing.
   virtual BufferRange landing(const Message& message) const = 0;
 };

@@ -52,8 +52,14 @@ struct Finished {
   Work work;
   Payload output;
 };
+// A host has gone, with all its nodes, for the rest of the phase. Every other host hears of it
+// once, not all at the same time. From then on nothing comes from that host, and messages to it are
+// neither Sent nor Returned.
+struct PeerLost {
+  HostId host;
+};
 
-using Event =
-    std::variant<Started, GradientReady, BackwardDone, Ended, Received, Sent, Returned, Finished>;
+using Event = std::variant<Started, GradientReady, BackwardDone, Ended, Received, Sent, Returned,
+                           Finished, PeerLost>;
 
 }  // namespace sluice

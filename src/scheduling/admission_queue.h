@@ -99,6 +99,17 @@ class AdmissionQueue {
     stand_for(static_cast<std::uint32_t>(lane));
   }
 
+  // Removes all that waits in the lane, and gives back what it has spent.
+  void clear(std::size_t lane) {
+    Lane& its = lanes_[lane];
+    if (its.aside != kNone) {
+      remove(aside_[its.aside], lane);
+      aside_.free(std::exchange(its.aside, kNone));
+    }
+    remove(line_, lane);
+    spent_ -= std::exchange(its.spent, 0);
+  }
+
   std::int64_t spent() const { return spent_; }
   std::size_t waiting() const { return waiting_; }
   // Items admitted before an earlier arrival in the same lane.
@@ -178,6 +189,21 @@ class AdmissionQueue {
       most_urgent.first = next;
     }
     return slot;
+  }
+
+  void remove(Line& line, std::size_t lane) {
+    for (const Class& of : std::exchange(line, {})) {
+      for (std::uint32_t slot = of.first; slot != kNone;) {
+        const std::uint32_t next = std::exchange(entries_[slot].next, kNone);
+        if (entries_[slot].lane == lane) {
+          entries_.take(slot);
+          --waiting_;
+        } else {
+          append(line, of.urgency, slot);
+        }
+        slot = next;
+      }
+    }
   }
 
   void step_aside(Lane& its) {

@@ -35,6 +35,12 @@ class Egress {
     pump(network);
   }
 
+  // The host is gone: what waits for it is dropped, and its credit is free.
+  void drop(HostId host, Effects& network) {
+    queue_.clear(host.index());
+    pump(network);
+  }
+
   Bytes in_flight() const { return queue_.spent(); }
   std::size_t waiting() const { return queue_.waiting(); }
   std::int64_t overtakings() const { return queue_.overtakings(); }

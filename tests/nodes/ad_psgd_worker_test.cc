@@ -121,6 +121,45 @@ TEST(ActiveWorker, AfterItsEndItMovesByItsLastAnswerAsSoonAsThatIsIn) {
   }
 }
 
+TEST(ActiveWorker, DoesNotWaitForALostPartner) {
+  SwappingWorker active(2, std::type_identity<ActiveWorker>());
+  active.report_gradient(0);
+  active.finish();
+  const std::size_t partner = active.world.sent[0].message.to.index();
+  active.report_gradient(1);
+  active.finish();
+  EXPECT_EQ(active.world.released.size(), 1U) << "it waits for the answer";
+  active.worker->handle(PeerLost{HostId(4 - partner)}, active.world);
+  EXPECT_EQ(active.world.released.size(), 1U) << "that was the other passive worker";
+  active.worker->handle(PeerLost{HostId(partner)}, active.world);
+  EXPECT_EQ(active.world.released.back(), (EffectLog::Release{LayerId(0), 2}));
+  EXPECT_EQ(active.world.sent.size(), 1U) << "there is nobody left to ask";
+}
+
+TEST(ActiveWorker, AnAnswerOfALostPartnerCounts) {
+  SwappingWorker active(2, std::type_identity<ActiveWorker>());
+  active.report_gradient(0);
+  active.finish();
+  const std::size_t partner = active.world.sent[0].message.to.index();
+  active.receive(MessageKind::kSwapped, partner, 1, some_values());
+  active.worker->handle(PeerLost{HostId(partner)}, active.world);
+  active.report_gradient(1);
+  active.finish();
+  EXPECT_EQ(active.last_work(), WorkKind::kSwapped);
+  active.finish();
+  ASSERT_EQ(active.world.sent.size(), 2U);
+  EXPECT_EQ(active.world.sent[1].message.to, NodeId(4 - partner));
+}
+
+TEST(PassiveWorker, DoesNotAnswerALostPartner) {
+  SwappingWorker passive(1, std::type_identity<PassiveWorker>());
+  passive.receive(MessageKind::kSwap, 0, 1, some_values());
+  passive.receive(MessageKind::kSwap, 2, 1, some_values());
+  passive.worker->handle(PeerLost{HostId(2)}, passive.world);
+  passive.finish(some_values());
+  EXPECT_EQ(passive.world.started.size(), 1U);
+}
+
 TEST(ActiveWorker, RefusesAnAnswerThatItHasNotAskedFor) {
   SwappingWorker active(2, std::type_identity<ActiveWorker>());
   EXPECT_THROW(active.receive(MessageKind::kSwapped, 1, 1, some_values()), BadMessage);

@@ -16,6 +16,7 @@
 #include "support/recorded_effects.h"
 #include "support/shuffled.h"
 #include "support/talkative.h"
+#include "wire/lost_peer.h"
 
 namespace sluice {
 namespace {
@@ -81,6 +82,81 @@ TEST(Host, ArithmeticOfAllItsNodesGoesOverOneWorkbench) {
   host.handle(Finished{driver.started[0], {}}, driver);
   EXPECT_EQ(driver.started.size(), 2U);
   EXPECT_EQ(assembly.counters().updates, 2);
+}
+
+// ---- when another host is lost ----
+
+// What the error says if host 0 of a job loses another one in its second iteration; nothing if it
+// goes on.
+std::string ends_with(std::string_view preset, const Topology& topology, std::size_t lost) {
+  Job job;
+  job.layers = lay_out({"only"}, {4});
+  job.topology = topology;
+  job.strategy = testing::talkative(find_preset(preset)->strategy);
+  const Assembly assembly = assemble(job);
+  testing::RecordedEffects driver;
+  assembly.protocols[0]->handle(Started{NodeId(0), 2}, driver);
+  try {
+    assembly.protocols[0]->handle(PeerLost{HostId(lost)}, driver);
+  } catch (const LostPeer& e) {
+    EXPECT_EQ(e.rank, lost);
+    EXPECT_EQ(e.iteration, 2);
+    return e.what();
+  }
+  return "";
+}
+
+TEST(Host, EndsWithAnErrorThatNamesALostRankOfALockStep) {
+  for (const Preset& preset : presets()) {
+    if (traits_of(preset.strategy.algorithm).replicas_agree()) {
+      EXPECT_EQ(ends_with(preset.name, Topology(3, 1, 1), 1),
+                "rank 1 was lost in iteration 2; training ends because its algorithm needs all "
+                "workers");
+    }
+  }
+  EXPECT_NE(ends_with("diloco", Topology(3, 1, 0), 2), "") << "a sum needs all of them";
+}
+
+TEST(Host, GoesOnWithoutAWorkerButNotWithoutAServer) {
+  for (const auto* const preset : {"asp", "ssp", "easgd", "asp+dgc", "ssp+dgc"}) {
+    EXPECT_EQ(ends_with(preset, Topology(3, 1, 1), 1), "");
+    const std::string why = "training ends because a server was on it";
+    EXPECT_EQ(ends_with(preset, Topology(3, 1, 1), 3), "rank 3 was lost in iteration 2; " + why);
+    EXPECT_EQ(ends_with(preset, Topology(3, 1, 0), 1), "rank 1 was lost in iteration 2; " + why);
+  }
+  for (const auto* const preset : {"gosgd", "ad-psgd", "noloco"}) {
+    EXPECT_EQ(ends_with(preset, Topology(3, 1, 0), 1), "");
+  }
+}
+
+TEST(Host, SendsNothingToALostHostAndHasItsCreditBack) {
+  Job job;
+  job.layers = lay_out({"only"}, {4});
+  job.topology = Topology(3, 1, 1);
+  job.strategy = find_preset("asp")->strategy;
+  job.strategy.peer_credit = 16;
+  const Assembly assembly = assemble(job);
+  testing::RecordedEffects driver;
+  Host& server = *assembly.hosts[3];
+  const auto push = [&](std::size_t from, Iteration iteration) {
+    Received event = push_to_server(assembly, from, 0);
+    event.message.to = NodeId(3);
+    event.message.iteration = iteration;
+    server.handle(event, driver);
+    server.handle(Finished{driver.started.back(), {}}, driver);
+  };
+  push(0, 1);
+  push(0, 2);
+  EXPECT_EQ(server.egress().in_flight(), 16);
+  EXPECT_EQ(server.egress().waiting(), 1U);
+  push(1, 1);
+  server.handle(PeerLost{HostId(0)}, driver);
+  EXPECT_EQ(server.egress().in_flight(), 16) << "to worker 1";
+  EXPECT_EQ(server.egress().waiting(), 0U);
+  push(2, 1);
+  ASSERT_EQ(driver.sent.size(), 3U);
+  EXPECT_EQ(driver.sent[1].to, NodeId(1));
+  EXPECT_EQ(driver.sent[2].to, NodeId(2));
 }
 
 // ---- who may read what is being worked on ----

@@ -197,7 +197,7 @@ RC_GTEST_PROP(AlgorithmInvariants, GossipWeightsSumToOne, ()) {
   world.has_egress = false;
   world.watch = [&](const ShuffledWorld& now) {
     for (std::size_t c = 0; c < chunks->size(); ++c) {
-      double sum = now.weight_in_flight(ChunkId(c));
+      double sum = now.flights().weight_in_flight(ChunkId(c));
       for (const GoSgdWorker* gossip : gossips) {
         sum += gossip->weight(ChunkId(c));
       }

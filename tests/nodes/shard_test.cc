@@ -49,6 +49,8 @@ class OneShard {
     shard_->handle(Finished{effects.started.at(index), Payload(Bytes{8})}, effects);
   }
 
+  void lose(std::size_t host) { shard_->handle(PeerLost{HostId(host)}, effects); }
+
   testing::RecordedEffects effects;
 
  private:
@@ -136,6 +138,34 @@ TEST(Shard, NobodyGetsFurtherAheadThanTheBound) {
 }
 
 // A patch for one worker is work on the chunk too.
+TEST(Shard, TheBoundIsOverTheLiving) {
+  OneShard ssp("ssp", 1, 3);
+  for (const Iteration iteration : {1, 2}) {
+    ssp.push(0, iteration);
+    ssp.finish(ssp.effects.started.size() - 1);
+  }
+  ssp.push(1, 1);
+  ssp.finish(2);
+  ssp.pull(0, 2);
+  EXPECT_TRUE(ssp.effects.sent.empty()) << "rank 2 is too far behind";
+  ssp.lose(2);
+  ASSERT_EQ(ssp.effects.sent.size(), 1U);
+  EXPECT_EQ(ssp.effects.sent[0].to, NodeId(0));
+  EXPECT_EQ(ssp.effects.sent[0].slowest, 1);
+  ssp.push(1, 2);
+  EXPECT_EQ(ssp.effects.started.back().workers, 2U) << "so is the mean";
+}
+
+TEST(Shard, NobodyAnswersALostWorker) {
+  OneShard ssp("ssp", 1, 3);
+  ssp.push(0, 1);
+  ssp.pull(0, 1);
+  EXPECT_TRUE(ssp.effects.sent.empty()) << "its gradient is not in yet";
+  ssp.lose(0);
+  ssp.finish(0);
+  EXPECT_TRUE(ssp.effects.sent.empty());
+}
+
 TEST(Shard, AnUpdateWaitsUntilASparseAnswerIsMade) {
   OneShard asp("asp+dgc");
   asp.push(0, 1);

@@ -130,9 +130,15 @@ RC_GTEST_PROP(AdmissionQueueProperties, AgreesWithASearchedList, ()) {
   list.lane_budget = *rc::gen::inRange<std::int64_t>(1, 20);
   list.left.resize(lanes);
   AdmissionQueue<int> queue(list.order, list.budget, lanes, list.lane_budget);
-  const auto operations = *rc::gen::container<std::vector<int>>(rc::gen::inRange(0, 5));
+  const auto operations = *rc::gen::container<std::vector<int>>(rc::gen::inRange(0, 12));
   for (const int operation : operations) {
-    if (operation < 2) {
+    if (operation == 0) {
+      const auto lane = *rc::gen::inRange<std::size_t>(0, lanes);
+      queue.clear(lane);
+      for (auto* const items : {&list.waiting, &list.inside}) {
+        std::erase_if(*items, [&](const auto& item) { return item.lane == lane; });
+      }
+    } else if (operation < 5) {
       const SearchedList::Item item{
           *rc::gen::inRange<std::uint64_t>(0, 4), *rc::gen::inRange<std::int64_t>(0, 12),
           *rc::gen::inRange<std::size_t>(0, lanes), static_cast<int>(list.arrived.size())};
@@ -143,7 +149,7 @@ RC_GTEST_PROP(AdmissionQueueProperties, AgreesWithASearchedList, ()) {
       } else {
         queue.push(item.urgency, item.cost, item.number, item.lane);
       }
-    } else if (operation < 4) {
+    } else if (operation < 9) {
       RC_ASSERT(queue.take() == list.take());
     } else if (!list.inside.empty()) {
       const auto place =

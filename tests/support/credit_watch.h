@@ -34,6 +34,11 @@ class CreditWatch {
     by_pair_[{from, to}] -= message.payload_bytes;
   }
 
+  // What the host has in flight to the lost one counts no longer.
+  void on_lost(HostId host, HostId lost) {
+    by_host_[host] -= std::exchange(by_pair_[{host, lost}], 0);
+  }
+
  private:
   std::pair<HostId, HostId> ends_of(const Message& message) const {
     return {topology_.host_of(message.from), topology_.host_of(message.to)};

@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -14,8 +15,11 @@
 #include "model/job.h"
 #include "protocol/protocol.h"
 #include "state/training_state.h"
+#include "support/choices.h"
 #include "support/credit_watch.h"
+#include "support/flights.h"
 #include "support/loans.h"
+#include "support/outages.h"
 #include "support/shuffled_worker.h"
 #include "support/toy_learner.h"
 
@@ -35,6 +39,10 @@ namespace sluice::testing {
 // Memory that nobody may read is NaN: a landing between these two steps, and gradients that are not
 // reported yet. Throws if lent memory changes, if parameters change while a worker computes with
 // them, or if a host exceeds a credit.
+//
+// A host can be lost: then it does nothing more, messages to it disappear, some of its own arrive
+// until the receiver hears of the loss, and each of the others hears of it at any time. A host can
+// stop, or a link, until nothing else can happen.
 class ShuffledWorld final : public Effects {
  public:
   ShuffledWorld(const Job& job, std::vector<Protocol*> hosts, const VirtualNumbers& numbers,
@@ -53,16 +61,21 @@ class ShuffledWorld final : public Effects {
 
   // Called after every event.
   std::function<void(const ShuffledWorld&)> watch;
+  // Called before every event.
+  std::function<void(ShuffledWorld&)> disturb;
+  // Called with all arithmetic before it is done.
+  std::function<void(const Work&)> on_work;
   // False if nodes run alone, without the egress of a host.
   bool has_egress = true;
 
-  // False on deadlock: nothing more can happen, but a worker is not done.
+  // False on deadlock: nothing more can happen, but a worker is not done. One whose host is lost,
+  // or has ended because of a loss, has no more to do.
   bool run() {
     for (std::size_t w = 0; w < workers_.size(); ++w) {
       handle(workers_[w].worker.take_posted(), NodeId(w));
     }
-    for (auto choices = all_choices(); !choices.empty(); choices = all_choices()) {
-      take(choose(choices));
+    for (auto choices = next_choices(); !choices.empty(); choices = next_choices()) {
+      take(choose(choices, rivals_, random_));
       for (HastyWorker& of : workers_) {
         of.worker.end_at(iterations_);
       }
@@ -71,8 +84,12 @@ class ShuffledWorld final : public Effects {
         watch(*this);
       }
     }
-    return std::all_of(workers_.begin(), workers_.end(),
-                       [&](const HastyWorker& of) { return of.worker.iteration() == iterations_; });
+    for (std::size_t w = 0; w < workers_.size(); ++w) {
+      if (iteration(w) != iterations_ && !outages_.is_out(topology_.host_of(NodeId(w)))) {
+        return false;
+      }
+    }
+    return true;
   }
 
   // The same, further, with the same protocols.
@@ -84,18 +101,30 @@ class ShuffledWorld final : public Effects {
     return run();
   }
 
+  // The host is gone, and the others will hear of it.
+  void kill(HostId host) {
+    outages_.kill(host);
+    std::erase_if(works_, [&](const PendingWork& of) { return host_of(of.work.node) == host; });
+    flights_.lose_if([&](const Message& message) {
+      return host_of(message.to) == host ||
+             (host_of(message.from) == host && random_.below(2) == 0);
+    });
+    for (std::size_t h = 0; h < hosts_.size(); ++h) {
+      if (HostId(h) != host) {
+        notices_.push_back({HostId(h), host, random_.uniform()});
+      }
+    }
+  }
+  void stop(HostId host) { outages_.stop(host); }
+  void cut(HostId one, HostId other) { outages_.cut(one, other); }
+  const Outages& outages() const { return outages_; }
+
   std::int64_t messages(MessageKind kind) const {
     return messages_[static_cast<std::size_t>(kind)];
   }
   // Of the worker; see ShuffledWorker.
   Iteration iteration(std::size_t rank) const { return workers_[rank].worker.iteration(); }
-  double weight_in_flight(ChunkId chunk) const {
-    double sum = 0;
-    for (const Flight& flight : flights_) {
-      sum += flight.message.chunk == chunk ? flight.message.weight : 0;
-    }
-    return sum;
-  }
+  const Flights& flights() const { return flights_; }
 
   void send(const Message& message, Payload payload) override {
     if (message.kind == MessageKind::kAllReduce) {
@@ -105,9 +134,12 @@ class ShuffledWorld final : public Effects {
     if (leaves_host(message) && has_egress) {
       credits_.on_send(message);
     }
+    if (outages_.is_dead(host_of(message.to))) {
+      return flights_.lose(message);
+    }
     const bool by_wire = leaves_host(message) && random_.below(2) == 0;
-    flights_.push_back({message, std::move(payload), by_wire ? Stage::kLeft : Stage::kReference,
-                        random_.uniform()});
+    flights_.add({message, std::move(payload),
+                  by_wire ? Flight::Stage::kLeft : Flight::Stage::kReference, random_.uniform()});
   }
   void start(Work work) override { works_.push_back({std::move(work), random_.uniform()}); }
   void release(NodeId worker, LayerId layer, Iteration iteration) override {
@@ -127,43 +159,27 @@ class ShuffledWorld final : public Effects {
     double haste;
   };
 
-  enum class Stage : std::uint8_t { kReference, kLeft, kPlaced, kRead };
-  struct Flight {
-    Message message;
-    Payload payload;
-    Stage stage;
-    double haste;
-    BufferRange place = {};
-  };
-  struct Notice {
-    Message message;
-    double haste;
-  };
   struct PendingWork {
     Work work;
     double haste;
   };
 
-  enum class Kind : std::uint8_t { kForward, kBackward, kPosted, kFlight, kSent, kReturned, kWork };
-  struct Choice {
-    Kind kind;
-    std::size_t index;
-    double haste;
-  };
+  using Kind = Choice::Kind;
 
-  // Draws `rivals_` choices and returns the one with the most haste.
-  Choice choose(const std::vector<Choice>& choices) {
-    Choice chosen = choices[random_.below(choices.size())];
-    for (std::size_t i = 1; i < rivals_; ++i) {
-      const Choice& rival = choices[random_.below(choices.size())];
-      chosen = rival.haste > chosen.haste ? rival : chosen;
+  std::vector<Choice> next_choices() {
+    if (disturb) {
+      disturb(*this);
     }
-    return chosen;
+    std::vector<Choice> choices = possible_choices();
+    return choices.empty() && outages_.end() ? possible_choices() : choices;
   }
 
-  std::vector<Choice> all_choices() const {
+  std::vector<Choice> possible_choices() const {
     std::vector<Choice> choices;
     for (std::size_t w = 0; w < workers_.size(); ++w) {
+      if (!is_moving(host_of(NodeId(w)))) {
+        continue;
+      }
       const auto& [worker, haste] = workers_[w];
       if (worker.is_in_backward()) {
         choices.push_back({Kind::kBackward, w, haste});
@@ -174,17 +190,28 @@ class ShuffledWorld final : public Effects {
         choices.push_back({Kind::kPosted, w, haste});
       }
     }
-    const auto add = [&](Kind kind, const auto& pending) {
+    const auto add = [&](Kind kind, const auto& pending, const auto& can_happen) {
       for (std::size_t i = 0; i < pending.size(); ++i) {
-        choices.push_back({kind, i, pending[i].haste});
+        if (can_happen(pending[i])) {
+          choices.push_back({kind, i, pending[i].haste});
+        }
       }
     };
-    add(Kind::kFlight, flights_);
-    add(Kind::kSent, sent_);
-    add(Kind::kReturned, *returned_);
-    add(Kind::kWork, works_);
+    const auto is_heard = [&](const Confirmation& of) {
+      return is_moving(host_of(of.message.from));
+    };
+    add(Kind::kFlight, flights_.all(), [&](const Flight& of) {
+      const HostId to = host_of(of.message.to);
+      return is_moving(to) && !outages_.is_cut(host_of(of.message.from), to);
+    });
+    add(Kind::kSent, sent_, is_heard);
+    add(Kind::kReturned, *returned_, is_heard);
+    add(Kind::kWork, works_,
+        [&](const PendingWork& of) { return is_moving(host_of(of.work.node)); });
+    add(Kind::kLost, notices_, [&](const Outages::Notice& of) { return is_moving(of.host); });
     return choices;
   }
+  bool is_moving(HostId host) const { return !outages_.is_out(host) && !outages_.is_stopped(host); }
 
   void take(const Choice& choice) {
     switch (choice.kind) {
@@ -209,7 +236,32 @@ class ShuffledWorld final : public Effects {
       }
       case Kind::kWork:
         return finish(choice.index);
+      case Kind::kLost: {
+        const Outages::Notice notice = pick(notices_, choice.index);
+        return tell(notice.host, notice.lost);
+      }
     }
+  }
+
+  // From now on neither has to do with the other.
+  void tell(HostId host, HostId lost) {
+    const auto is_between = [&](const Message& message) {
+      const HostId from = host_of(message.from);
+      const HostId to = host_of(message.to);
+      return (from == host && to == lost) || (from == lost && to == host);
+    };
+    flights_.lose_if(is_between);
+    for (auto* const notices : {&sent_, returned_.get()}) {
+      std::erase_if(*notices, [&](const Confirmation& of) { return is_between(of.message); });
+    }
+    credits_.on_lost(host, lost);
+    std::optional<LostPeer> error;
+    try {
+      hosts_[host.index()]->handle(PeerLost{lost}, *this);
+    } catch (const LostPeer& e) {
+      error = e;
+    }
+    outages_.tell(host, lost, std::move(error));
   }
 
   template <class T>
@@ -219,31 +271,32 @@ class ShuffledWorld final : public Effects {
     return item;
   }
 
-  Protocol& host_of(NodeId node) const { return *hosts_[topology_.host_of(node).index()]; }
-  void handle(const Event& event, NodeId node) { host_of(node).handle(event, *this); }
+  HostId host_of(NodeId node) const { return topology_.host_of(node); }
+  Protocol& protocol_of(NodeId node) const { return *hosts_[host_of(node).index()]; }
+  void handle(const Event& event, NodeId node) { protocol_of(node).handle(event, *this); }
   bool leaves_host(const Message& message) const {
-    return topology_.host_of(message.from) != topology_.host_of(message.to);
+    return host_of(message.from) != host_of(message.to);
   }
 
   // ---- Messages ---------------------------------------------------------------------------------
 
   void move_on(std::size_t index) {
-    Flight& flight = flights_[index];
+    Flight& flight = flights_.all()[index];
     const Message& message = flight.message;
     switch (flight.stage) {
-      case Stage::kReference:
-        return deliver_reference(pick(flights_, index));
-      case Stage::kLeft:
-        flight.place = host_of(message.to).landing(message);
+      case Flight::Stage::kReference:
+        return deliver_reference(pick(flights_.all(), index));
+      case Flight::Stage::kLeft:
+        flight.place = protocol_of(message.to).landing(message);
         if (flight.place.buffer != Buffer::kNone) {
           poison(state_.workspace(message.to).view(flight.place));
         }
-        flight.stage = Stage::kPlaced;
+        flight.stage = Flight::Stage::kPlaced;
         return;
-      case Stage::kPlaced:
+      case Flight::Stage::kPlaced:
         return read(flight);
-      case Stage::kRead: {
-        const Flight arrived = pick(flights_, index);
+      case Flight::Stage::kRead: {
+        const Flight arrived = pick(flights_.all(), index);
         return handle(Received{arrived.message, arrived.payload}, arrived.message.to);
       }
     }
@@ -251,7 +304,7 @@ class ShuffledWorld final : public Effects {
 
   void deliver_reference(Flight flight) {
     const Message& message = flight.message;
-    const BufferRange place = host_of(message.to).landing(message);
+    const BufferRange place = protocol_of(message.to).landing(message);
     if (place.buffer != Buffer::kNone) {
       state_.workspace(message.to).land(place, flight.payload);
     }
@@ -259,8 +312,8 @@ class ShuffledWorld final : public Effects {
       sent_.push_back({message, random_.uniform()});
     }
     if (message.wants_return) {
-      const Notice notice{message, random_.uniform()};
-      auto hold = std::make_shared<const Return>(returned_, notice, flight.payload);
+      const Confirmation confirmation{message, random_.uniform()};
+      auto hold = std::make_shared<const Return>(returned_, confirmation, flight.payload);
       flight.payload = flight.payload.held_by(std::move(hold));
     }
     handle(Received{message, std::exchange(flight.payload, {})}, message.to);
@@ -276,27 +329,12 @@ class ShuffledWorld final : public Effects {
       const auto bytes = flight.payload.bytes();
       flight.payload = Payload::owning(std::vector<std::byte>(bytes.begin(), bytes.end()));
     }
-    flight.stage = Stage::kRead;
+    flight.stage = Flight::Stage::kRead;
     sent_.push_back({message, random_.uniform()});
     if (message.wants_return) {
       returned_->push_back({message, random_.uniform()});
     }
   }
-
-  // Reports when the last reader lets go.
-  class Return {
-   public:
-    Return(std::shared_ptr<std::vector<Notice>> returned, const Notice& notice, Payload payload)
-        : returned_(std::move(returned)), notice_(notice), payload_(std::move(payload)) {}
-    Return(const Return&) = delete;
-    Return& operator=(const Return&) = delete;
-    ~Return() { returned_->push_back(notice_); }
-
-   private:
-    std::shared_ptr<std::vector<Notice>> returned_;
-    Notice notice_;
-    Payload payload_;
-  };
 
   // Makes the driver's own sum when the last worker has joined.
   void join_sum(const Message& message) {
@@ -305,7 +343,7 @@ class ShuffledWorld final : public Effects {
     if (joined.size() < workers_.size()) {
       return;
     }
-    const BufferRange where = host_of(message.to).landing(message);
+    const BufferRange where = protocol_of(message.to).landing(message);
     std::vector<float> sum(static_cast<std::size_t>(where.range.size()));
     for (std::size_t w = 0; w < workers_.size(); ++w) {
       const auto term = state_.workspace(NodeId(w)).view(where);
@@ -314,13 +352,16 @@ class ShuffledWorld final : public Effects {
     for (const Message& request : joined) {
       const auto place = state_.workspace(request.to).view(where);
       std::copy(sum.begin(), sum.end(), place.begin());
-      flights_.push_back({request, Payload(place, nullptr), Stage::kRead, random_.uniform()});
+      flights_.add({request, Payload(place, nullptr), Flight::Stage::kRead, random_.uniform()});
     }
     sums_.erase({message.chunk, message.iteration});
   }
 
   void finish(std::size_t index) {
     Work work = pick(works_, index).work;
+    if (on_work) {
+      on_work(work);
+    }
     Payload output = state_.workspace(work.node).execute(work);
     work.sources.clear();
     const NodeId node = work.node;
@@ -336,10 +377,13 @@ class ShuffledWorld final : public Effects {
   std::vector<HastyWorker> workers_;
   CreditWatch credits_;
   Loans loans_;
-  std::vector<Flight> flights_;
-  std::vector<Notice> sent_;  // to be confirmed
-  std::shared_ptr<std::vector<Notice>> returned_ = std::make_shared<std::vector<Notice>>();
+  Flights flights_;
+  std::vector<Confirmation> sent_;  // to be confirmed
+  std::shared_ptr<std::vector<Confirmation>> returned_ =
+      std::make_shared<std::vector<Confirmation>>();
   std::vector<PendingWork> works_;
+  Outages outages_;
+  std::vector<Outages::Notice> notices_;  // of lost hosts, to be heard
   std::array<std::int64_t, kMessageKinds> messages_{};
   std::map<std::pair<ChunkId, Iteration>, std::vector<Message>> sums_;  // that workers wait for
 };
