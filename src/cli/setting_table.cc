@@ -220,6 +220,9 @@ std::vector<Setting> cluster_settings() {
       {"hosts", kLab, Form::integer(1, lab::kMaxHosts), 4, "number of emulated hosts"},
       {"workers-per-host", kLab, Form::integer(1, 64), 1,
        "processes on each host; with --cluster, by default as many as the file has workers there"},
+      {"on", kLab, Form::word({"hosts", "head"}), "hosts",
+       "hosts: start the command as a process on each host; head: run it once, beside the hosts, "
+       "where launch and mpirun start processes on them"},
       {"rate", kLab, Form::text(), "1gbit",
        "bandwidth of each host's link in each direction, such as 500mbit or 2.5gbit; none: no "
        "limit"},
