@@ -19,6 +19,8 @@ int alone(const Settings& settings, const Words& command) {
 constexpr std::array kCommands{
     CommandEntry{"train", "Train a model with several workers, on this machine or under mpirun",
                  Command::kTrain, alone<train>},
+    CommandEntry{"evaluate", "Tell the loss and the accuracy of a saved model on held-out data",
+                 Command::kEvaluate, alone<evaluate>},
     CommandEntry{"simulate", "Run the same algorithms in virtual time", Command::kSimulate,
                  alone<simulate>},
     CommandEntry{"compare",

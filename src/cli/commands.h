@@ -33,6 +33,7 @@ std::vector<std::string> command_names();
 // Each command prints its result to standard output and returns the exit code of the program;
 // console.h defines the codes.
 int train(const Settings& settings);
+int evaluate(const Settings& settings);
 int simulate(const Settings& settings);
 int compare(const Settings& settings);
 int presets(const Settings& settings);

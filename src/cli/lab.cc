@@ -55,6 +55,7 @@ Result<lab::Spec> spec_of(const Settings& settings, const std::vector<std::strin
     spec.workers_per_host = static_cast<std::size_t>(settings.integer("workers-per-host"));
   }
   spec.command = command;
+  spec.on_head = settings.text("on") == "head";
   if (const auto missing = lab::missing(); !missing.empty()) {
     return Error(fmt::format("lab: this machine lacks {}", fmt::join(missing, ", and ")));
   }

@@ -25,6 +25,7 @@ enum class Command : std::uint16_t {
   kReport = 256,
   kCompare = 512,
   kLaunch = 1024,
+  kEvaluate = 2048,
 };
 
 // One thing that a user can set: the flag --KEY, and KEY in a configuration file.

@@ -16,6 +16,8 @@ std::vector<Setting> model_settings() {
       {"model", kTrain, Form::text(), "lenet",
        "model to train: a name from \"sluice models\", a TorchScript file such as net.pt, or "
        "replay:PROFILE, which sleeps for the times of a profile instead of computing"},
+      {"model", kEvaluate, Form::text(), "lenet",
+       "model to evaluate: a name from \"sluice models\", or a TorchScript file"},
       {"model", kProfile, Form::text(), nullptr,
        "model to profile: a name from \"sluice models\", or a TorchScript file"},
       {"train", kSimulate, Form::on_or_off(), false,
@@ -32,12 +34,18 @@ std::vector<Setting> model_settings() {
        "replay and simulate: multiply the times of the profile by this"},
       {"param-scale", kRuns, Form::number(1e-9, 1e3), 1.0,
        "replay and simulate: multiply the parameter counts of the profile by this"},
-      {"device", kRuns | kProfile, Form::text(), "auto",
+      {"init", kRuns, Form::text(), "",
+       "parameters to start with: a safetensors file that has them by name, the folder of --save, "
+       "or a checkpoint"},
+      {"init", kEvaluate, Form::text(), "",
+       "parameters to evaluate: a safetensors file that has them by name, the folder of --save, or "
+       "a checkpoint; by default those with which a training begins"},
+      {"device", kRuns | kProfile | kEvaluate, Form::text(), "auto",
        "where to compute: cpu, cuda (all GPUs in turn) or cuda:N; auto: cuda if there is a GPU"},
-      {"precision", kRuns | kProfile, Form::word(words_of(kPrecisionNames)), "fp32",
+      {"precision", kRuns | kProfile | kEvaluate, Form::word(words_of(kPrecisionNames)), "fp32",
        "what forward and backward passes compute in; bf16: mixed precision (autocast), with "
        "parameters, gradients and updates in float32"},
-      {"loss", kRuns | kProfile, Form::word(words_of(kLossNames)), "cross-entropy",
+      {"loss", kRuns | kProfile | kEvaluate, Form::word(words_of(kLossNames)), "cross-entropy",
        "what a model from a file minimises: cross-entropy of its scores; mse of its outputs, with "
        "real targets; module: its forward(samples, targets) returns its loss"},
       {"kernels", kTrain | kProfile, Form::word(words_or("auto", kKernelsNames)), "auto",
@@ -45,6 +53,8 @@ std::vector<Setting> model_settings() {
       {"kernels", kVirtual, Form::word(words_or("auto", kKernelsNames)), "native",
        "with --train: how a CPU computes; auto: measure, and take what is clearly faster, so that "
        "another run may differ in its last bits"},
+      {"kernels", kEvaluate, Form::word(words_of(kKernelsNames)), "native",
+       "how a CPU computes; the last bits of the loss depend on it"},
       {"list", kStudy, Form::on_or_off(), false, "list the studies"},
       {"quick", kStudy, Form::on_or_off(), false,
        "run the short form, which shows that the study works and not what the paper shows"},
@@ -58,7 +68,7 @@ std::vector<Setting> model_settings() {
 
 std::vector<Setting> data_settings() {
   return {
-      {"data", kRuns,
+      {"data", kRuns | kEvaluate,
        Form::word({"fashion-mnist", "coloured-clothes", "cifar10", "cifar100", "images", "text",
                    "characters", "arrays", "synthetic"}),
        "fashion-mnist",
@@ -68,39 +78,40 @@ std::vector<Setting> data_settings() {
        "train-targets.npy and the same for the test"},
       {"data", kProfile, Form::word({"fashion-mnist", "cifar10", "cifar100", "synthetic"}),
        "synthetic", "data set to compute with"},
-      {"data-dir", kRuns | kProfile, Form::text(), kFashionMnistFolder, "folder of the data set"},
-      {"samples", kRuns, Form::integer(0, kMaxCount), 0,
+      {"data-dir", kRuns | kProfile | kEvaluate, Form::text(), kFashionMnistFolder,
+       "folder of the data set"},
+      {"samples", kRuns | kEvaluate, Form::integer(0, kMaxCount), 0,
        "Fashion-MNIST, CIFAR, characters: train on the first so many samples; synthetic data: "
        "number of "
        "training samples; 0: all, or 10000 or as many as fit into 512 MiB"},
-      {"test-samples", kRuns, Form::integer(0, kMaxCount), 0,
+      {"test-samples", kRuns | kEvaluate, Form::integer(0, kMaxCount), 0,
        "the same for the test; 0: all, or of synthetic data a tenth as many as for training"},
-      {"input-size", kRuns | kProfile, Form::integer(0, 1'000'000), 0,
+      {"input-size", kRuns | kProfile | kEvaluate, Form::integer(0, 1'000'000), 0,
        "images, text, characters and synthetic data: side of an image, the maximum length of a "
        "sentence with its end mark, or characters per sample; 0: what the model was made for"},
-      {"input-shape", kRuns | kProfile, Form::text(), "",
+      {"input-shape", kRuns | kProfile | kEvaluate, Form::text(), "",
        "images, text, characters and synthetic data for a model from a file: shape of a sample, "
        "such as 3x32x32, 2xLENGTH for pairs of sentences, or 1xLENGTH for characters"},
-      {"input-words", kRuns | kProfile, Form::integer(0, 1'000'000'000), 0,
+      {"input-words", kRuns | kProfile | kEvaluate, Form::integer(0, 1'000'000'000), 0,
        "synthetic data for a model from a file: samples are pairs of sentences with a vocabulary "
        "of this size; 0: samples are real numbers"},
-      {"classes", kRuns | kProfile, Form::integer(1, 1'000'000'000), 10,
+      {"classes", kRuns | kProfile | kEvaluate, Form::integer(1, 1'000'000'000), 10,
        "synthetic data for a model from a file: number of classes, or the vocabulary of the "
        "second sentence"},
-      {"augment", kRuns, Form::on_or_off(), true,
+      {"augment", kRuns | kEvaluate, Form::on_or_off(), true,
        "images and CIFAR: train on random crops, mirrored at random, for CIFAR after padding by 4 "
        "pixels; characters: on windows from anywhere in the text; false: on the centre, or the "
        "whole, or "
        "windows one after the other"},
-      {"source", kRuns, Form::text(), "en",
+      {"source", kRuns | kEvaluate, Form::text(), "en",
        "text: language to translate from, which is the suffix of its files"},
-      {"target", kRuns, Form::text(), "vi",
+      {"target", kRuns | kEvaluate, Form::text(), "vi",
        "text: language to translate to, which is the suffix of its files"},
-      {"vocabulary", kRuns, Form::integer(1, 10'000'000), 32'000,
+      {"vocabulary", kRuns | kEvaluate, Form::integer(1, 10'000'000), 32'000,
        "text: number of words known in each language; the most frequent ones are"},
-      {"loaders", kReal, Form::integer(0, 1024), 4,
+      {"loaders", kReal | kEvaluate, Form::integer(0, 1024), 4,
        "threads per process that load batches ahead; 0: each worker loads its own"},
-      {"batch", kRuns | kProfile, Form::integer(1, 1'000'000), 32,
+      {"batch", kRuns | kProfile | kEvaluate, Form::integer(1, 1'000'000), 32,
        "samples per worker and iteration, or per micro-batch with --accumulate"},
       {"accumulate", kRuns, Form::integer(1, 100'000), 1,
        "micro-batches of --batch samples in an iteration: their gradients are summed and exchanged "
@@ -164,7 +175,7 @@ std::vector<Setting> optimiser_settings() {
        "for the last sum; 0: none"},
       {"on-nonfinite", kRuns, Form::word({"stop", "warn"}), "stop",
        "what to do when a loss or a gradient is infinite or not a number"},
-      {"seed", kRuns | kProfile, Form::integer(0, INT64_MAX), 1,
+      {"seed", kRuns | kProfile | kEvaluate, Form::integer(0, INT64_MAX), 1,
        "seed of the initial parameters, of the order of the samples and of all else that is "
        "random"},
   };
@@ -220,6 +231,9 @@ std::vector<Setting> cluster_settings() {
       {"hosts", kLab, Form::integer(1, lab::kMaxHosts), 4, "number of emulated hosts"},
       {"workers-per-host", kLab, Form::integer(1, 64), 1,
        "processes on each host; with --cluster, by default as many as the file has workers there"},
+      {"on", kLab, Form::word({"hosts", "head"}), "hosts",
+       "hosts: start the command as a process on each host; head: run it once, beside the hosts, "
+       "where launch and mpirun start processes on them"},
       {"rate", kLab, Form::text(), "1gbit",
        "bandwidth of each host's link in each direction, such as 500mbit or 2.5gbit; none: no "
        "limit"},
@@ -271,9 +285,10 @@ std::vector<Setting> output_settings() {
       {"out", kReport, Form::text(), "",
        "HTML file to write; by default report.html in the run's folder, or with several runs "
        "comparison.html in the first one's"},
-      {"json", kRuns | kShow | kDoctor | kProbe | kProfile | kStudy | kReport, Form::on_or_off(),
-       false, "print the result as JSON"},
-      {"log-level", kRuns | kShow | kLab | kDoctor | kProbe | kProfile | kStudy | kReport | kLaunch,
+      {"json", kRuns | kEvaluate | kShow | kDoctor | kProbe | kProfile | kStudy | kReport,
+       Form::on_or_off(), false, "print the result as JSON"},
+      {"log-level",
+       kRuns | kEvaluate | kShow | kLab | kDoctor | kProbe | kProfile | kStudy | kReport | kLaunch,
        Form::word({"trace", "debug", "info", "warn", "error", "off"}), "info",
        "how much to log to standard error"},
   };

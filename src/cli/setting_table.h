@@ -20,6 +20,7 @@ inline constexpr unsigned kDoctor = static_cast<unsigned>(Command::kDoctor);
 inline constexpr unsigned kProbe = static_cast<unsigned>(Command::kProbe);
 inline constexpr unsigned kProfile = static_cast<unsigned>(Command::kProfile);
 inline constexpr unsigned kLaunch = static_cast<unsigned>(Command::kLaunch);
+inline constexpr unsigned kEvaluate = static_cast<unsigned>(Command::kEvaluate);
 inline constexpr unsigned kStudy = static_cast<unsigned>(Command::kStudy);
 inline constexpr unsigned kReport = static_cast<unsigned>(Command::kReport);
 

@@ -83,26 +83,6 @@ Result<void> check_data_flags(const Settings& settings) {
                          "is for a model from a file; for a built-in one use --input-size");
 }
 
-// A model and its data, for a command that trains.
-Result<TaskSpec> model_spec(const Settings& settings, std::size_t loaders) {
-  if (const auto fitting = check_data_flags(settings); !fitting) {
-    return fitting.error();
-  }
-  auto common = task_spec(settings);
-  if (!common) {
-    return common;
-  }
-  TaskSpec task = *std::move(common);
-  task.data.samples = settings.integer("samples");
-  task.data.test_samples = settings.integer("test-samples");
-  task.data.augment = settings.on("augment");
-  task.data.source = settings.text("source");
-  task.data.target = settings.text("target");
-  task.data.vocabulary = settings.integer("vocabulary");
-  task.loaders = loaders;
-  return task;
-}
-
 Result<TaskSpec> training_spec(const Settings& settings) {
   if (const auto plain =
           settings.refuse({"time-scale", "param-scale"}, "is for --model replay:PROFILE.json only");
@@ -140,7 +120,7 @@ Result<ProfileSpec> replay_spec(const Settings& settings) {
       !plain) {
     return plain.error();
   }
-  if (const auto plain = settings.refuse({"save"}, "a replay learns nothing"); !plain) {
+  if (const auto plain = settings.refuse({"save", "init"}, "a replay learns nothing"); !plain) {
     return plain.error();
   }
   if (const auto plain = settings.refuse({"precision", "loss"}, "a replay computes nothing");
@@ -262,6 +242,26 @@ Result<TaskSpec> task_spec(const Settings& settings) {
   return task;
 }
 
+Result<TaskSpec> model_spec(const Settings& settings, std::size_t loaders) {
+  if (const auto fitting = check_data_flags(settings); !fitting) {
+    return fitting.error();
+  }
+  auto common = task_spec(settings);
+  if (!common) {
+    return common;
+  }
+  TaskSpec task = *std::move(common);
+  task.data.samples = settings.integer("samples");
+  task.data.test_samples = settings.integer("test-samples");
+  task.data.augment = settings.on("augment");
+  task.data.source = settings.text("source");
+  task.data.target = settings.text("target");
+  task.data.vocabulary = settings.integer("vocabulary");
+  task.loaders = loaders;
+  task.init = settings.text("init");
+  return task;
+}
+
 ProfileSpec profile_spec(const std::string& path, const Settings& settings) {
   return {.path = path,
           .time_scale = settings.number("time-scale"),
@@ -294,7 +294,7 @@ Result<void> check_plain_simulation(const Settings& settings) {
                           "recipe",        "epochs",          "lr",           "lr-scale-by-workers",
                           "warmup-epochs", "lr-decay-epochs", "momentum",     "weight-decay",
                           "on-nonfinite",  "evaluate-every",  "save",         "precision",
-                          "loss",          "times-at"},
+                          "loss",          "times-at",        "init"},
                          why);
 }
 

@@ -35,6 +35,8 @@ Result<RecordSpec> record_spec(const Settings& settings, const std::vector<Copie
 
 // The model, and the settings of its data that profile has.
 Result<TaskSpec> task_spec(const Settings& settings);
+// The same of a command that trains or evaluates, with all of its data.
+Result<TaskSpec> model_spec(const Settings& settings, std::size_t loaders);
 ProfileSpec profile_spec(const std::string& path, const Settings& settings);
 
 // These refuse flags that have no effect: of train; of simulate --train, with all that a simulated

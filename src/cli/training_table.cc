@@ -32,6 +32,9 @@ std::string convergence_of(const OrderedJson& evaluations) {
 }
 
 void add_checkpoint_rows(const OrderedJson& summary, Table& table) {
+  if (summary.contains("init")) {
+    table.add_row({"started from", summary["init"].get<std::string>()});
+  }
   if (summary.contains("resumed")) {
     table.add_row({"resumed from", summary["resumed"]["from"].get<std::string>()});
   }

@@ -54,11 +54,16 @@ fs::path program() { return fs::read_symlink("/proc/self/exe"); }
 Result<void> set_up_shelf() { return mount_at(kShelf, "tmpfs", "tmpfs", 0); }
 
 // Makes `sluice` in the command mean this program, and tells it with whom it shares the cores.
-void prepare_environment(const Spec& spec) {
+void prepare_environment(const Spec& spec, Launcher launcher) {
   const char* path = std::getenv("PATH");
   const std::string folder = program().parent_path();
   setenv("PATH", path == nullptr ? folder.c_str() : (folder + ":" + path).c_str(), 1);
   setenv(kLabHosts, std::to_string(spec.rates.size()).c_str(), 1);
+  if (spec.on_head) {
+    for (const auto& [key, value] : launch_environment(spec, launcher)) {
+      setenv(key.c_str(), value.c_str(), 1);
+    }
+  }
 }
 
 Result<void> furnish_head(const Spec& spec) {
@@ -71,6 +76,7 @@ Result<void> furnish_head(const Spec& spec) {
                 set_up_shelf,  //
                 [&] { return write_file(hosts, hosts_file(spec.rates.size())); },
                 [] { return write_file(agent_path(), agent_script()); },
+                [&] { return write_file(slots_path(), slots_file(spec)); },
                 [&] { return mount_at("/etc/hosts", hosts.c_str(), nullptr, MS_BIND); },
                 [] { return take_name("head"); });
 }
@@ -178,7 +184,7 @@ void live_as_head(const Spec& spec, Launcher launcher, int report) {
     send(report, built.error().message());
     _exit(1);
   }
-  prepare_environment(spec);
+  prepare_environment(spec, launcher);
   const pid_t command = fork();
   if (command == 0) {
     const std::string message = become(launch_words(spec, launcher)).message() + "\n";

@@ -106,29 +106,35 @@ void append(Words& words, const std::string& option, const Parameters& parameter
 }
 
 // The agent reaches every host directly from the head; every host has its own files.
-void append_launcher(Words& words, Launcher launcher) {
+Parameters launcher_parameters(Launcher launcher) {
   const std::string agent = "sh " + agent_path();
-  switch (launcher) {
-    case Launcher::kOrte:
-      append(words, "--mca",
-             {{"plm", "rsh"},
-              {"plm_rsh_agent", agent},
-              {"plm_rsh_no_tree_spawn", "1"},
-              {"oob_tcp_if_include", kSubnet},
-              {"orte_tmpdir_base", kShelf}});
-      return;
-    case Launcher::kPrrte:
-      append(words, "--prtemca",
-             {{"plm", "ssh"},
-              {"plm_ssh_agent", agent},
-              {"plm_ssh_no_tree_spawn", "1"},
-              {"prte_if_include", kSubnet},
-              {"prte_tmpdir_base", kShelf},
-              // A daemon that starts processes on threads of its own misses the end of a process
-              // that ends at once, and mpirun then waits for ever (PRRTE 3.0).
-              {"odls_base_max_threads", "0"}});
-      return;
+  if (launcher == Launcher::kOrte) {
+    return {{"plm", "rsh"},
+            {"plm_rsh_agent", agent},
+            {"plm_rsh_no_tree_spawn", "1"},
+            {"oob_tcp_if_include", kSubnet},
+            {"orte_tmpdir_base", kShelf}};
   }
+  return {{"plm", "ssh"},
+          {"plm_ssh_agent", agent},
+          {"plm_ssh_no_tree_spawn", "1"},
+          {"prte_if_include", kSubnet},
+          {"prte_tmpdir_base", kShelf},
+          // A daemon that starts processes on threads of its own misses the end of a process that
+          // ends at once, and mpirun then waits for ever (PRRTE 3.0).
+          {"odls_base_max_threads", "0"}};
+}
+
+Parameters mpi_parameters(const Spec& spec) {
+  return {
+      {"pml", "ob1"},
+      {"btl", spec.workers_per_host > 1 ? "self,vader,tcp" : "self,tcp"},
+      {"btl_tcp_if_include", kSubnet},
+      // A virtual interface does not report its rate, which a process would need to choose the
+      // size.
+      {"btl_tcp_rdma_pipeline_frag_size", fmt::format("{}", fragment_bytes(gbps_of(spec.rates)))},
+      {"mpi_yield_when_idle", "1"},
+  };
 }
 
 }  // namespace
@@ -295,27 +301,47 @@ Result<Launcher> parse_launcher(std::string_view version) {
 }
 
 Words launch_words(const Spec& spec, Launcher launcher) {
+  if (spec.on_head) {
+    return spec.command;
+  }
   const std::size_t per_host = spec.workers_per_host;
   Words hosts;
   for (std::size_t h = 0; h < spec.rates.size(); ++h) {
     hosts.push_back(fmt::format("{}:{}", host_name(h), per_host));
   }
-  const Parameters parameters{
-      {"pml", "ob1"},
-      {"btl", per_host > 1 ? "self,vader,tcp" : "self,tcp"},
-      {"btl_tcp_if_include", kSubnet},
-      // A virtual interface does not report its rate, which a process would need to choose the
-      // size.
-      {"btl_tcp_rdma_pipeline_frag_size", fmt::format("{}", fragment_bytes(gbps_of(spec.rates)))},
-      {"mpi_yield_when_idle", "1"},
-  };
   Words words{"mpirun", "--allow-run-as-root", "--bind-to", "none", "--map-by", "slot"};
-  append_launcher(words, launcher);
-  append(words, "--mca", parameters);
+  append(words, launcher == Launcher::kOrte ? "--mca" : "--prtemca", launcher_parameters(launcher));
+  append(words, "--mca", mpi_parameters(spec));
   words.insert(words.end(), {"--host", fmt::format("{}", fmt::join(hosts, ",")), "-np",
                              fmt::format("{}", spec.rates.size() * per_host)});
   words.insert(words.end(), spec.command.begin(), spec.command.end());
   return words;
+}
+
+std::string slots_path() { return std::string(kShelf) + "/slots"; }
+
+std::string slots_file(const Spec& spec) {
+  std::string text;
+  for (std::size_t h = 0; h < spec.rates.size(); ++h) {
+    text += fmt::format("{} slots={}\n", host_name(h), spec.workers_per_host);
+  }
+  return text;
+}
+
+std::vector<std::pair<std::string, std::string>> launch_environment(const Spec& spec,
+                                                                    Launcher launcher) {
+  const bool orte = launcher == Launcher::kOrte;
+  Parameters runtime = launcher_parameters(launcher);
+  runtime.emplace_back(orte ? "orte_default_hostfile" : "prte_default_hostfile", slots_path());
+  runtime.emplace_back(orte ? "rmaps_base_mapping_policy" : "rmaps_default_mapping_policy", "slot");
+  Parameters variables;
+  for (const auto& [key, value] : runtime) {
+    variables.emplace_back((orte ? "OMPI_MCA_" : "PRTE_MCA_") + key, value);
+  }
+  for (const auto& [key, value] : mpi_parameters(spec)) {
+    variables.emplace_back("OMPI_MCA_" + key, value);
+  }
+  return variables;
 }
 
 }  // namespace sluice::lab

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -25,6 +26,8 @@ struct Spec {
   std::size_t workers_per_host = 1;
   Words command;                      // started once per worker
   std::vector<Duration> delays = {};  // added to what enters and leaves a host; empty: none
+  // The command runs once, on the head, where mpirun and `launch` start processes on the hosts.
+  bool on_head = false;
 };
 
 inline constexpr std::size_t kMaxHosts = 250;
@@ -70,7 +73,14 @@ enum class Launcher {
 // Takes the output of `mpirun --version`.
 Result<Launcher> parse_launcher(std::string_view version);
 
-// The command line that starts the command on all hosts, from the head.
+// The command line that starts the command on all hosts, from the head; or the command itself, if
+// it runs there.
 Words launch_words(const Spec& spec, Launcher launcher);
+// By these an mpirun on the head starts processes on the hosts: the hosts and their slots, which go
+// to a file on its shelf, and the environment variables that name it and all else.
+std::string slots_path();
+std::string slots_file(const Spec& spec);
+std::vector<std::pair<std::string, std::string>> launch_environment(const Spec& spec,
+                                                                    Launcher launcher);
 
 }  // namespace sluice::lab

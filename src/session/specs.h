@@ -104,6 +104,7 @@ struct TaskSpec {
   Loss loss = Loss::kCrossEntropy;  // of a model from a file
   std::optional<Kernels> kernels;   // none: the faster ones on this machine
   std::size_t loaders = 4;          // threads that load batches ahead; 0: workers load their own
+  std::string init = {};            // as read_saved_model() takes it; "": the model's own start
   std::shared_ptr<DataStore> shared_data{};  // of several runs; none: the run reads its own
 };
 

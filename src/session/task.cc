@@ -23,6 +23,13 @@ Result<TorchTask> make_task(const TaskSpec& spec, std::size_t workers, const Log
     return device.error();
   }
   task.device = *std::move(device);
+  if (!spec.init.empty()) {
+    auto saved = read_saved_model(spec.init);
+    if (!saved) {
+      return saved.error().within("init");
+    }
+    task.start = std::make_shared<const SavedModel>(*std::move(saved));
+  }
   task.sleeper = std::make_shared<SteadySleeper>();
   const auto data =
       spec.shared_data ? spec.shared_data->read(spec, log) : read_task_data(spec, log);

@@ -108,33 +108,12 @@ void add_accumulation(const TrainSpec& spec, const Extent& extent,
   }
 }
 
-// What a model was computed with.
-void add_task(const TorchTask& task, const std::string& kernels, nlohmann::ordered_json& summary) {
-  summary["device"] = task.device;
-  summary["libtorch"] = torch_engine().version;
-  summary["precision"] = name_of(kPrecisionNames, task.precision);
-  if (is_model_file(task.model)) {
-    summary["loss_function"] = name_of(kLossNames, task.loss);
-  }
-  if (task.device == "cpu") {
-    summary["kernels"] = kernels;
-  }
-  if (!task.shares.empty()) {
-    summary["batch_shares"] = task.shares;
-  }
-}
-
 // The last loss, and all evaluations.
 void add_results(const Journal& journal, const Extent& extent, nlohmann::ordered_json& summary) {
   if (journal.loss()) {
     summary["loss"] = json_number(*journal.loss());
   }
-  if (const auto& evaluation = journal.evaluation()) {
-    summary["test_loss"] = json_number(evaluation->loss);
-    if (evaluation->accuracy) {
-      summary["test_accuracy"] = *evaluation->accuracy;
-    }
-  }
+  add_evaluation(journal.evaluation(), summary);
   if (!journal.evaluations().empty()) {
     summary["evaluations"] = evaluations_of(journal, extent);
   }
@@ -152,6 +131,34 @@ void add_optimizer(const FinishedRun& run, Iteration iterations, nlohmann::order
 }
 
 }  // namespace
+
+void add_task(const TorchTask& task, const std::string& kernels, nlohmann::ordered_json& summary) {
+  summary["device"] = task.device;
+  summary["libtorch"] = torch_engine().version;
+  summary["precision"] = name_of(kPrecisionNames, task.precision);
+  if (is_model_file(task.model)) {
+    summary["loss_function"] = name_of(kLossNames, task.loss);
+  }
+  if (task.device == "cpu") {
+    summary["kernels"] = kernels;
+  }
+  if (task.start) {
+    summary["init"] = task.start->path;
+  }
+  if (!task.shares.empty()) {
+    summary["batch_shares"] = task.shares;
+  }
+}
+
+void add_evaluation(const std::optional<Evaluation>& evaluation, nlohmann::ordered_json& summary) {
+  if (!evaluation) {
+    return;
+  }
+  summary["test_loss"] = json_number(evaluation->loss);
+  if (evaluation->accuracy) {
+    summary["test_accuracy"] = *evaluation->accuracy;
+  }
+}
 
 std::string parameters_hash(std::span<const float> parameters) {
   return fmt::format("{:016x}", hash_of(std::as_bytes(parameters)));

@@ -46,6 +46,10 @@ struct FinishedLoop {
 
 nlohmann::ordered_json loop_summary(const FinishedLoop& run);
 
+// What a model was computed with, and what came out.
+void add_task(const TorchTask& task, const std::string& kernels, nlohmann::ordered_json& summary);
+void add_evaluation(const std::optional<Evaluation>& evaluation, nlohmann::ordered_json& summary);
+
 std::string parameters_hash(std::span<const float> parameters);
 
 }  // namespace sluice

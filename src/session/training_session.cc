@@ -90,6 +90,9 @@ Result<TrainingSession> TrainingSession::prepare(ProcessGroup& group, const Resu
     log.info(text_of(*roster) +
              (apart ? fmt::format("; servers from rank {} on", with_workers) : ""));
   }
+  if (const auto& task = session.work_.task; task && task->start && group.is_leader()) {
+    log.info("starting with the parameters of " + task->start->path);
+  }
   session.hosts_ = roster->hosts;
   if (const auto valid =
           check_collective(session.spec_.strategy.strategy, session.topology_, group);

@@ -5,6 +5,7 @@
 
 #include "base/file.h"
 #include "formats/safetensors.h"
+#include "torch/element_types.h"
 
 namespace sluice {
 namespace {
@@ -29,30 +30,11 @@ Result<void> save_weights(const Network& network, const std::filesystem::path& p
 }  // namespace
 
 Result<ElementType> element_type_of(const at::Tensor& tensor) {
-  switch (tensor.scalar_type()) {
-    case at::kBool:
-      return ElementType::kBool;
-    case at::kByte:
-      return ElementType::kUint8;
-    case at::kChar:
-      return ElementType::kInt8;
-    case at::kShort:
-      return ElementType::kInt16;
-    case at::kInt:
-      return ElementType::kInt32;
-    case at::kLong:
-      return ElementType::kInt64;
-    case at::kHalf:
-      return ElementType::kFloat16;
-    case at::kBFloat16:
-      return ElementType::kBfloat16;
-    case at::kFloat:
-      return ElementType::kFloat32;
-    case at::kDouble:
-      return ElementType::kFloat64;
-    default:
-      return Error(fmt::format("safetensors has no type {}", c10::toString(tensor.scalar_type())));
+  const auto type = stored_type_of(tensor.scalar_type());
+  if (!type) {
+    return Error(fmt::format("safetensors has no type {}", c10::toString(tensor.scalar_type())));
   }
+  return *type;
 }
 
 Result<void> save_network(const Network& network, const TorchTask& task,

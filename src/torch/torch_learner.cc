@@ -12,6 +12,7 @@
 #include "torch/models/table.h"
 #include "torch/network_learner.h"
 #include "torch/script_network.h"
+#include "torch/starting_model.h"
 #include "torch/task_network.h"
 
 namespace sluice {
@@ -157,12 +158,17 @@ Error refusal(const TorchTask& task, const std::exception& why) {
 }
 
 Result<LearnerFactory> make_torch_learners(const TorchTask& task) {
-  const auto make = network_of_task(task);
+  auto make = network_of_task(task);
+  if (make && task.start && task.start->by_name) {
+    make = starting_with(*make, task.start);
+  }
   if (!make) {
     return make.error();
   }
   try {
-    return make_network_learners(*make, task);
+    LearnerFactory learners = make_network_learners(*make, task);
+    return task.start && !task.start->by_name ? starting_with(learners, task.start)
+                                              : Result<LearnerFactory>(std::move(learners));
   } catch (const std::exception& e) {
     return refusal(task, e);
   }

@@ -10,6 +10,7 @@
 
 #include "base/result.h"
 #include "data/batch_stream.h"
+#include "formats/saved_model.h"
 #include "learners/learner.h"
 #include "learners/sleeper.h"
 #include "model/strategy.h"
@@ -62,6 +63,7 @@ struct TorchTask {
   std::vector<double> shares = {};  // of the joined batch, by worker; empty: equal
   // Losses and gradients count by their share of the joined batch; else each is a mean of its own.
   bool joins_batches = true;
+  std::shared_ptr<const SavedModel> start{};  // to begin with; none: drawn, or as in the file
 
   Sharding sharding() const {
     return {seed, train->size(), batch * accumulate, workers, train->bucket_ends(), shares};

@@ -28,9 +28,9 @@ std::string complaint(const Settings::Flags& flags, const std::string& config = 
 }
 
 TEST(SettingTest, AKeyStandsOnceForEachCommand) {
-  for (const Command command :
-       {Command::kTrain, Command::kSimulate, Command::kShow, Command::kLab, Command::kDoctor,
-        Command::kProbe, Command::kProfile, Command::kReport, Command::kCompare}) {
+  for (const Command command : {Command::kTrain, Command::kSimulate, Command::kShow, Command::kLab,
+                                Command::kDoctor, Command::kProbe, Command::kProfile,
+                                Command::kReport, Command::kCompare, Command::kEvaluate}) {
     std::set<std::string> keys;
     for (const Setting& setting : settings_of(command)) {
       EXPECT_TRUE(keys.insert(setting.key).second) << setting.key;

@@ -183,6 +183,16 @@ TEST_F(LabTest, WorkersFillOneHostAfterTheOther) {
   }
 }
 
+TEST_F(LabTest, OnTheHeadLaunchReachesTheHosts) {
+  RunningLab lab({"--hosts", "2", "--on", "head"},
+                 "hostname; sluice launch -n 2 -- sh -c 'echo $OMPI_COMM_WORLD_RANK on "
+                 "$(hostname)'");
+  ASSERT_EQ(lab.wait(), 0) << lab.err();
+  for (const char* line : {"head\n", "0 on h0\n", "1 on h1\n"}) {
+    EXPECT_THAT(lab.out(), HasSubstr(line));
+  }
+}
+
 TEST_F(LabTest, SluiceIsThisVeryProgram) {
   RunningLab lab({"--hosts", "1"}, "sluice --version");
   EXPECT_EQ(lab.wait(), 0) << lab.err();

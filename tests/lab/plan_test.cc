@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <utility>
 
@@ -199,6 +200,30 @@ TEST(LabPlanTest, EveryLauncherIsToldByItsOwnNames) {
     EXPECT_THAT(*(word + 1), testing::ContainsRegex("^(pml|btl|btl_tcp_.*|mpi_.*)$"))
         << "its launcher would not see it";
   }
+}
+
+TEST(LabPlanTest, OnTheHeadTheEnvironmentTellsWhatFlagsTellElsewhere) {
+  Spec spec{std::vector<Rate>(2), 3, {"sluice", "launch"}};
+  for (const auto& [launcher, prefix] :
+       {std::pair{Launcher::kOrte, "OMPI_MCA_"}, std::pair{Launcher::kPrrte, "PRTE_MCA_"}}) {
+    spec.on_head = false;
+    const Words flags = launch_words(spec, launcher);
+    spec.on_head = true;
+    EXPECT_EQ(launch_words(spec, launcher), spec.command);
+    std::map<std::string, std::string> variables;
+    for (const auto& [key, value] : launch_environment(spec, launcher)) {
+      EXPECT_TRUE(variables.emplace(key, value).second) << key;
+    }
+    for (auto word = flags.begin(); word != flags.end(); ++word) {
+      if (*word == "--mca" || *word == "--prtemca") {
+        const bool of_launcher = *word == "--prtemca" || launcher == Launcher::kOrte;
+        EXPECT_EQ(variables[(of_launcher ? prefix : "OMPI_MCA_") + *(word + 1)], *(word + 2));
+      }
+    }
+    EXPECT_EQ(std::ranges::count(variables, slots_path(), [](const auto& v) { return v.second; }),
+              1);
+  }
+  EXPECT_EQ(slots_file(spec), "h0 slots=3\nh1 slots=3\n");
 }
 
 TEST(LabPlanTest, TheSlowestLinkTellsHowLongFragmentsAre) {
