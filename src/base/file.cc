@@ -152,4 +152,9 @@ Result<void> sync_folder_of(const fs::path& path) {
   return code == 0 ? Result<void>() : file_error(path, "its folder cannot be synced", code);
 }
 
+bool belongs_to_another(const std::filesystem::path& path) {
+  struct stat status {};
+  return stat(path.c_str(), &status) == 0 && status.st_uid != 0 && status.st_uid != geteuid();
+}
+
 }  // namespace sluice

@@ -18,6 +18,9 @@ Result<void> write_file(const std::filesystem::path& path,
                         const std::function<void(std::ostream&)>& write);
 Result<void> write_file(const std::filesystem::path& path, const std::string& text);
 
+// Whether someone else than this user and root may have written the file, being its owner.
+bool belongs_to_another(const std::filesystem::path& path);
+
 // A new name is durable only once its folder is on the disk: see to that.
 Result<void> sync_folder_of(const std::filesystem::path& path);
 

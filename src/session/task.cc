@@ -1,8 +1,11 @@
 #include "session/task.h"
 
+#include <fmt/format.h>
+
 #include <memory>
 #include <utility>
 
+#include "base/file.h"
 #include "drivers/realtime/steady_sleeper.h"
 #include "session/data_store.h"
 #include "session/task_data.h"
@@ -18,6 +21,12 @@ Result<TorchTask> make_task(const TaskSpec& spec, std::size_t workers, const Log
   task.loss = spec.loss;
   task.workers = workers;
   task.seed = spec.seed;
+  if (is_model_file(spec.model) && belongs_to_another(spec.model)) {
+    log.warn(
+        fmt::format("model {} is a program and belongs to another user: train only with files "
+                    "that you would run",
+                    spec.model));
+  }
   auto device = torch_device(spec.device);
   if (!device) {
     return device.error();

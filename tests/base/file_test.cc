@@ -3,10 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <string>
 #include <vector>
 
+#include "support/skip.h"
 #include "support/temporary_folder.h"
 
 namespace sluice {
@@ -104,6 +106,19 @@ TEST(FileTest, SaysWhyAFileCannotBeWritten) {
   const auto written = write_file(folder.path() / "no" / "such" / "folder", "text");
   EXPECT_THAT(written.error().message(), StartsWith(folder.path().string()));
   EXPECT_THAT(written.error().message(), EndsWith("No such file or directory"));
+}
+
+TEST(FileTest, KnowsWhatBelongsToAnother) {
+  if (geteuid() != 0) {
+    SKIP_FOR_LACK("only root can give files away");
+  }
+  const TemporaryFolder folder;
+  ASSERT_TRUE(write_file(folder.path() / "f", "text"));
+  EXPECT_FALSE(belongs_to_another(folder.path() / "f"));
+  EXPECT_FALSE(belongs_to_another(folder.path() / "none"));
+  constexpr uid_t kSomebody = 4711;
+  ASSERT_EQ(chown((folder.path() / "f").c_str(), kSomebody, kSomebody), 0);
+  EXPECT_TRUE(belongs_to_another(folder.path() / "f"));
 }
 
 }  // namespace

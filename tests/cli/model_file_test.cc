@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <nlohmann/json.hpp>
 #include <string>
@@ -15,6 +16,7 @@ namespace {
 
 using nlohmann::json;
 using testing::HasSubstr;
+using testing::Not;
 
 const std::string kPython = "/usr/bin/python3";
 const std::string kExamples = SLUICE_SOURCE_DIR "/examples/";
@@ -99,6 +101,19 @@ TEST_P(ModelFileThreadsTest, TrainsAndReloadsInPython) {
   EXPECT_EQ(summary.at("saved"), "trained");
   EXPECT_TRUE(summary.contains("test_accuracy"));
   expect_equal_in_python();
+}
+
+TEST_P(ModelFileThreadsTest, OfAnotherUserIsWarnedOf) {
+  const std::string command =
+      train("--model net.pt --data synthetic --input-shape 1x28x28 --samples 64 --workers 1");
+  const std::string warning = "belongs to another user";
+  const Outcome own = run_command(command, folder_);
+  if (own.code != 0 || geteuid() != 0) {
+    SKIP_AS_INAPPLICABLE("built without LibTorch, or not root");
+  }
+  EXPECT_THAT(own.err, Not(HasSubstr(warning)));
+  ASSERT_EQ(run_command("chown 4711 net.pt", folder_).code, 0);
+  EXPECT_THAT(run_command(command, folder_).err, HasSubstr(warning));
 }
 
 INSTANTIATE_TEST_SUITE_P(Cli, ModelFileThreadsTest, testing::Values("cnn", "lstm"),
