@@ -76,8 +76,10 @@ int launch(const Settings& settings, const Words& command) {
   Words words = mpich ? mpich_words(processes, hostfile) : open_mpi_words(processes, hostfile);
   words.insert(words.end(), command.begin(), command.end());
   const std::int64_t restarts = settings.integer("max-restarts");
-  return restarts == 0 ? run_instead(words)
-                       : run_with_restarts(words, restarts, checkpoints_of(command));
+  const std::string named = settings.text("checkpoint");
+  return restarts == 0
+             ? run_instead(words)
+             : run_with_restarts(words, restarts, named.empty() ? checkpoints_of(command) : named);
 }
 
 }  // namespace sluice::cli

@@ -270,6 +270,9 @@ std::vector<Setting> output_settings() {
       {"checkpoint", kTrain, Form::text(), "",
        "folder for checkpoints, which all hosts share: written while training goes on, at the end, "
        "and when SIGINT or SIGTERM stops the run"},
+      {"checkpoint", kLaunch, Form::text(), "",
+       "--max-restarts: folder of the program's checkpoints, if its command does not have "
+       "--checkpoint FOLDER itself"},
       {"checkpoint-every", kTrain, Form::text(), "10min",
        "how often: after so many iterations, such as 500it, or so much time, such as 90s, 10min or "
        "2h"},

@@ -66,6 +66,31 @@ TEST_F(CliLaunchTest, RestartsAreLimitedAndDoNotCureWrongUsage) {
   EXPECT_THAT(usage.err, Not(HasSubstr("starting again")));
 }
 
+// A stand-in for mpirun fails in some way and does not end; the second time all is well.
+TEST_F(CliLaunchTest, AnMpirunThatDoesNotEndIsKilled) {
+  for (const std::string& failure :
+       {"echo MPI_ABORT was invoked on rank 1 >&2", "PMIX_RANK=0 sleep 1"}) {
+    const TemporaryFolder folder;
+    folder.write("mpirun",
+                 "#!/bin/sh\ntest $SLUICE_RESTART = 0 || exit 0\n" + failure + "\nsleep 1000\n");
+    const Outcome outcome =
+        sluice("launch -n 2 --max-restarts 1 -- true", folder, "chmod +x mpirun; PATH=$PWD:$PATH");
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_THAT(outcome.err, HasSubstr("launch: mpirun has not ended with its processes, and is "
+                                       "killed"));
+    EXPECT_THAT(outcome.err, HasSubstr("starting again (1 of 1)"));
+    EXPECT_EQ(outcome.err.find("MPI_ABORT") != std::string::npos, failure.starts_with("echo"))
+        << "what it says is passed on";
+  }
+}
+
+TEST_F(CliLaunchTest, TheFolderOfCheckpointsMayBeNamedToLaunch) {
+  const Outcome outcome =
+      sluice("launch -n 1 --max-restarts 1 --checkpoint kept -- sh -c 'exit 3'", TemporaryFolder());
+  EXPECT_EQ(outcome.code, 3);
+  EXPECT_THAT(outcome.err, HasSubstr("there is no checkpoint yet"));
+}
+
 // Kills one of two processes in mid-training.
 TEST_F(CliLaunchTest, AKilledTrainingGoesOnFromItsNewestCheckpoint) {
   const TemporaryFolder folder;
