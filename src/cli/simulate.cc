@@ -8,6 +8,7 @@
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/report.h"
+#include "cli/simulate_faults.h"
 #include "cli/simulate_sweep.h"
 #include "cli/simulate_training.h"
 #include "cli/simulated_setup.h"
@@ -65,6 +66,9 @@ void print_simulation(const OrderedJson& summary) {
   if (summary.contains("merging")) {
     add_rows(summary["merging"], table);
   }
+  if (summary.contains("faults")) {
+    add_fault_rows(summary["faults"], table);
+  }
   print(table.render());
 }
 
@@ -84,6 +88,9 @@ Result<Record> record_for(const Settings& settings, const Profile& profile) {
 }  // namespace
 
 int simulate(const Settings& settings) {
+  if (const auto valid = check_fault_settings(settings); !valid) {
+    return bad_input(valid.error());
+  }
   if (!settings.text("sweep").empty()) {
     return simulate_sweep(settings);
   }
@@ -106,6 +113,10 @@ int simulate(const Settings& settings) {
   if (const auto plain = check_plain_simulation(settings); !plain) {
     return bad_input(plain.error());
   }
+  const auto faults = fault_costs(settings, setup);
+  if (!faults) {
+    return bad_input(faults.error());
+  }
   auto opened = record_for(settings, setup.profile);
   if (!opened) {
     return bad_input(opened.error());
@@ -120,6 +131,9 @@ int simulate(const Settings& settings) {
                                               record);
   if (setup.codec_choice) {
     report.summary["codec_choice"] = to_json(*setup.codec_choice);
+  }
+  if (*faults) {
+    report.summary["faults"] = **faults;
   }
   if (record.has_folder()) {
     if (const auto written = write_metrics(report, record.folder()); !written) {

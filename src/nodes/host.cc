@@ -52,7 +52,8 @@ NodeId node_of(const Event& event) {
   return std::visit(Visitor{}, event);
 }
 
-// Why a job ends when it loses this host; empty if it goes on.
+}  // namespace
+
 std::string_view why_it_ends(const Strategy& strategy, const Topology& topology, HostId lost) {
   const bool has_workers = lost.index() < topology.worker_hosts();
   if (strategy.uses_servers() && !(has_workers && topology.servers_apart())) {
@@ -63,8 +64,6 @@ std::string_view why_it_ends(const Strategy& strategy, const Topology& topology,
   }
   return {};
 }
-
-}  // namespace
 
 // The world as the nodes see it: messages go through the egress queue, arithmetic through the
 // workbench. What stays on the host, and what the driver reduces as a whole, does not queue.

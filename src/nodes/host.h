@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <memory>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "model/job.h"
@@ -14,6 +15,9 @@
 #include "scheduling/workbench.h"
 
 namespace sluice {
+
+// Why a job ends when it loses this host; empty if it goes on.
+std::string_view why_it_ends(const Strategy& strategy, const Topology& topology, HostId lost);
 
 // The nodes of one machine behind its one egress queue and its one workbench. This is what a
 // driver runs; it knows nothing of the algorithm inside.

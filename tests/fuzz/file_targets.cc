@@ -11,6 +11,7 @@
 #include "data/npy.h"
 #include "formats/checkpoint.h"
 #include "formats/cluster.h"
+#include "formats/faults.h"
 #include "formats/profile.h"
 #include "formats/safetensors.h"
 #include "formats/study.h"
@@ -34,6 +35,10 @@ constexpr std::string_view kProfile = R"({"name": "two", "batch": 4, "layers": [
 constexpr std::string_view kCluster =
     "hosts = 4\nworkers_per_host = 1\nbandwidth_gbps = 1.5\nlatency_us = 20\n[[host]]\nindex = "
     "1\nspeed = 0.5\n";
+constexpr std::string_view kFaults =
+    "detect_s = 2\nrestart_s = 30\nkill_every_h = 100\niterations = 5000\n[[fault]]\nkind = "
+    "\"kill\"\nhost = 1\nat_s = 2.5\n[[fault]]\nkind = \"slow-link\"\nhost = 0\nat_s = "
+    "1\nfor_s = 3\nfactor = 10\n";
 constexpr std::string_view kConfig =
     "preset = \"p3\"\nlr = 0.1\nbatch = 32\nslice = 50000\nmodel = \"mlp\"\nepochs = 2\n";
 constexpr std::string_view kStudy = R"(cluster = "c.toml"
@@ -117,6 +122,10 @@ constexpr std::array kFileTargets{
     Target{"cluster", [] { return std::vector{std::string(kCluster)}; },
            [](const std::string& input, const std::filesystem::path& /*folder*/) {
              return answer_of(parse_cluster(input, "cluster"));
+           }},
+    Target{"faults", [] { return std::vector{std::string(kFaults)}; },
+           [](const std::string& input, const std::filesystem::path& /*folder*/) {
+             return answer_of(parse_faults(input, "faults", 4));
            }},
     Target{"config", [] { return std::vector{std::string(kConfig)}; },
            [](const std::string& input, const std::filesystem::path& folder) {

@@ -1,7 +1,7 @@
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
+#include <cstring>
 #include <memory>
 #include <span>
 #include <vector>
@@ -23,12 +23,13 @@ class Loans {
 
   // Throws if lent memory has changed.
   void verify() {
-    std::erase_if(live_, [](const auto& loan) { return loan.expired(); });
-    for (const auto& weak : live_) {
+    std::erase_if(live_, [](const auto& weak) {
       const auto loan = weak.lock();
-      check(std::equal(loan->memory.begin(), loan->memory.end(), loan->content.begin()),
+      check(!loan ||
+                std::memcmp(loan->memory.data(), loan->content.data(), loan->content.size()) == 0,
             "memory that a node has lent stays as it is until nobody reads it");
-    }
+      return !loan;
+    });
   }
 
  private:

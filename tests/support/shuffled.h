@@ -176,6 +176,8 @@ class ShuffledWorld final : public Effects {
 
   std::vector<Choice> possible_choices() const {
     std::vector<Choice> choices;
+    choices.reserve(workers_.size() * 2 + flights_.all().size() + sent_.size() + returned_->size() +
+                    works_.size() + notices_.size());
     for (std::size_t w = 0; w < workers_.size(); ++w) {
       if (!is_moving(host_of(NodeId(w)))) {
         continue;

@@ -30,6 +30,13 @@ class Cores {
     expect_next(host, on, now);
   }
 
+  // What runs on the host does not progress for so long from now on.
+  void pause(HostId host, Duration length) {
+    if (cores_ > 0) {
+      running_[host.index()].since += length;
+    }
+  }
+
   // What is over now, one at a time. Call after kCoresFree for this host until there is none.
   std::optional<Due> take_finished(HostId host, Time now);
 

@@ -6,7 +6,7 @@
 
 namespace sluice {
 
-// An event of the simulator; `index` is a worker, a host, or a slot of what is in flight.
+// An event of the simulator; `index` is a worker, a host, a fault, or a slot of what is in flight.
 struct Due {
   enum class Kind : std::uint8_t {
     kCompute,      // a worker's step is over
@@ -17,6 +17,8 @@ struct Due {
     kReached,      // the first byte of a fragment is at its next hop
     kArrived,      // a message is at its host
     kChannelFree,  // the all-reduce channel is done with a chunk
+    kFault,        // a fault begins
+    kFaultOver,    // it ends; of a kill: the others hear of it
   };
   Kind kind;
   std::uint32_t index;

@@ -71,6 +71,19 @@ class Network {
   // The first byte is there now, the last one does not come before `last`.
   Passage pass(Hop hop, HostId from, HostId to, Bytes payload, Time now, Time last, bool counted);
 
+  // From now on the interface of the host has its rate divided by this.
+  void slow(HostId host, double divisor) {
+    Interface& own = interfaces_[cluster_.interface_of(host)];
+    own.out_gbps /= divisor;
+    own.in_gbps /= divisor;
+    has_special_ = true;
+  }
+  // Nothing comes in before this time.
+  void hold_ingress(HostId host, Time until) {
+    Time& free = interfaces_[cluster_.interface_of(host)].ingress_free;
+    free = std::max(free, until);
+  }
+
   Duration egress_busy(HostId host) const {
     return interfaces_[cluster_.interface_of(host)].egress_busy;
   }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <stdexcept>
 #include <utility>
 
@@ -11,6 +12,7 @@
 #include "drivers/virtual/allreduce_channel.h"
 #include "drivers/virtual/compute_pace.h"
 #include "drivers/virtual/cores.h"
+#include "drivers/virtual/disturbances.h"
 #include "drivers/virtual/due.h"
 #include "drivers/virtual/numbers.h"
 #include "drivers/virtual/traffic.h"
@@ -70,6 +72,9 @@ class Simulator final : public Effects {
   void on_channel_free();
   void pump_channel();
   HostId host_of(NodeId node) const { return setup_.cluster.topology.host_of(node); }
+  // To whom the event happens; none if to no host in particular.
+  std::optional<HostId> host_of(const Due& due) const;
+  void on_lost(HostId lost);
   // The first iteration whose forward pass waits for something that counts.
   Iteration first_counted() const { return setup_.warm_up == 0 ? 0 : setup_.warm_up + 1; }
 
@@ -87,6 +92,7 @@ class Simulator final : public Effects {
   Numbers numbers_;
   VirtualSteps steps_;
   std::vector<NodeId> ending_;  // have the parameters after their last iteration
+  Disturbances disturbances_;
   SimulationResult result_;
 };
 
@@ -99,7 +105,8 @@ Simulator::Simulator(const Simulation& setup)
       paces_(workers_.size()),
       channel_(setup.channel_order, workers_.size()),
       numbers_(setup.numbers, setup.cluster.topology),
-      steps_(setup.numbers, numbers_, workers_) {
+      steps_(setup.numbers, numbers_, workers_),
+      disturbances_(setup.faults, setup.hosts.size(), due_, cores_, traffic_) {
   check(setup.hosts.size() == setup.cluster.topology.hosts(), "every host has its protocol");
   channel_.count_from(first_counted());
   result_.starts.assign(static_cast<std::size_t>(setup.iterations) + 1, Time{0});
@@ -114,11 +121,18 @@ SimulationResult Simulator::run() {
     now_ = due_.next_time();
     check_in_range(now_);
     ++result_.events;
-    dispatch(due_.pop());
+    const Due due = due_.pop();
+    const auto host = disturbances_.expected() ? host_of(due) : std::nullopt;
+    if (host && disturbances_.put_off(due, *host, now_)) {
+      continue;
+    }
+    dispatch(due);
     settle();
   }
-  for (const VirtualWorker& worker : workers_) {
-    check(worker.finished(), "every worker reaches the end");
+  for (std::size_t w = 0; w < workers_.size(); ++w) {
+    const bool is_dead = disturbances_.is_dead(host_of(NodeId(w)));
+    check(is_dead || workers_[w].finished(), "every worker reaches the end");
+    result_.iterations_lost += is_dead ? setup_.iterations - workers_[w].iteration() : 0;
   }
   result_.end = now_;
   const auto hosts = static_cast<std::int64_t>(setup_.hosts.size());
@@ -157,6 +171,13 @@ void Simulator::dispatch(const Due& due) {
       return;
     case Due::Kind::kChannelFree:
       return on_channel_free();
+    case Due::Kind::kFault:
+      return disturbances_.on_fault(due.index, now_);
+    case Due::Kind::kFaultOver:
+      if (const auto lost = disturbances_.on_fault_over(due.index)) {
+        on_lost(*lost);
+      }
+      return;
   }
 }
 
@@ -184,6 +205,9 @@ void Simulator::on_cores_free(HostId host) {
 }
 
 void Simulator::deliver_event(HostId host, const Event& event) {
+  if (disturbances_.is_dead(host)) {
+    return;
+  }
   setup_.hosts[host.index()]->handle(event, *this);
 }
 
@@ -211,8 +235,8 @@ void Simulator::try_compute(NodeId id) {
   if (worker.at_start_of_iteration()) {
     pace.slowdown = compute_pace_.slowdown(id.index(), worker.iteration());
   }
-  const Duration length =
-      pace.slowdown == 1 ? usual_length : from_us(to_us(usual_length) * pace.slowdown);
+  const double slowdown = pace.slowdown * disturbances_.slowdown(host_of(id));
+  const Duration length = slowdown == 1 ? usual_length : from_us(to_us(usual_length) * slowdown);
   if (pace.waiting && pace.since < now_ && setup_.observer != nullptr) {
     setup_.observer->waited(id, layer, worker.iteration(), pace.since, now_);
   }
@@ -230,6 +254,9 @@ void Simulator::try_compute(NodeId id) {
 }
 
 void Simulator::on_computed(NodeId id) {
+  if (disturbances_.is_dead(host_of(id))) {
+    return;
+  }
   VirtualWorker& worker = workers_[id.index()];
   const auto [pass, layer, length] = worker.next();
   const Iteration iteration = worker.iteration();
@@ -280,6 +307,9 @@ void Simulator::on_egress_free(HostId host) {
 
 void Simulator::confirm(const Message& message) {
   const HostId host = host_of(message.from);
+  if (disturbances_.is_lost(host_of(message.to))) {
+    return;
+  }
   deliver_event(host, Sent{message});
   if (message.wants_return) {
     deliver_event(host, Returned{message});
@@ -290,6 +320,9 @@ void Simulator::deliver(Traffic::Transit&& transit) {
   const Message& message = transit.message;
   const HostId host = host_of(message.to);
   const bool local = host_of(message.from) == host;
+  if (disturbances_.is_dead(host) || disturbances_.is_lost(host_of(message.from))) {
+    return;
+  }
   if (traffic_.is_beside(message)) {
     confirm(message);
   } else if (!local && setup_.observer != nullptr) {
@@ -307,8 +340,10 @@ void Simulator::deliver(Traffic::Transit&& transit) {
 // ---- arithmetic ---------------------------------------------------------------------------------
 
 void Simulator::start(Work work) {
-  const Duration length = work_time(work, setup_.cluster);
   const HostId host = host_of(work.node);
+  const double slowdown = disturbances_.slowdown(host);
+  const Duration usual_length = work_time(work, setup_.cluster);
+  const Duration length = slowdown == 1 ? usual_length : from_us(to_us(usual_length) * slowdown);
   const auto slot = doings_.put({std::move(work), now_});
   cores_.run(host, {Due::Kind::kWorkDone, slot}, length, 1, now_);
 }
@@ -322,6 +357,33 @@ void Simulator::on_work_done(std::uint32_t slot) {
   work.sources.clear();
   const HostId host = host_of(work.node);
   deliver_event(host, Finished{std::move(work), std::move(output)});
+}
+
+// ---- faults -------------------------------------------------------------------------------------
+
+std::optional<HostId> Simulator::host_of(const Due& due) const {
+  switch (due.kind) {
+    case Due::Kind::kCompute:
+      return host_of(NodeId(due.index));
+    case Due::Kind::kWorkDone:
+      return host_of(doings_[due.index].work.node);
+    case Due::Kind::kThreadFree:
+      return traffic_.host_of_thread(due.index);
+    case Due::Kind::kEgressFree:
+      return HostId(due.index);
+    case Due::Kind::kArrived:
+      return traffic_.destination(due.index);
+    default:
+      return std::nullopt;
+  }
+}
+
+void Simulator::on_lost(HostId lost) {
+  for (std::size_t h = 0; h < setup_.hosts.size(); ++h) {
+    if (HostId(h) != lost) {
+      deliver_event(HostId(h), PeerLost{lost});
+    }
+  }
 }
 
 // ---- the all-reduce channel ---------------------------------------------------------------------
@@ -357,12 +419,6 @@ void Simulator::on_channel_free() {
 }
 
 }  // namespace
-
-Duration SimulationResult::iteration_time() const {
-  const std::size_t last = starts.size() - 1;
-  const std::size_t first = last / 2;
-  return (starts[last] - starts[first]) / static_cast<std::int64_t>(last - first);
-}
 
 SimulationResult simulate(const Simulation& simulation) { return Simulator(simulation).run(); }
 

@@ -9,6 +9,7 @@
 
 #include "drivers/virtual/computing.h"
 #include "formats/cluster.h"
+#include "formats/faults.h"
 #include "formats/profile.h"
 #include "learners/learner.h"
 #include "learners/step_report.h"
@@ -56,6 +57,7 @@ struct Simulation {
   // Iterations before this one are not counted: messages and arithmetic belong to the iteration
   // whose gradients they bring about.
   Iteration warm_up = 0;
+  const Faults* faults = nullptr;  // what goes wrong meanwhile; null: nothing
 };
 
 struct SimulationResult {
@@ -71,13 +73,19 @@ struct SimulationResult {
   std::int64_t channel_overtakings = 0;
   // Of the whole run:
   std::uint64_t events = 0;
-  std::optional<int> stopped;  // the signal that ended the run early
+  std::optional<int> stopped;        // the signal that ended the run early
+  std::int64_t iterations_lost = 0;  // that killed workers have not made
 
   // Start of forward to start of forward, over the second half of the run.
-  Duration iteration_time() const;
+  Duration iteration_time() const {
+    const std::size_t last = starts.size() - 1;
+    const std::size_t first = last / 2;
+    return (starts[last] - starts[first]) / static_cast<std::int64_t>(last - first);
+  }
 };
 
-// Runs the protocol of every host in virtual time. Equal input gives equal results.
+// Runs the protocol of every host in virtual time. Equal input gives equal results. Throws LostPeer
+// if a host is killed without which the job cannot go on.
 SimulationResult simulate(const Simulation& simulation);
 
 }  // namespace sluice

@@ -174,6 +174,15 @@ void Traffic::expect_next(HostId at) {
   }
 }
 
+void Traffic::cut_link(HostId host, Time until) {
+  network_.hold_ingress(host, until);
+  Interface& interface = interfaces_[cluster_.interface_of(host)];
+  if (!interface.busy) {
+    interface.busy = true;
+    due_.free_at(until, {Due::Kind::kEgressFree, index_of(host)});
+  }
+}
+
 std::optional<Traffic::Departure> Traffic::on_egress_free(HostId host) {
   Host& of = hosts_[host.index()];
   interfaces_[cluster_.interface_of(host)].busy = false;
@@ -181,10 +190,8 @@ std::optional<Traffic::Departure> Traffic::on_egress_free(HostId host) {
 }
 
 std::optional<Traffic::Transit> Traffic::on_arrived(std::uint32_t slot, Time now) {
-  const Transit& transit = transits_[slot];
-  const bool is_request = transit.leg == Transit::Leg::kRequest;
-  const HostId to = host_of(is_request ? transit.message.from : transit.message.to);
-  if (is_on_network(transit.message)) {
+  const HostId to = destination(slot);
+  if (is_on_network(transits_[slot].message)) {
     expect_next(to);
     if (cluster_.charges_messages()) {
       enter_thread(to, slot, false, now);

@@ -72,6 +72,19 @@ class Traffic {
     return from != to && cluster_.interface_of(from) == cluster_.interface_of(to);
   }
 
+  // The link of the host is slower by this factor, or as it was before if it is below 1.
+  void slow_link(HostId host, double factor) { network_.slow(host, factor); }
+  // Nothing passes the link of the host before this time. If a fragment is about to leave, its
+  // kEgressFree is to be put off until then.
+  void cut_link(HostId host, Time until);
+  // Where the message goes that arrives in this slot.
+  HostId destination(std::uint32_t slot) const {
+    const Transit& transit = transits_[slot];
+    const bool is_request = transit.leg == Transit::Leg::kRequest;
+    return host_of(is_request ? transit.message.from : transit.message.to);
+  }
+  HostId host_of_thread(std::uint32_t thread) const { return HostId(thread / threads_per_host()); }
+
   const Network& network() const { return network_; }
   std::int64_t messages() const { return messages_; }
   Bytes bytes() const { return bytes_; }
