@@ -131,6 +131,20 @@ class LoopWorker {
     return attach(parameters, optimizer, forward, options);
   }
 
+  // Collective. Writes FOLDER/iteration-N with all that it takes to go on after so many iterations,
+  // each process its own part, and returns when it is on the disk; the last `keep` stay. Parameters
+  // and the optimizers of all attached models, with their learning rates, go with it, and `more`:
+  // buffers, or whatever else the loop needs. All processes share the folder. If one cannot write,
+  // throws in all of them; the checkpoints before are still there.
+  virtual void save_checkpoint(const std::string& folder, std::int64_t iteration,
+                               const NamedParameters& more = {}, std::size_t keep = 3) = 0;
+  // Collective. Gives the attached models and `more` what the newest sound checkpoint in the folder
+  // has of them, and returns its iteration; 0 if there is none. So a loop begins with it after
+  // attach(), whether it was started before or not: `sluice launch --max-restarts` does the rest.
+  // Needs the same models and as many processes.
+  virtual std::int64_t load_checkpoint(const std::string& folder,
+                                       const NamedParameters& more = {}) = 0;
+
   // Collective.
   virtual void barrier() = 0;
   virtual void broadcast(at::Tensor& tensor, std::size_t root) = 0;

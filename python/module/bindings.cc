@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "checkpoint.h"
 #include "exchange/aborted.h"
 #include "exchange/gradient_exchange.h"
 #include "exchange/participant.h"
@@ -188,6 +189,8 @@ PYBIND11_MODULE(_C, m) {
   m.def("presets", &sluice::exchange_presets);
   m.def("write_profile", &write_profile);
   m.def("simulate", &simulate, NoGil());
+  m.def("save_checkpoint", &sluice::python::save_checkpoint, NoGil());
+  m.def("load_checkpoint", &sluice::python::load_checkpoint, NoGil());
 
   py::class_<Participant, std::shared_ptr<Participant>>(m, "Participant")
       .def(py::init<>(), NoGil())

@@ -8,6 +8,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "api/loop_checkpoints.h"
 #include "api/loop_model.h"
 #include "drivers/mpi/launch.h"
 #include "exchange/participant.h"
@@ -49,6 +50,14 @@ class ProcessWorker final : public LoopWorker {
     return *models_.back();
   }
 
+  void save_checkpoint(const std::string& folder, std::int64_t iteration,
+                       const NamedParameters& more, std::size_t keep) override {
+    sluice::save_checkpoint(participant_, models_, more, folder, iteration, keep);
+  }
+  std::int64_t load_checkpoint(const std::string& folder, const NamedParameters& more) override {
+    return sluice::load_checkpoint(participant_, models_, more, folder);
+  }
+
   void barrier() override { participant_.barrier(); }
 
   void broadcast(at::Tensor& tensor, std::size_t root) override {
@@ -69,7 +78,7 @@ class ProcessWorker final : public LoopWorker {
 
  private:
   Participant& participant_;
-  std::vector<std::unique_ptr<ExchangedModel>> models_;
+  LoopModels models_;
 };
 
 }  // namespace

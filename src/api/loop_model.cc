@@ -2,13 +2,18 @@
 
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/cat.h>
+#include <ATen/ops/empty.h>
 #include <ATen/ops/from_blob.h>
+#include <ATen/ops/tensor.h>
 #include <ATen/record_function.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <torch/serialize/archive.h>
 
 #include <algorithm>
 #include <chrono>
+#include <cstring>
+#include <sstream>
 #include <stdexcept>
 #include <unordered_set>
 #include <utility>
@@ -22,6 +27,9 @@
 
 namespace sluice {
 namespace {
+
+// Not all versions of LibTorch restore the learning rates.
+constexpr const char* kRates = "sluice_rates";
 
 // Gives a clear error before LibTorch gives its own.
 void check_loss(const at::Tensor& loss) {
@@ -80,6 +88,7 @@ ExchangedModel::ExchangedModel(Participant& participant, const std::vector<Named
                                torch::optim::Optimizer& optimizer,
                                const std::function<void()>& forward, const LoopOptions& options)
     : participant_(participant),
+      parameters_(parameters),
       optimizer_(optimizer),
       stop_on_nonfinite_(options.stop_on_nonfinite),
       layout_(record_layout(parameters, forward)),
@@ -147,6 +156,36 @@ double ExchangedModel::pass(const Loss& closure, bool sends) {
     calls.backward_done();
   }
   return loss.item().toDouble();
+}
+
+at::Tensor ExchangedModel::optimizer_state() const {
+  torch::serialize::OutputArchive archive;
+  optimizer_.save(archive);
+  std::vector<double> rates;
+  for (const torch::optim::OptimizerParamGroup& group : optimizer_.param_groups()) {
+    rates.push_back(group.options().get_lr());
+  }
+  archive.write(kRates, at::tensor(rates, at::kDouble));
+  std::ostringstream stream;
+  archive.save_to(stream);
+  const std::string bytes = stream.str();
+  const at::Tensor state = at::empty({static_cast<std::int64_t>(bytes.size())}, at::kByte);
+  std::memcpy(state.data_ptr(), bytes.data(), bytes.size());
+  return state;
+}
+
+void ExchangedModel::set_optimizer_state(const at::Tensor& bytes) {
+  std::istringstream stream(
+      std::string(static_cast<const char*>(bytes.data_ptr()), bytes.nbytes()));
+  torch::serialize::InputArchive archive;
+  archive.load_from(stream);
+  optimizer_.load(archive);
+  at::Tensor rates;
+  archive.read(kRates, rates);
+  auto& groups = optimizer_.param_groups();
+  for (std::size_t g = 0; g < groups.size() && static_cast<std::int64_t>(g) < rates.numel(); ++g) {
+    groups[g].options().set_lr(rates[static_cast<std::int64_t>(g)].item().toDouble());
+  }
 }
 
 void ExchangedModel::wait() {

@@ -32,6 +32,12 @@ class ExchangedModel final : public LoopModel, private StepHooks {
   void wait() override;
   LoopMetrics metrics() const override { return metrics_; }
 
+  // For checkpoints, after wait(): the parameters by name, which may be written, and what the
+  // optimizer remembers, as bytes.
+  const std::vector<NamedTensor>& parameters() const { return parameters_; }
+  at::Tensor optimizer_state() const;
+  void set_optimizer_state(const at::Tensor& bytes);
+
  private:
   using Hyperparameters = std::vector<std::unique_ptr<torch::optim::OptimizerOptions>>;
 
@@ -54,6 +60,7 @@ class ExchangedModel final : public LoopModel, private StepHooks {
   Hyperparameters exchange_hyperparameters(Hyperparameters with);
 
   Participant& participant_;
+  const std::vector<NamedTensor> parameters_;
   torch::optim::Optimizer& optimizer_;
   const bool stop_on_nonfinite_;
   OnGradients on_gradients_;

@@ -45,6 +45,15 @@ TEST_F(LoopMpiTest, LeavesTheRecordOfARun) {
   }
 }
 
+TEST_F(LoopMpiTest, GoesOnFromItsCheckpointWithTheSameBits) {
+  const Outcome outcome = run(3, "resumed '" + (folder_.path() / "kept").string() + "'");
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(outcome.out, "3 workers, 1.00 of them right\n");
+  const Outcome alone = run(1, "resumed '" + (folder_.path() / "kept").string() + "'");
+  EXPECT_NE(alone.code, 0);
+  EXPECT_THAT(alone.err, ::testing::HasSubstr("was saved by 3 processes, and now there is 1"));
+}
+
 TEST_F(LoopMpiTest, RunsTwiceInAProgramThatHasInitialisedMpi) {
   const Outcome outcome = run(2, "own");
   EXPECT_EQ(outcome.code, 0) << outcome.err;

@@ -2,6 +2,8 @@
 //
 //   loop_program equal OPTIONS ...  a loop for each, such as preset=p3,order=fifo; compares the
 //                                   results with those of one process
+//   loop_program resumed FOLDER     a loop that stops twice and goes on; compares the result with
+//                                   that of a loop that was never stopped
 //   loop_program own                the program initialises MPI, and runs two loops
 //   loop_program throw              rank 1 fails in its loop
 
@@ -48,6 +50,22 @@ void compare(const sluice::LoopOptions& options) {
   });
 }
 
+void resume(const std::string& folder) {
+  std::vector<at::Tensor> found;
+  for (const std::int64_t end : {std::int64_t{4}, std::int64_t{7}, sluice::kSteps}) {
+    sluice::run_loop([&](sluice::LoopWorker& worker) {
+      found = sluice::trained_until(worker, sluice::make_adam, end, folder);
+    });
+  }
+  sluice::run_loop([&](sluice::LoopWorker& worker) {
+    const bool right = sluice::equal(found, sluice::trained(worker, sluice::make_adam));
+    const double share = worker.mean(right ? 1 : 0);
+    if (worker.rank() == 0) {
+      std::printf("%zu workers, %.2f of them right\n", worker.workers(), share);
+    }
+  });
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -56,6 +74,8 @@ int main(int argc, char** argv) {
     for (int i = 2; i < argc; ++i) {
       compare(options_of(argv[i]));
     }
+  } else if (mode == "resumed") {
+    resume(argv[2]);
   } else if (mode == "own") {
     int provided = MPI_THREAD_SINGLE;
     MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);

@@ -8,12 +8,14 @@
 #include <torch/optim/rmsprop.h>
 #include <torch/optim/sgd.h>
 
+#include <filesystem>
 #include <limits>
 #include <stdexcept>
 #include <string>
 #include <utility>
 
 #include "api/some_loops.h"
+#include "support/temporary_folder.h"
 
 namespace sluice {
 namespace {
@@ -52,6 +54,38 @@ TEST(LoopTest, AnyOptimizerUpdatesAsWithoutSluice) {
     run_loop([&](LoopWorker& worker) { found = trained(worker, make); });
     EXPECT_TRUE(near(found, expected(1, make)));
   }
+}
+
+TEST(LoopTest, GoesOnFromItsNewestSoundCheckpoint) {
+  for (const MakeOptimizer& make : {MakeOptimizer(make_sgd), MakeOptimizer(make_adam)}) {
+    const TemporaryFolder folder;
+    const std::string kept = (folder.path() / "kept").string();
+    std::vector<at::Tensor> calm;
+    run_loop([&](LoopWorker& worker) { calm = trained(worker, make); });
+    std::vector<at::Tensor> found;
+    for (const std::int64_t end : {std::int64_t{3}, std::int64_t{8}, kSteps, kSteps}) {
+      run_loop([&](LoopWorker& worker) { found = trained_until(worker, make, end, kept); });
+      if (end == 8) {  // the next goes on after 3
+        std::filesystem::resize_file(kept + "/iteration-8/host-0.safetensors", 100);
+      }
+    }
+    EXPECT_TRUE(equal(found, calm));
+  }
+}
+
+TEST(LoopTest, ACheckpointMustFit) {
+  const TemporaryFolder folder;
+  const std::string kept = (folder.path() / "kept").string();
+  run_loop([&](LoopWorker& worker) { trained_until(worker, make_adam, 2, kept); });
+  EXPECT_THAT(failure_of([&](LoopWorker& worker) { worker.load_checkpoint(kept); }),
+              HasSubstr("is nothing that this loop has"));
+  EXPECT_THAT(failure_of([&](LoopWorker& worker) {
+                worker.load_checkpoint(kept, {{"other", at::ones({1})}});
+              }),
+              HasSubstr("has no more.other"));
+  EXPECT_THAT(
+      failure_of([&](LoopWorker& worker) { worker.save_checkpoint(folder.write("file", ""), 1); }),
+      HasSubstr("checkpoint "));
 }
 
 TEST(LoopTest, GradientsOfSeveralPassesAddUp) {

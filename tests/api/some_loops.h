@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <string>
 #include <vector>
 
 // A small net and its loops, for tests of the loops of C++ programs.
@@ -116,6 +117,33 @@ inline std::vector<at::Tensor> trained(LoopWorker& worker, const MakeOptimizer& 
   }
   model.wait();
   return copies_of(net);
+}
+
+// Part of a training that goes on from its checkpoint in the folder and leaves one, with a buffer
+// that counts steps.
+inline std::vector<at::Tensor> trained_until(LoopWorker& worker, const MakeOptimizer& make,
+                                             std::int64_t end, const std::string& folder) {
+  Net net = make_net(100 + worker.rank());
+  const auto optimizer = make(net->parameters());
+  LoopModel& model = attach(worker, net, *optimizer);
+  const at::Tensor count = at::zeros({1}, at::kLong);
+  const std::int64_t begin = worker.load_checkpoint(folder, {{"count", count}});
+  for (std::int64_t step = begin; step < end; ++step) {
+    model.step([&] { return loss_of(net, worker.rank(), step); });
+    change_rate(*optimizer, step);
+    count.add_(1);
+  }
+  worker.save_checkpoint(folder, end, {{"count", count}});
+  return count.item().toLong() == end ? copies_of(net) : std::vector<at::Tensor>();
+}
+
+inline bool equal(const std::vector<at::Tensor>& one, const std::vector<at::Tensor>& other) {
+  for (std::size_t p = 0; p < one.size() && one.size() == other.size(); ++p) {
+    if (!one[p].equal(other[p])) {
+      return false;
+    }
+  }
+  return one.size() == other.size();
 }
 
 inline bool near(const std::vector<at::Tensor>& one, const std::vector<at::Tensor>& other) {

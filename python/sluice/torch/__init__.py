@@ -14,6 +14,7 @@ it. For a script written for PyTorch's DDP there is :class:`DistributedDataParal
 is slow for the model, :class:`DiLoCo` and :class:`LocalSGD` exchange after many steps only.
 """
 
+from .checkpoint import load_checkpoint, save_checkpoint
 from .collectives import (
     Average,
     Max,
@@ -74,11 +75,13 @@ __all__ = [
     "init",
     "is_initialized",
     "join",
+    "load_checkpoint",
     "local_rank",
     "local_size",
     "presets",
     "profile",
     "rank",
+    "save_checkpoint",
     "shutdown",
     "simulate",
     "size",
