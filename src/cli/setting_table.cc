@@ -229,6 +229,16 @@ std::vector<Setting> cluster_settings() {
        "servers on hosts of their own, under mpirun the last processes; 0: beside the workers of "
        "every host; auto: as the cluster file has them, else as the preset has them"},
       {"servers-per-host", kReal, Form::integer(1, 1024), 1, "servers that share a host"},
+      {"net", kDoctor, Form::on_or_off(), false,
+       "measure the links between all processes instead; start it with mpirun"},
+      {"out", kProbe, Form::text(), nullptr, "TOML file to write, for simulate --cluster"},
+      {"allreduce", kProbe, Form::word(words_or("none", kCollectiveNames)), "none",
+       "collective whose a + b*M replaces the network in that file"},
+  };
+}
+
+std::vector<Setting> launch_settings() {
+  return {
       {"np", kLaunch, Form::integer(1, 100'000), nullptr, "number of processes; -n is the same"},
       {"hostfile", kLaunch, Form::text(), "",
        "file of mpirun with the hosts to start on, by ssh; by default all processes run here"},
@@ -247,11 +257,6 @@ std::vector<Setting> cluster_settings() {
        "limit"},
       {"rate-of", kLab, Form::text(), "",
        "hosts with another rate, counted from 0, such as 2=500mbit,3=none"},
-      {"net", kDoctor, Form::on_or_off(), false,
-       "measure the links between all processes instead; start it with mpirun"},
-      {"out", kProbe, Form::text(), nullptr, "TOML file to write, for simulate --cluster"},
-      {"allreduce", kProbe, Form::word(words_or("none", kCollectiveNames)), "none",
-       "collective whose a + b*M replaces the network in that file"},
   };
 }
 
