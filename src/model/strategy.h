@@ -19,7 +19,7 @@ namespace sluice {
 // 56 KB go out with their announcement, before the receiver has asked for them.
 inline constexpr std::int64_t kEagerParams = 14'336;
 
-// PowerSGD: factors of this rank. The default is that of the paper's largest runs.
+// PowerSGD: the rank of factors by default, that of the paper's language model.
 inline constexpr std::int64_t kPowerRank = 4;
 
 // What must be summed before a part of it can be updated, in an all-reduce.

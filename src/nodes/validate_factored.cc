@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace sluice {
 
 Result<void> validate_factored(const Strategy& strategy) {
@@ -43,6 +45,16 @@ Result<void> validate_factored(const Strategy& strategy) {
         "error feedback on");
   }
   return {};
+}
+
+Result<void> check_matrices(const Strategy& strategy, std::span<const Layer> layers) {
+  const auto has_matrix = [](const Layer& layer) { return layer.matrix.rows > 0; };
+  if (!strategy.factored() || std::ranges::any_of(layers, has_matrix)) {
+    return {};
+  }
+  return Error(
+      "codec powersgd sends factors of matrices, and no layer of this profile has rows and "
+      "columns; make the profile anew with sluice profile, or take another codec");
 }
 
 }  // namespace sluice

@@ -2,12 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <utility>
 
 #include "drivers/virtual/limits.h"
 #include "model/aggregation_groups.h"
 #include "nodes/presets.h"
+#include "nodes/validate_factored.h"
 #include "nodes/validate_update.h"
 #include "partition/merge.h"
 #include "planner/allreduce_cost.h"
@@ -104,11 +104,8 @@ Result<Job> simulated_job(const StrategySpec& spec, const Profile& profile,
   if (const auto valid = validate(job.strategy); !valid) {
     return valid.error();
   }
-  const auto has_matrix = [](const Layer& layer) { return layer.matrix.rows > 0; };
-  if (job.strategy.factored() && std::ranges::none_of(job.layers, has_matrix)) {
-    return Error(
-        "codec powersgd sends factors of matrices, and no layer of this profile has rows and "
-        "columns; make the profile anew with sluice profile, or take another codec");
+  if (const auto known = check_matrices(job.strategy, job.layers); !known) {
+    return known.error();
   }
   return job;
 }

@@ -4,10 +4,12 @@
 
 #include "nodes/presets.h"
 #include "nodes/resumable.h"
+#include "nodes/validate_factored.h"
 #include "nodes/validate_update.h"
 #include "session/batch_shares.h"
 #include "session/codec_choice.h"
 #include "session/optimizer.h"
+#include "session/workload.h"
 
 namespace sluice {
 namespace {
@@ -55,6 +57,16 @@ Result<void> check_checkpoints(const CheckpointSpec& spec, const Strategy& strat
   return {};
 }
 
+// A profile that cannot be read is complained of where it is used.
+Result<void> check_profile(const TrainSpec& spec, const Strategy& strategy) {
+  const auto* replayed = std::get_if<ProfileSpec>(&spec.work);
+  if (replayed == nullptr || !strategy.factored()) {
+    return {};
+  }
+  const auto profile = scaled_profile(*replayed);
+  return profile ? check_matrices(strategy, profile->layout()) : Result<void>();
+}
+
 }  // namespace
 
 Topology topology_of(const HostsSpec& hosts, std::size_t hosts_per_machine) {
@@ -92,6 +104,9 @@ Result<void> check_spec(const TrainSpec& spec, const ProcessGroup& group) {
     return valid;
   }
   if (auto valid = check_shares(spec.shares, strategy, spec.hosts.workers); !valid) {
+    return valid;
+  }
+  if (auto valid = check_profile(spec, strategy); !valid) {
     return valid;
   }
   // Which processes share a machine is not known yet.

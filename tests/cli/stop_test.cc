@@ -23,7 +23,7 @@ using testing::HasSubstr;
 using testing::MatchesRegex;
 
 constexpr const char* kShortNet = R"({"name":"net","batch":8,"layers":[
-    {"name":"a","params":1000,"forward_us":500,"backward_us":500},
+    {"name":"a","params":1000,"rows":20,"columns":40,"forward_us":500,"backward_us":500},
     {"name":"b","params":30,"forward_us":500,"backward_us":500}]})";
 
 // Far more iterations than a test has time for.

@@ -385,17 +385,13 @@ TEST(ShardPeers, AGradientThatIsNotDueIsRefusedByRank) {
 
 TEST(JobRulesOfFactors, NobodySendsWhatTravelsAsFactors) {
   const Assembly assembly = assemble(toy_job_of("powersgd", 2));
-  int refused = 0;
   for (std::size_t c = 0; c < assembly.chunks->size(); ++c) {
-    Message message =
-        message_about(*assembly.chunks, ChunkId(c), MessageKind::kReduce, NodeId(0), NodeId(1), 1);
-    const auto legal = assembly.rules->check(message);
+    const auto legal = assembly.rules->check(
+        message_about(*assembly.chunks, ChunkId(c), MessageKind::kReduce, NodeId(0), NodeId(1), 1));
     const bool is_rest = (*assembly.chunks)[ChunkId(c)].factor == Factor::kRest;
     const std::string fault = legal ? "" : legal.error().message();
     EXPECT_EQ(fault.find("travels as the factors") != std::string::npos, is_rest) << fault;
-    refused += is_rest ? 1 : 0;
   }
-  EXPECT_EQ(refused, 1);
 }
 
 }  // namespace

@@ -55,11 +55,22 @@ TEST(ValidateFactored, SaysWhyNot) {
   EXPECT_THAT(power_refusal("powersgd", [](Strategy& s) { s.top_k.kept = 3; }),
               HasSubstr("take codec top-k"));
   EXPECT_THAT(power_refusal("wfbp",
-                      [](Strategy& s) {
-                        s.codec = Codec::kBf16;
-                        s.power_rank = 2;
-                      }),
+                            [](Strategy& s) {
+                              s.codec = Codec::kBf16;
+                              s.power_rank = 2;
+                            }),
               HasSubstr("take codec powersgd"));
+}
+
+TEST(ValidateFactored, AProfileHasMatrices) {
+  std::vector<Layer> layers = lay_out({"a", "b"}, {100, 50});
+  Strategy strategy = find_preset("powersgd")->strategy;
+  EXPECT_THAT(check_matrices(strategy, layers).error().message(), HasSubstr("profile anew"));
+  layers.back().matrix = {100, 5, 10};
+  EXPECT_TRUE(check_matrices(strategy, layers)) << "whether it is worth factoring or not";
+  strategy = find_preset("wfbp")->strategy;
+  layers.back().matrix = {};
+  EXPECT_TRUE(check_matrices(strategy, layers));
 }
 
 TEST(ValidateFactored, OptimizersOfWholeLayersAreRefused) {
