@@ -48,6 +48,7 @@ std::vector<Setting> model_settings();
 std::vector<Setting> data_settings();
 std::vector<Setting> optimiser_settings();
 std::vector<Setting> cluster_settings();
+std::vector<Setting> fault_settings();
 std::vector<Setting> estimate_settings();
 std::vector<Setting> output_settings();
 
