@@ -259,6 +259,7 @@ std::vector<Setting> all_settings() {
   add("Model", model_settings());
   add("Cluster", cluster_settings());
   add("Cluster", launch_settings());
+  add("Cluster", fault_settings());
   add("Data", data_settings());
   add("Optimiser", optimiser_settings());
   add("Optimiser", hyper_settings());

@@ -214,14 +214,6 @@ std::vector<Setting> cluster_settings() {
       {"times-at", kSimulate, Form::text(), "",
        "--train --sweep: train once with each combination of the sweep, and tell the times with "
        "these values of the cluster's file too, such as bandwidth_gbps=0.1,1,10"},
-      {"faults", kSimulate, Form::text(), "",
-       "TOML file with what goes wrong in the simulation: hosts that are killed, stop or are slow, "
-       "links that are slow or cut; the time and the work that this costs are reported"},
-      {"fault-seed", kSimulate, Form::integer(0, kMaxCount), 0,
-       "draws what --faults leaves to chance; without --faults, one fault; 0: 1, or no fault"},
-      {"checkpoint-every", kSimulate, Form::text(), "500it",
-       "--faults: so many iterations lie between the checkpoints from which a job that has lost a "
-       "host is started again"},
       {"workers", kReal, Form::integer(1, 1024), 4, "number of workers"},
       {"workers-per-host", kReal, Form::integer(1, 1024), 1,
        "workers that share a host, with one server, one queue of messages and local aggregation"},
@@ -257,6 +249,19 @@ std::vector<Setting> launch_settings() {
        "limit"},
       {"rate-of", kLab, Form::text(), "",
        "hosts with another rate, counted from 0, such as 2=500mbit,3=none"},
+  };
+}
+
+std::vector<Setting> fault_settings() {
+  return {
+      {"faults", kSimulate, Form::text(), "",
+       "TOML file with what goes wrong in the simulation: hosts that are killed, stop or are slow, "
+       "links that are slow or cut; the time and the work that this costs are reported"},
+      {"fault-seed", kSimulate, Form::integer(0, kMaxCount), 0,
+       "draws what --faults leaves to chance; without --faults, one fault; 0: 1, or no fault"},
+      {"checkpoint-every", kSimulate, Form::text(), "500it",
+       "--faults: so many iterations lie between the checkpoints from which a job that has lost a "
+       "host is started again"},
   };
 }
 

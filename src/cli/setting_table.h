@@ -49,6 +49,7 @@ std::vector<Setting> data_settings();
 std::vector<Setting> optimiser_settings();
 std::vector<Setting> cluster_settings();
 std::vector<Setting> launch_settings();
+std::vector<Setting> fault_settings();
 std::vector<Setting> estimate_settings();
 std::vector<Setting> output_settings();
 

@@ -21,6 +21,9 @@ Disturbances::Disturbances(const Faults* faults, std::size_t hosts, DueQueue& du
 // stop. What the host did itself takes that much longer.
 bool Disturbances::put_off(const Due& due, HostId id, Time now) {
   const Host& host = hosts_[id.index()];
+  if (host.is_dead && due.kind == Due::Kind::kCompute) {
+    return true;
+  }
   if (due.kind == Due::Kind::kEgressFree && now < host.cut_until) {
     due_.free_at(host.cut_until, due);
     return true;

@@ -22,11 +22,14 @@ class Disturbances {
   bool is_dead(HostId host) const { return expected() && hosts_[host.index()].is_dead; }
   // Dead, and the others know.
   bool is_lost(HostId host) const { return expected() && hosts_[host.index()].is_lost; }
-  // By which what begins now takes longer.
-  double slowdown(HostId host) const { return expected() ? hosts_[host.index()].slowdown : 1; }
+  // What takes this long takes now, on this host, if it also takes a factor longer.
+  Duration slowed(HostId host, Duration usual, double factor = 1) const {
+    const double slowdown = expected() ? factor * hosts_[host.index()].slowdown : factor;
+    return slowdown == 1 ? usual : from_us(to_us(usual) * slowdown);
+  }
 
-  // Whether this event does not happen to the host now, because it stands still or its link is cut.
-  // Then it comes again later.
+  // Whether this event does not happen to the host now. It comes again later if the host stands
+  // still or its link is cut; nobody computes on a dead one.
   bool put_off(const Due& due, HostId host, Time now);
   // These handle the events of the fault with this index. The second tells of a host that the
   // others hear to be lost.

@@ -1,10 +1,7 @@
 #include "drivers/virtual/simulator.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <optional>
-#include <stdexcept>
 #include <utility>
 
 #include "base/check.h"
@@ -14,6 +11,7 @@
 #include "drivers/virtual/cores.h"
 #include "drivers/virtual/disturbances.h"
 #include "drivers/virtual/due.h"
+#include "drivers/virtual/in_range.h"
 #include "drivers/virtual/numbers.h"
 #include "drivers/virtual/traffic.h"
 #include "drivers/virtual/virtual_steps.h"
@@ -22,15 +20,6 @@
 
 namespace sluice {
 namespace {
-
-void check_in_range(Time now) {
-  if (now >= kForever) [[unlikely]] {
-    throw std::runtime_error(
-        fmt::format("the simulation passes {:.0f} days of virtual time, the most it can count; "
-                    "simulate fewer iterations, or smaller times",
-                    to_seconds(kForever) / 86'400));
-  }
-}
 
 class Simulator final : public Effects {
  public:
@@ -235,8 +224,7 @@ void Simulator::try_compute(NodeId id) {
   if (worker.at_start_of_iteration()) {
     pace.slowdown = compute_pace_.slowdown(id.index(), worker.iteration());
   }
-  const double slowdown = pace.slowdown * disturbances_.slowdown(host_of(id));
-  const Duration length = slowdown == 1 ? usual_length : from_us(to_us(usual_length) * slowdown);
+  const Duration length = disturbances_.slowed(host_of(id), usual_length, pace.slowdown);
   if (pace.waiting && pace.since < now_ && setup_.observer != nullptr) {
     setup_.observer->waited(id, layer, worker.iteration(), pace.since, now_);
   }
@@ -254,9 +242,6 @@ void Simulator::try_compute(NodeId id) {
 }
 
 void Simulator::on_computed(NodeId id) {
-  if (disturbances_.is_dead(host_of(id))) {
-    return;
-  }
   VirtualWorker& worker = workers_[id.index()];
   const auto [pass, layer, length] = worker.next();
   const Iteration iteration = worker.iteration();
@@ -341,9 +326,7 @@ void Simulator::deliver(Traffic::Transit&& transit) {
 
 void Simulator::start(Work work) {
   const HostId host = host_of(work.node);
-  const double slowdown = disturbances_.slowdown(host);
-  const Duration usual_length = work_time(work, setup_.cluster);
-  const Duration length = slowdown == 1 ? usual_length : from_us(to_us(usual_length) * slowdown);
+  const Duration length = disturbances_.slowed(host, work_time(work, setup_.cluster));
   const auto slot = doings_.put({std::move(work), now_});
   cores_.run(host, {Due::Kind::kWorkDone, slot}, length, 1, now_);
 }
@@ -362,20 +345,11 @@ void Simulator::on_work_done(std::uint32_t slot) {
 // ---- faults -------------------------------------------------------------------------------------
 
 std::optional<HostId> Simulator::host_of(const Due& due) const {
-  switch (due.kind) {
-    case Due::Kind::kCompute:
-      return host_of(NodeId(due.index));
-    case Due::Kind::kWorkDone:
-      return host_of(doings_[due.index].work.node);
-    case Due::Kind::kThreadFree:
-      return traffic_.host_of_thread(due.index);
-    case Due::Kind::kEgressFree:
-      return HostId(due.index);
-    case Due::Kind::kArrived:
-      return traffic_.destination(due.index);
-    default:
-      return std::nullopt;
+  if (due.kind == Due::Kind::kCompute) {
+    return host_of(NodeId(due.index));
   }
+  return due.kind == Due::Kind::kWorkDone ? host_of(doings_[due.index].work.node)
+                                          : traffic_.host_of(due);
 }
 
 void Simulator::on_lost(HostId lost) {

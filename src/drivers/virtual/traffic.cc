@@ -174,6 +174,19 @@ void Traffic::expect_next(HostId at) {
   }
 }
 
+std::optional<HostId> Traffic::host_of(const Due& due) const {
+  switch (due.kind) {
+    case Due::Kind::kThreadFree:
+      return host_of_thread(due.index);
+    case Due::Kind::kEgressFree:
+      return HostId(due.index);
+    case Due::Kind::kArrived:
+      return destination(due.index);
+    default:
+      return std::nullopt;
+  }
+}
+
 void Traffic::cut_link(HostId host, Time until) {
   network_.hold_ingress(host, until);
   Interface& interface = interfaces_[cluster_.interface_of(host)];

@@ -77,6 +77,14 @@ class Traffic {
   // Nothing passes the link of the host before this time. If a fragment is about to leave, its
   // kEgressFree is to be put off until then.
   void cut_link(HostId host, Time until);
+  // To which host the event happens; none if it is not about messages at a host.
+  std::optional<HostId> host_of(const Due& due) const;
+
+  const Network& network() const { return network_; }
+  std::int64_t messages() const { return messages_; }
+  Bytes bytes() const { return bytes_; }
+
+ private:
   // Where the message goes that arrives in this slot.
   HostId destination(std::uint32_t slot) const {
     const Transit& transit = transits_[slot];
@@ -85,11 +93,6 @@ class Traffic {
   }
   HostId host_of_thread(std::uint32_t thread) const { return HostId(thread / threads_per_host()); }
 
-  const Network& network() const { return network_; }
-  std::int64_t messages() const { return messages_; }
-  Bytes bytes() const { return bytes_; }
-
- private:
   // Slots of transits, chained through them: a transit waits in one place at a time.
   class Queue {
    public:
