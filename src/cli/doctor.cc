@@ -92,7 +92,8 @@ std::string listens(const MpiInfo& mpi) {
   if (mpi.library.empty()) {
     return "nothing";
   }
-  return "nothing on threads; under a process manager MPI does, and each rank while all connect, at "
+  return "nothing on threads; under a process manager MPI does, and each rank while all connect, "
+         "at "
          "the address that MPI uses";
 }
 

@@ -32,7 +32,8 @@ enum class CodecKind : std::uint8_t {
   // Likewise, in so few bits that a sum has no such code: every worker gathers the codes of all and
   // adds what they say.
   kGathered,
-  // A matrix as two factors, which are floats and are summed one after the other. All else is plain.
+  // A matrix as two factors, which are floats and are summed one after the other. All else is
+  // plain.
   kFactored,
 };
 

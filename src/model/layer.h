@@ -9,7 +9,8 @@
 
 namespace sluice {
 
-// A part of the parameters that is a matrix, row by row: a tensor, its first dimension by all others.
+// A part of the parameters that is a matrix, row by row: a tensor, its first dimension by all
+// others.
 struct Matrix {
   std::int64_t begin = 0;  // of its range
   std::int64_t rows = 0;

@@ -92,7 +92,8 @@ struct Work {
   float keep = 1;
   float add = 1;
   float pull = 0;
-  Bytes output_bytes = 0;  // estimated size of the output, for runs without numbers; left factor: of both
+  Bytes output_bytes =
+      0;  // estimated size of the output, for runs without numbers; left factor: of both
   std::vector<Payload> sources;
 };
 

@@ -90,7 +90,7 @@ class Workspace {
   bool gathered_;
   bool learner_packs_;
   bool learner_follows_;  // likewise, and the worker makes sparse updates
-  bool pairs_;  // outer steps are of two workers
+  bool pairs_;            // outer steps are of two workers
   std::optional<Coder> coder_;
   std::optional<FactorCoder> factors_;
   ChangeLog changed_;

@@ -16,8 +16,8 @@ struct ParameterSize {
 };
 
 // Where each parameter of a network lies in the flat buffer. A layer is what one module owns: the
-// parameters whose names agree up to the last dot. They are contiguous. Its matrix is the largest of
-// them that has several rows and columns.
+// parameters whose names agree up to the last dot. They are contiguous. Its matrix is the largest
+// of them that has several rows and columns.
 struct Layout {
   std::vector<Layer> layers;
   std::vector<std::size_t> order;  // the network's parameters in the order of the flat buffer

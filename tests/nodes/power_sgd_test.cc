@@ -168,7 +168,7 @@ void expect_golden_factors(const nlohmann::json& run, const Strategy& strategy) 
   }
   for (std::size_t rank = 0; factored && rank < kWorkers; ++rank) {
     EXPECT_LT(difference_from(remembered(state, assembly, rank, "powersgd.residual"),
-                         run.at("residuals").at(rank)),
+                              run.at("residuals").at(rank)),
               1e-5);
   }
 }
