@@ -54,20 +54,19 @@ Result<std::optional<nlohmann::ordered_json>> fault_costs(const Settings& settin
   if (!every) {
     return every.error();
   }
+  auto faults =
+      file.empty() ? Result<Faults>(Faults()) : read_faults(file, setup.cluster.topology.hosts());
+  if (!faults) {
+    return faults.error();
+  }
   FaultyRun run{.job = setup.job,
                 .profile = setup.profile,
                 .cluster = setup.cluster,
                 .iterations = setup.iterations,
                 .slowdowns = setup.slowdowns,
+                .faults = *std::move(faults),
                 .seed = seed == 0 ? 1 : seed,
                 .checkpoint_every = *every};
-  if (!file.empty()) {
-    auto faults = read_faults(file, setup.cluster.topology.hosts());
-    if (!faults) {
-      return faults.error();
-    }
-    run.faults = *std::move(faults);
-  }
   auto costs = costs_of_faults(std::move(run));
   if (!costs) {
     return costs.error();

@@ -45,7 +45,7 @@ void expect_same_results(const json& evaluated, const json& trained) {
 }
 
 TEST_F(EvaluateThreadsTest, TellsWhatTheTrainingToldAtItsEnd) {
-  for (const std::string& preset : {"p3", "diloco"}) {
+  for (const std::string preset : {"p3", "diloco"}) {
     const json end = trained(
         fmt::format("--preset {0} --save {0}-saved --checkpoint {0}-kept --run {0}-run", preset));
     for (const char* what : {"saved", "saved/model.safetensors", "kept", "kept/iteration-4"}) {

@@ -68,7 +68,7 @@ TEST_F(CliLaunchTest, RestartsAreLimitedAndDoNotCureWrongUsage) {
 
 // A stand-in for mpirun fails in some way and does not end; the second time all is well.
 TEST_F(CliLaunchTest, AnMpirunThatDoesNotEndIsKilled) {
-  for (const std::string& failure :
+  for (const std::string failure :
        {"echo MPI_ABORT was invoked on rank 1 >&2", "PMIX_RANK=0 sleep 1"}) {
     const TemporaryFolder folder;
     folder.write("mpirun",

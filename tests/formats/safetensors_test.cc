@@ -16,7 +16,7 @@ namespace sluice {
 namespace {
 
 using nlohmann::json;
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 template <class T, std::size_t N>
 StoredTensor tensor(const std::string& name, ElementType type, std::vector<std::int64_t> shape,
@@ -76,12 +76,13 @@ TEST(SafetensorsTest, HoldsEveryTensor) {
   EXPECT_EQ(parsed.header.at("norm.num_batches_tracked").at("dtype"), "I64");
   EXPECT_EQ(parsed.header.at("norm.num_batches_tracked").at("shape"), json::array());
   EXPECT_EQ(parsed.header.at("mask").at("dtype"), "BOOL");
-  EXPECT_THAT(values_of<float>(parsed, "layer.weight"), testing::ElementsAreArray(weight));
+  EXPECT_THAT(values_of<float>(parsed, "layer.weight"), ::testing::ElementsAreArray(weight));
   EXPECT_THAT(values_of<std::int64_t>(parsed, "norm.num_batches_tracked"),
-              testing::ElementsAre(-7));
-  EXPECT_THAT(values_of<std::uint8_t>(parsed, "mask"), testing::ElementsAreArray(mask));
-  EXPECT_THAT(values_of<double>(parsed, "gr\u00f6\u00dfe \"x\""), testing::ElementsAreArray(wide));
-  EXPECT_THAT(values_of<std::uint16_t>(parsed, "nothing"), testing::IsEmpty());
+              ::testing::ElementsAre(-7));
+  EXPECT_THAT(values_of<std::uint8_t>(parsed, "mask"), ::testing::ElementsAreArray(mask));
+  EXPECT_THAT(values_of<double>(parsed, "gr\u00f6\u00dfe \"x\""),
+              ::testing::ElementsAreArray(wide));
+  EXPECT_THAT(values_of<std::uint16_t>(parsed, "nothing"), ::testing::IsEmpty());
   // No holes: every byte belongs to one tensor.
   EXPECT_EQ(parsed.data.size(), 3U + 24 + 8 + 16);
 }

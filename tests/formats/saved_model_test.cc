@@ -15,8 +15,8 @@ namespace sluice {
 namespace {
 
 namespace fs = std::filesystem;
-using testing::ElementsAre;
-using testing::HasSubstr;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 using Named = std::map<std::string, std::vector<float>>;
 

@@ -6,7 +6,7 @@
 namespace sluice {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 TEST(Interface, HasTheNetworkOfItsPrefix) {
   const auto network = [](const char* address, int prefix) {

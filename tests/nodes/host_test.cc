@@ -176,6 +176,9 @@ Buffer written_by(const Work& work) {
     case WorkKind::kReduce:
     case WorkKind::kDecode:
     case WorkKind::kOuterGradient:
+    case WorkKind::kLeftFactor:
+    case WorkKind::kRightFactor:
+    case WorkKind::kFromFactors:
       return Buffer::kGradients;
     case WorkKind::kEncode:
       return work.exact ? Buffer::kGradients : Buffer::kNone;

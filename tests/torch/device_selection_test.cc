@@ -62,8 +62,9 @@ Selecting any_selecting() {
                                   .momentum = 0.9F,
                                   .weight_decay = *rc::gen::element(0.0F, 0.01F)};
   // Two layers, whose border is none of the chunks.
-  const std::vector<Range> chunks = in_row(*rc::gen::element<std::vector<std::int64_t>>(
-      {40, 40, 40, 7}, {3, 100, 100}, {64}, {5, 5, 90, 90, 90}));
+  const std::vector<Range> chunks =
+      in_row(*rc::gen::elementOf(std::vector<std::vector<std::int64_t>>{
+          {40, 40, 40, 7}, {3, 100, 100}, {64}, {5, 5, 90, 90, 90}}));
   const std::int64_t count = chunks.back().end;
   const std::vector<Range> layers{{0, count / 3}, {count / 3, count}};
   const at::Tensor gradients = at::zeros({count}, at::kFloat);

@@ -13,8 +13,8 @@
 namespace sluice {
 namespace {
 
-using testing::HasSubstr;
-using testing::Not;
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 // What a trained network leaves in a file.
 SavedModel saved_crooked(const TemporaryFolder& folder) {
