@@ -108,6 +108,7 @@ class AdmissionQueue {
     }
     remove(line_, lane);
     spent_ -= std::exchange(its.spent, 0);
+    its.admitted = its.arrived;  // nobody is left to be overtaken
   }
 
   std::int64_t spent() const { return spent_; }

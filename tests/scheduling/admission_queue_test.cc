@@ -138,6 +138,8 @@ RC_GTEST_PROP(AdmissionQueueProperties, AgreesWithASearchedList, ()) {
       for (auto* const items : {&list.waiting, &list.inside}) {
         std::erase_if(*items, [&](const auto& item) { return item.lane == lane; });
       }
+      list.left[lane] = static_cast<std::size_t>(
+          std::ranges::count(list.arrived, lane, &SearchedList::Item::lane));
     } else if (operation < 5) {
       const SearchedList::Item item{
           *rc::gen::inRange<std::uint64_t>(0, 4), *rc::gen::inRange<std::int64_t>(0, 12),
