@@ -93,8 +93,7 @@ std::string listens(const MpiInfo& mpi) {
     return "nothing";
   }
   return "nothing on threads; under a process manager MPI does, and each rank while all connect, "
-         "at "
-         "the address that MPI uses";
+         "at the address that MPI uses";
 }
 
 void add_transports(std::vector<Part>& parts) {

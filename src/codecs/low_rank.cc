@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "base/check.h"
+#include "base/dot.h"
 
 namespace sluice {
 namespace {
@@ -78,24 +79,6 @@ struct BlockSums {
     }
   }
 };
-
-double dot(std::span<const float> a, std::span<const float> b) {
-  std::array<double, kLanes> sums{};
-  std::size_t i = 0;
-  for (; i + kLanes <= a.size(); i += kLanes) {
-    for (std::size_t lane = 0; lane < kLanes; ++lane) {
-      sums[lane] += static_cast<double>(a[i + lane]) * static_cast<double>(b[i + lane]);
-    }
-  }
-  double total = 0;
-  for (; i < a.size(); ++i) {
-    total += static_cast<double>(a[i]) * static_cast<double>(b[i]);
-  }
-  for (const double sum : sums) {
-    total += sum;
-  }
-  return total;
-}
 
 // Takes out what it has of the columns before it: twice, since once leaves the rounding of a long
 // column. Returns the length that is left.

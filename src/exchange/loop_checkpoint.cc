@@ -73,19 +73,6 @@ Result<void> publish_parts(const CheckpointFolder& checkpoints, Iteration iterat
   return {};
 }
 
-// The newest first.
-std::vector<fs::path> candidates_in(const fs::path& where) {
-  std::error_code none;
-  if (fs::exists(where / "manifest.json", none)) {
-    return {where};
-  }
-  std::vector<fs::path> found;
-  for (const Iteration iteration : CheckpointFolder(where).iterations()) {
-    found.push_back(CheckpointFolder(where).of(iteration));
-  }
-  return found;
-}
-
 void check_whose(const CheckpointManifest& manifest, const std::string& path,
                  std::size_t processes) {
   const auto whose = manifest.settings.find(kWhose);
@@ -161,7 +148,7 @@ std::optional<LoopCheckpoint> load_loop_checkpoint(
     Participant& participant, const fs::path& folder,
     const std::function<void(const std::string&)>& warn) {
   const bool leads = participant.rank() == 0;
-  const auto paths = leads ? candidates_in(folder) : std::vector<fs::path>();
+  const auto paths = leads ? checkpoints_in(folder) : std::vector<fs::path>();
   for (std::size_t next = 0;; ++next) {
     Json offered;
     if (next < paths.size()) {

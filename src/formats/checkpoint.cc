@@ -207,6 +207,19 @@ void CheckpointFolder::keep(std::size_t count) const {
   }
 }
 
+std::vector<fs::path> checkpoints_in(const fs::path& where) {
+  std::error_code none;
+  if (fs::exists(where / kManifest, none)) {
+    return {where};
+  }
+  const CheckpointFolder folder(where);
+  std::vector<fs::path> found;
+  for (const Iteration iteration : folder.iterations()) {
+    found.push_back(folder.of(iteration));
+  }
+  return found;
+}
+
 Result<CheckpointManifest> read_manifest(const fs::path& checkpoint) {
   const auto text = read_file(checkpoint / kManifest);
   if (!text) {

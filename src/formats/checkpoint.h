@@ -70,6 +70,8 @@ class CheckpointFolder {
   std::filesystem::path path_;
 };
 
+// The checkpoints of a folder, the last first; or that one, if it is a checkpoint itself.
+std::vector<std::filesystem::path> checkpoints_in(const std::filesystem::path& where);
 // Reads and checks the manifest of a checkpoint.
 Result<CheckpointManifest> read_manifest(const std::filesystem::path& checkpoint);
 // The bytes of a file of the checkpoint, if they are those that were written.

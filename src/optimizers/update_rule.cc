@@ -4,6 +4,7 @@
 #include <array>
 
 #include "base/check.h"
+#include "base/dot.h"
 
 namespace sluice {
 namespace {
@@ -86,23 +87,6 @@ float UpdateRule::clip_factor(double norm) const {
   return static_cast<float>(std::min(1.0, static_cast<double>(clip_norm) / (norm + kNotZero)));
 }
 
-double sum_of_squares(std::span<const float> values) {
-  std::array<double, 8> sums{};  // that do not wait for each other
-  std::size_t i = 0;
-  for (; i + sums.size() <= values.size(); i += sums.size()) {
-    for (std::size_t j = 0; j < sums.size(); ++j) {
-      const auto value = static_cast<double>(values[i + j]);
-      sums[j] += value * value;
-    }
-  }
-  double sum = 0;
-  for (; i < values.size(); ++i) {
-    sum += static_cast<double>(values[i]) * static_cast<double>(values[i]);
-  }
-  for (const double part : sums) {
-    sum += part;
-  }
-  return sum;
-}
+double sum_of_squares(std::span<const float> values) { return dot(values, values); }
 
 }  // namespace sluice

@@ -20,19 +20,6 @@ std::string where_to_look(const CheckpointSpec& spec) {
   return spec.resume == kAuto ? spec.folder : spec.resume;
 }
 
-// The newest first.
-std::vector<std::filesystem::path> candidates(const std::string& where) {
-  if (std::filesystem::exists(std::filesystem::path(where) / "manifest.json")) {
-    return {where};
-  }
-  std::vector<std::filesystem::path> found;
-  const CheckpointFolder folder(where);
-  for (const Iteration iteration : folder.iterations()) {
-    found.push_back(folder.of(iteration));
-  }
-  return found;
-}
-
 std::string topology_text(const Topology& topology) {
   return fmt::format(
       "{} hosts with {} workers each, {} hosts of servers with {} each, {} workers per machine",
@@ -112,8 +99,8 @@ Json offer(ProcessGroup& group, const std::filesystem::path* path) {
 // The leader offers one after the other, and every process looks at its own files.
 Result<std::optional<Resumption>> last_sound(ProcessGroup& group, const CheckpointSpec& spec,
                                              const Topology& topology, const Log& log) {
-  const auto paths =
-      group.is_leader() ? candidates(where_to_look(spec)) : std::vector<std::filesystem::path>();
+  const auto paths = group.is_leader() ? checkpoints_in(where_to_look(spec))
+                                       : std::vector<std::filesystem::path>();
   for (std::size_t next = 0;; ++next) {
     const Json offered = offer(group, next < paths.size() ? &paths[next] : nullptr);
     if (offered.is_null()) {

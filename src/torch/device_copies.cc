@@ -42,10 +42,6 @@ at::Tensor pinned(std::int64_t elements) {
   return at::empty({elements}, at::TensorOptions(at::kFloat).pinned_memory(true)).zero_();
 }
 
-at::Tensor view_in(const at::Tensor& flat, const Range& range) {
-  return flat.narrow(0, range.begin, range.size());
-}
-
 // Copies between host and device in the order of `stream`, invisible to the gate that watches the
 // forward pass.
 void copy(const at::Tensor& from, const at::Tensor& to, c10::Stream stream) {

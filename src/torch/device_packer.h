@@ -38,6 +38,10 @@ class DevicePacker {
   virtual std::vector<at::Tensor> state() const = 0;
 };
 
+inline at::Tensor view_in(const at::Tensor& flat, const Range& range) {
+  return flat.narrow(0, range.begin, range.size());
+}
+
 // The beginning of a chunk in the host's gradients, as bytes.
 inline at::Tensor code_in(const at::Tensor& host, const Range& chunk, std::int64_t bytes) {
   const auto begin = chunk.begin * static_cast<std::int64_t>(sizeof(float));

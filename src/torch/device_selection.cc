@@ -23,10 +23,6 @@
 namespace sluice {
 namespace {
 
-at::Tensor part_of(const at::Tensor& flat, const Range& range) {
-  return flat.narrow(0, range.begin, range.size());
-}
-
 // In memory that the device copies from and to by itself.
 at::Tensor staging(std::int64_t elements, at::ScalarType type, const c10::Device& device) {
   return at::empty({elements}, at::TensorOptions(type).pinned_memory(!device.is_cpu()));
@@ -46,7 +42,7 @@ at::Tensor on_its_way_to(const c10::Device& device, std::span<const T> values) {
 }
 
 std::span<std::byte> bytes_in(const at::Tensor& host, const Range& chunk) {
-  return std::as_writable_bytes(span_of(part_of(host, chunk)));
+  return std::as_writable_bytes(span_of(view_in(host, chunk)));
 }
 
 // Ranges that follow each other as one.
@@ -80,7 +76,7 @@ void DeviceSelection::clip(std::span<const Range> layers) const {
   std::vector<at::Tensor> gradients;
   for (const Range& layer : layers) {
     if (layer.size() > 0) {
-      gradients.push_back(part_of(gradients_, layer));
+      gradients.push_back(view_in(gradients_, layer));
     }
   }
   if (gradients.empty()) {
@@ -99,11 +95,11 @@ void DeviceSelection::take_in(std::span<const Range> layers) const {
     clip(layers);
   }
   for (const Range& range : joined(layers)) {
-    at::Tensor gradient = part_of(gradients_, range);
-    at::Tensor velocity = part_of(velocity_, range);
-    at::Tensor residual = part_of(residual_, range);
+    at::Tensor gradient = view_in(gradients_, range);
+    at::Tensor velocity = view_in(velocity_, range);
+    at::Tensor residual = view_in(residual_, range);
     if (const float decay = sender_.decay(); decay != 0) {
-      gradient.add_(part_of(parameters_, range), decay);
+      gradient.add_(view_in(parameters_, range), decay);
     }
     if (options_.momentum_correction) {
       velocity.mul_(sender_.momentum).add_(gradient);
@@ -121,7 +117,7 @@ void DeviceSelection::take_in(std::span<const Range> layers) const {
 void DeviceSelection::find_largest(std::size_t first, std::size_t last, Iteration iteration,
                                    std::vector<at::Tensor>& found) const {
   const std::int64_t begin = chunks_[first].begin;
-  const at::Tensor magnitudes = part_of(residual_, {begin, chunks_[last - 1].end}).abs();
+  const at::Tensor magnitudes = view_in(residual_, {begin, chunks_[last - 1].end}).abs();
   for_rows(chunks_, first, last, [&](std::size_t row, std::size_t end) {
     const std::int64_t length = chunks_[row].size();
     const auto count =
@@ -209,7 +205,7 @@ void DeviceSelection::take_back(std::size_t first, std::size_t last, const at::T
     const std::span<const std::byte> memory = bytes_in(host, chunk);
     const auto entries = load<std::uint32_t>(memory.data(), 0);
     if (entries == kAllChanged) {
-      part_of(parameters_, chunk).copy_(part_of(latest_, chunk), /*non_blocking=*/true);
+      view_in(parameters_, chunk).copy_(view_in(latest_, chunk), /*non_blocking=*/true);
       continue;
     }
     const auto patch = SparseView::parse(
