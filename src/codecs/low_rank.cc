@@ -16,7 +16,7 @@ constexpr std::int64_t kLanes = 8;
 constexpr std::int64_t kTogether = 4;
 // Columns of the matrix whose sums stay in the fastest cache.
 constexpr std::int64_t kColumnsAtOnce = 512;
-// A column that has lost all but this share of its length was a sum of those before it.
+// A column of length 1 of which no more is left was a sum of those before it.
 constexpr double kDependent = 1e-5;
 
 // Calls f.operator()<K>(first) for groups of K columns, the first of which has this index.
@@ -79,6 +79,14 @@ struct BlockSums {
     }
   }
 };
+
+// Makes a column of this length one of length 1, unless it is zero.
+void normalise(std::span<float> column, double length) {
+  const double scale = length == 0 ? 0 : 1 / length;
+  for (float& value : column) {
+    value = static_cast<float>(static_cast<double>(value) * scale);
+  }
+}
 
 // Takes out what it has of the columns before it: twice, since once leaves the rounding of a long
 // column. Returns the length that is left.
@@ -196,17 +204,15 @@ void orthogonalise(std::span<float> factor, std::int64_t rank) {
   for (std::size_t begin = 0; begin < factor.size(); begin += size) {
     const std::span<float> column = factor.subspan(begin, size);
     const std::span<const float> before = factor.first(begin);
-    const double whole = std::sqrt(dot(column, column));
+    // Before the subtractions: else what is left of a tiny column is lost among denormal numbers.
+    normalise(column, std::sqrt(dot(column, column)));
     double length = make_orthogonal(column, before);
-    if (std::isfinite(whole) && length <= kDependent * whole) {
+    if (length <= kDependent) {
       std::ranges::fill(column, 0.0F);
       column[free_axis(size, before)] = 1;
       length = make_orthogonal(column, before);
     }
-    const double scale = 1 / length;
-    for (float& value : column) {
-      value = static_cast<float>(static_cast<double>(value) * scale);
-    }
+    normalise(column, length);
   }
 }
 
