@@ -201,7 +201,7 @@ RC_GTEST_PROP(JobRulesProperty, WhatIsNotRefusedDoesNoHarm, ()) {
     if (where.buffer != Buffer::kNone) {
       RC_ASSERT((Range{0, total_params(job.layers)}).contains(where.range));
       RC_ASSERT(where.range.size() * kFloatBytes == message.payload_bytes);
-      RC_ASSERT(where.slot < job.strategy.gradient_slots());
+      RC_ASSERT(where.slot < job.strategy.gradient_slots() + (job.strategy.sums_aside() ? 1 : 0));
     }
     try {
       host.handle(Received{message, Payload(message.payload_bytes)}, idle);
