@@ -43,6 +43,8 @@ constexpr std::array<std::string_view, 27> kFolders{"base",
                                                     "drivers/realtime",
                                                     "drivers/threads",
                                                     "drivers/tcp",
+                                                    "drivers/processes",
+                                                    "drivers/hub",
                                                     "drivers/mpi",
                                                     "drivers/virtual",
                                                     "planner",
@@ -59,16 +61,24 @@ struct Ban {
 };
 
 // Drivers know neither each other nor any concrete algorithm.
-constexpr std::array<Ban, 11> kBans{{
+constexpr std::array<Ban, 19> kBans{{
     {"drivers/virtual", "drivers/realtime"},
     {"drivers/virtual", "drivers/threads"},
     {"drivers/virtual", "drivers/mpi"},
     {"drivers/virtual", "drivers/tcp"},
+    {"drivers/virtual", "drivers/processes"},
+    {"drivers/virtual", "drivers/hub"},
+    {"drivers/processes", "drivers/threads"},
+    {"drivers/hub", "drivers/threads"},
+    {"drivers/hub", "drivers/mpi"},
+    {"drivers/mpi", "drivers/hub"},
     {"drivers/mpi", "drivers/threads"},
     {"drivers/tcp", "drivers/threads"},
     {"drivers/realtime", "nodes"},
     {"drivers/threads", "nodes"},
     {"drivers/tcp", "nodes"},
+    {"drivers/processes", "nodes"},
+    {"drivers/hub", "nodes"},
     {"drivers/mpi", "nodes"},
     {"drivers/virtual", "nodes"},
 }};
@@ -76,9 +86,17 @@ constexpr std::array<Ban, 11> kBans{{
 constexpr std::size_t kMaxLines = 400;
 
 // A door to the world: open to these folders, and to one more where it says so.
-constexpr std::array<std::string_view, 9> kWorldly{
-    "drivers/realtime", "drivers/threads", "drivers/tcp", "drivers/mpi", "lab",
-    "session",          "exchange",        "api",         "cli"};
+constexpr std::array<std::string_view, 11> kWorldly{"drivers/realtime",
+                                                    "drivers/threads",
+                                                    "drivers/tcp",
+                                                    "drivers/processes",
+                                                    "drivers/hub",
+                                                    "drivers/mpi",
+                                                    "lab",
+                                                    "session",
+                                                    "exchange",
+                                                    "api",
+                                                    "cli"};
 
 struct Door {
   std::string_view what;

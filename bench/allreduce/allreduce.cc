@@ -23,7 +23,7 @@
 #include <vector>
 
 #include "base/median.h"
-#include "drivers/mpi/launch.h"
+#include "drivers/processes/launch.h"
 #include "learners/idle_learner.h"
 #include "nodes/presets.h"
 #include "optimizers/update_rule.h"

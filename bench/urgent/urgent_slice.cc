@@ -28,11 +28,11 @@
 #include <vector>
 
 #include "base/check.h"
-#include "drivers/mpi/carrier.h"
-#include "drivers/mpi/launch.h"
 #include "drivers/mpi/mpi_transport.h"
 #include "drivers/mpi/mpi_world.h"
-#include "drivers/mpi/socket_alarm.h"
+#include "drivers/processes/carrier.h"
+#include "drivers/processes/launch.h"
+#include "drivers/processes/socket_alarm.h"
 #include "drivers/tcp/mesh.h"
 #include "drivers/tcp/tcp_transport.h"
 #include "nodes/presets.h"
@@ -66,7 +66,7 @@ class TrustingRules final : public MessageRules {
 // One end of the link. Its loop is HostLoop's, without arithmetic.
 class End : private Landing {
  public:
-  End(MpiWorld& world, const Strategy& strategy, const Carrier& carrier)
+  End(ProcessWorld& world, const Strategy& strategy, const Carrier& carrier)
       : layers_(lay_out({"slice"}, {strategy.slice_params})),
         chunks_(make_chunks(layers_, 1, strategy)),
         slice_(static_cast<std::size_t>(strategy.slice_params)) {
@@ -115,7 +115,7 @@ class End : private Landing {
 
  private:
   std::span<float> place(const Message& /*message*/) override { return slice_; }
-  void connect(MpiWorld& world, const Carrier& carrier) {
+  void connect(ProcessWorld& world, const Carrier& carrier) {
     const auto poller = carrier.threads == 0 ? std::make_shared<Poller>() : nullptr;
     mailbox_ = std::make_shared<Mailbox>(poller);
     auto sockets = connect_mesh(world.rank(), carrier.address,
@@ -173,7 +173,7 @@ struct Outcome {
 
 class Sender final : public End, private Effects {
  public:
-  Sender(MpiWorld& world, const Strategy& strategy, const Carrier& carrier)
+  Sender(ProcessWorld& world, const Strategy& strategy, const Carrier& carrier)
       : End(world, strategy, carrier), egress_(strategy, kTwoHosts) {}
 
   // Keeps the link full until this number of urgent slices has arrived.
@@ -298,7 +298,7 @@ int fail(const std::string& why) {
   return 2;
 }
 
-int measure(MpiWorld& world, TransportKind transport, const std::vector<double>& numbers) {
+int measure(ProcessWorld& world, TransportKind transport, const std::vector<double>& numbers) {
   const double gbps = numbers[0];
   Job job{.layers = {}, .topology = Topology(2, 1, 0), .strategy = find_preset("p3")->strategy};
   job.link.ns_per_byte = 8 / gbps;

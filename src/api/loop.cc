@@ -10,7 +10,7 @@
 
 #include "api/loop_checkpoints.h"
 #include "api/loop_model.h"
-#include "drivers/mpi/launch.h"
+#include "drivers/processes/launch.h"
 #include "exchange/participant.h"
 
 namespace sluice {

@@ -20,7 +20,7 @@
 
 #include "api/loop_strategy.h"
 #include "base/finite.h"
-#include "drivers/mpi/launch.h"
+#include "drivers/processes/launch.h"
 #include "torch/flat_parameters.h"
 #include "torch/layer_calls.h"
 #include "torch/network_setup.h"

@@ -11,7 +11,7 @@
 #include "base/check.h"
 #include "base/text.h"
 #include "data/dataset.h"
-#include "drivers/mpi/launch.h"
+#include "drivers/processes/launch.h"
 
 namespace sluice::cli {
 namespace {

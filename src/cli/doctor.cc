@@ -14,7 +14,7 @@
 #include "cli/network.h"
 #include "data/idx.h"
 #include "data/images/image.h"
-#include "drivers/mpi/launch.h"
+#include "drivers/processes/launch.h"
 #include "drivers/mpi/mpi_world.h"
 #include "drivers/realtime/processor.h"
 #include "report/table.h"

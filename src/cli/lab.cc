@@ -12,7 +12,7 @@
 #include "cli/console.h"
 #include "cli/report.h"
 #include "cli/specs.h"
-#include "drivers/mpi/launch.h"
+#include "drivers/processes/launch.h"
 #include "drivers/mpi/mpi_world.h"
 #include "session/record.h"
 

@@ -1,4 +1,4 @@
-#include "drivers/mpi/launch.h"
+#include "drivers/processes/launch.h"
 
 #include <fmt/format.h>
 #include <unistd.h>

@@ -17,7 +17,7 @@
 #include "cli/console.h"
 #include "cli/network.h"
 #include "cli/specs.h"
-#include "drivers/mpi/launch.h"
+#include "drivers/processes/launch.h"
 #include "planner/allreduce_cost.h"
 #include "planner/measurement_doubts.h"
 #include "report/line_chart.h"

@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "data/idx.h"
-#include "drivers/mpi/carrier.h"
+#include "drivers/processes/carrier.h"
 #include "lab/plan.h"
 #include "optimizers/optimizer.h"
 #include "optimizers/rate_schedule.h"

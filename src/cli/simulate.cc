@@ -13,7 +13,7 @@
 #include "cli/simulate_training.h"
 #include "cli/simulated_setup.h"
 #include "cli/specs.h"
-#include "drivers/mpi/launch.h"
+#include "drivers/processes/launch.h"
 #include "report/table.h"
 #include "session/merging.h"
 #include "session/record.h"

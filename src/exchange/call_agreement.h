@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "drivers/mpi/numbers.h"
+#include "drivers/processes/numbers.h"
 #include "session/process_group.h"
 
 namespace sluice {

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "drivers/mpi/launch.h"
-#include "drivers/mpi/numbers.h"
+#include "drivers/processes/launch.h"
+#include "drivers/processes/numbers.h"
 #include "exchange/call_agreement.h"
 #include "exchange/service_thread.h"
 

@@ -13,7 +13,7 @@
 #include <utility>
 
 #include "base/text.h"
-#include "drivers/mpi/launch.h"
+#include "drivers/processes/launch.h"
 
 namespace sluice::lab {
 namespace {

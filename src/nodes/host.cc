@@ -168,6 +168,9 @@ void Host::on_peer_lost(HostId lost, Effects& effects) {
   if (const auto why = why_it_ends(strategy_, living_.topology(), lost); !why.empty()) {
     throw LostPeer(lost.index(), reached_, why);
   }
+  if (!living_.has(lost)) {  // a driver tells it again in every phase
+    return;
+  }
   living_.lose(lost);
   egress_.drop(lost, effects);
   Scheduled scheduled(*this, effects);

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "drivers/mpi/mpi_survey.h"
-#include "drivers/mpi/mpi_training.h"
+#include "drivers/processes/process_training.h"
 #include "drivers/mpi/mpi_world.h"
 
 namespace sluice {
@@ -11,7 +11,7 @@ namespace {
 
 class MpiGroup final : public ProcessGroup {
  public:
-  MpiGroup(std::unique_ptr<MpiWorld> world, Warn warn)
+  MpiGroup(std::unique_ptr<ProcessWorld> world, Warn warn)
       : world_(std::move(world)), warn_(std::move(warn)) {}
 
   std::size_t rank() const override { return world_->rank(); }
@@ -45,11 +45,11 @@ class MpiGroup final : public ProcessGroup {
   }
 
   std::optional<int> train(const Phase& phase) override {
-    return train_on_mpi(*world_, phase, carrier_for(phase), warn_);
+    return train_processes(*world_, phase, carrier_for(phase), warn_);
   }
 
   std::unique_ptr<RunningPhase> begin(const Phase& phase) override {
-    return begin_on_mpi(*world_, phase, carrier_for(phase), warn_);
+    return begin_processes(*world_, phase, carrier_for(phase), warn_);
   }
   void while_waiting(std::function<void()> work) override {
     world_->while_waiting(std::move(work));
@@ -66,7 +66,7 @@ class MpiGroup final : public ProcessGroup {
     return phase.strategy.driver_sums() ? Carrier{} : carrier_;
   }
 
-  const std::unique_ptr<MpiWorld> world_;
+  const std::unique_ptr<ProcessWorld> world_;
   const Warn warn_;
   TransportChoice choice_;
   Carrier carrier_;

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "drivers/mpi/launch.h"
+#include "drivers/processes/launch.h"
 #include "nodes/presets.h"
 #include "session/optimizer.h"
 #include "session/record.h"

@@ -10,9 +10,9 @@
 
 #include "base/check.h"
 #include "base/result.h"
-#include "drivers/mpi/carrier.h"
-#include "drivers/mpi/launch.h"
-#include "drivers/mpi/numbers.h"
+#include "drivers/processes/carrier.h"
+#include "drivers/processes/launch.h"
+#include "drivers/processes/numbers.h"
 #include "drivers/realtime/phase.h"
 #include "drivers/realtime/warn.h"
 #include "formats/survey.h"
@@ -65,7 +65,7 @@ class ProcessGroup {
   virtual std::vector<std::string> to_leader(const std::string& text, const std::string& what) = 0;
   // Gives every process its own of the leader's texts, which are by rank.
   virtual std::string scatter(const std::vector<std::string>& texts, const std::string& what) = 0;
-  // See MpiWorld. In a group of one nothing changes.
+  // See ProcessWorld. In a group of one nothing changes.
   virtual void all_reduce(const Numbers& numbers, Reduction reduction) = 0;
   virtual void broadcast_from(std::size_t root, std::span<std::byte> bytes) = 0;
   virtual std::vector<std::string> all_gather(const std::string& own) = 0;

@@ -4,6 +4,7 @@
 
 #include "codecs/block_top_k.h"
 #include "codecs/sparse.h"
+#include "drivers/hub/hub_frame.h"
 #include "drivers/mpi/survey_messages.h"
 #include "fuzz/target.h"
 #include "nodes/assembly.h"
@@ -147,11 +148,32 @@ Answer read_survey(const std::string& input, const std::filesystem::path& /*fold
   return either(either(hello, reach), either(order, answer_of(read_result(input, 1, kRanks))));
 }
 
+std::vector<std::string> hub_seeds() {
+  using Kind = HubFrame::Kind;
+  return {encode({.kind = Kind::kHello, .rank = 1, .text = "0123456789abcdef"}),
+          encode({.kind = Kind::kText, .rank = 2, .channel = 3, .text = "a text"}) +
+              encode({.kind = Kind::kBeat}),
+          encode({.kind = Kind::kOutlive, .text = "1 2 3"}) + encode({.kind = Kind::kBye})};
+}
+
+Answer read_hub(const std::string& input, const std::filesystem::path& /*folder*/) {
+  HubFrameReader reader;
+  reader.add(input);
+  try {
+    while (reader.next()) {
+    }
+  } catch (const std::runtime_error& error) {
+    return answer_of(Result<void>(Error(error.what())));
+  }
+  return answer_of(Result<void>());
+}
+
 constexpr std::array kWireTargets{
     Target{"message", message_seeds, read_message},
     Target{"sparse", sparse_seeds, read_sparse},
     Target{"top-k", top_k_seeds, read_top_k},
     Target{"survey", survey_seeds, read_survey},
+    Target{"hub", hub_seeds, read_hub},
 };
 
 }  // namespace

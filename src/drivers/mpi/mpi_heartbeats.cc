@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "drivers/mpi/heartbeat.h"
 #include "drivers/mpi/mpi_tags.h"
+#include "drivers/processes/heartbeat.h"
 
 namespace sluice {
 namespace {

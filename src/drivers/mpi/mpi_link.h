@@ -6,7 +6,7 @@
 
 namespace sluice {
 
-// See MpiWorld::measure_link(). All processes of the communicator call this.
+// See ProcessWorld::measure_link(). All processes of the communicator call this.
 LinkCost measure_ring(MPI_Comm comm);
 
 }  // namespace sluice

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "drivers/mpi/interfaces.h"
+#include "drivers/processes/interfaces.h"
 
 namespace sluice {
 namespace {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "drivers/mpi/launch.h"
+#include "drivers/processes/launch.h"
 
 namespace sluice {
 

@@ -3,7 +3,7 @@
 #include <array>
 
 #include "drivers/mpi/mpi_tags.h"
-#include "drivers/mpi/overdue.h"
+#include "drivers/processes/overdue.h"
 #include "wire/bad_message.h"
 
 namespace sluice {

@@ -8,13 +8,13 @@
 #include <string>
 #include <utility>
 
-#include "drivers/mpi/interfaces.h"
-#include "drivers/mpi/launch.h"
 #include "drivers/mpi/mpi_ping_pong.h"
 #include "drivers/mpi/mpi_tags.h"
-#include "drivers/mpi/overdue.h"
 #include "drivers/mpi/survey_messages.h"
 #include "drivers/mpi/survey_rounds.h"
+#include "drivers/processes/interfaces.h"
+#include "drivers/processes/launch.h"
+#include "drivers/processes/overdue.h"
 #include "wire/bad_message.h"
 
 namespace sluice {
@@ -34,7 +34,7 @@ T trusted(Result<T> content, std::size_t rank) {
 // 3. In each round it orders the ranks of every pair to measure or to serve.
 class Surveyor {
  public:
-  Surveyor(const MpiWorld& world, const SurveySpec& spec)
+  Surveyor(const ProcessWorld& world, const SurveySpec& spec)
       : rank_(world.rank()),
         size_(world.size()),
         spec_(spec),
@@ -262,7 +262,7 @@ bool Surveyor::settle() {
 
 }  // namespace
 
-std::optional<Survey> survey_links(const MpiWorld& world, const SurveySpec& spec) {
+std::optional<Survey> survey_links(const ProcessWorld& world, const SurveySpec& spec) {
   auto surveyor = std::make_unique<Surveyor>(world, spec);
   auto survey = surveyor->run();
   if (!surveyor->settle()) {

@@ -4,7 +4,7 @@ namespace sluice {
 
 // Tags of the messages on MPI_COMM_WORLD itself.
 enum MpiTag : int {
-  kTextTag = 1,  // MpiWorld
+  kTextTag = 1,  // ProcessWorld
   kMeetTag,
   kHeartbeatTag,
   kHelloTag,  // surveys

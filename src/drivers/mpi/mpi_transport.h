@@ -9,10 +9,11 @@
 #include <string>
 #include <vector>
 
+#include "base/check.h"
 #include "drivers/mpi/mpi_requests.h"
 #include "drivers/mpi/mpi_window.h"
-#include "drivers/mpi/socket_alarm.h"
 #include "drivers/mpi/sum_sequence.h"
+#include "drivers/processes/process_world.h"
 #include "drivers/realtime/clock.h"
 #include "drivers/realtime/gate.h"
 #include "drivers/realtime/incoming.h"
@@ -42,19 +43,7 @@ namespace sluice {
 // memory, in place where the protocol wants it.
 class MpiTransport final : public PeerTransport {
  public:
-  struct World {
-    const Topology& topology;
-    const ChunkMap& chunks;
-    const MessageRules& rules;
-    bool sums_in_memory = false;  // rather than by MPI: all processes are on one machine
-    Iteration first = 0;          // that runs
-    const Clock& clock;
-    std::shared_ptr<Mailbox> mailbox;  // of this host
-    const Gates& gates;                // of its workers
-    bool awaits_receivers = true;      // of payloads
-    bool spins = false;                // while anything is in flight, since there is a core for it
-    std::shared_ptr<SocketAlarm> alarm = nullptr;  // of the mailbox; null: data wakes nobody
-  };
+  using World = TransportSpec;
 
   explicit MpiTransport(World world);
   ~MpiTransport() override;
@@ -68,6 +57,7 @@ class MpiTransport final : public PeerTransport {
   std::optional<Duration> patience() const override;
 
   MessageCount count() const override { return count_; }
+  void lose(std::size_t /*rank*/) override { fail_check("MPI loses nobody"); }
   void part() override { parting_ = true; }
   bool parted() const override;
   std::vector<Transfer> transfers() const override {

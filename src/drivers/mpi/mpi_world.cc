@@ -16,18 +16,21 @@
 #include <thread>
 #include <utility>
 
-#include "drivers/mpi/interfaces.h"
-#include "drivers/mpi/launch.h"
 #include "drivers/mpi/mpi_collectives.h"
 #include "drivers/mpi/mpi_heartbeats.h"
+#include "drivers/mpi/mpi_letters.h"
 #include "drivers/mpi/mpi_link.h"
 #include "drivers/mpi/mpi_long_messages.h"
 #include "drivers/mpi/mpi_requests.h"
 #include "drivers/mpi/mpi_start.h"
 #include "drivers/mpi/mpi_tags.h"
+#include "drivers/mpi/mpi_transport.h"
 #include "drivers/mpi/mpi_window.h"
-#include "drivers/mpi/overdue.h"
+#include "drivers/processes/interfaces.h"
+#include "drivers/processes/launch.h"
+#include "drivers/processes/overdue.h"
 #include "drivers/realtime/start_thread.h"
+#include "drivers/tcp/socket.h"
 #include "wire/bad_message.h"
 
 namespace sluice {
@@ -36,7 +39,7 @@ namespace {
 // The pause between two looks for heartbeats.
 constexpr std::chrono::milliseconds kBetweenBeats{10};
 
-class JoinedWorld final : public MpiWorld {
+class JoinedWorld final : public ProcessWorld {
  public:
   JoinedWorld(Warn warn, Fail fail, MpiStart start, MpiLife life, std::size_t block_bytes)
       : warn_(std::move(warn)),
@@ -155,7 +158,12 @@ class JoinedWorld final : public MpiWorld {
     return {first.begin(), first.end()};
   }
 
-  LongMessages long_messages() const override { return long_messages_set(); }
+  std::string address() const override { return address_in_use(); }
+  std::optional<LongMessages> long_messages() const override { return long_messages_set(); }
+  std::unique_ptr<PeerTransport> make_transport(const TransportSpec& spec) override {
+    return std::make_unique<MpiTransport>(spec);
+  }
+  std::unique_ptr<Letters> open_letters() override { return std::make_unique<MpiLetters>(); }
 
   void all_reduce(const Numbers& numbers, Reduction reduction) override {
     sluice::all_reduce(comm_, numbers, reduction, waiting("an all-reduce"));
@@ -357,8 +365,8 @@ class JoinedWorld final : public MpiWorld {
 
 }  // namespace
 
-Result<std::unique_ptr<MpiWorld>> join_mpi(Warn warn, Fail fail, MpiLife life,
-                                           std::size_t block_bytes) {
+Result<std::unique_ptr<ProcessWorld>> join_mpi(Warn warn, Fail fail, MpiLife life,
+                                               std::size_t block_bytes) {
   const auto launch = find_launch();
   const auto tune = [&] {
     if (launch) {
@@ -382,7 +390,7 @@ Result<std::unique_ptr<MpiWorld>> join_mpi(Warn warn, Fail fail, MpiLife life,
   if (launch && launch->size.value_or(world->size()) != world->size()) {
     return Error(strangers(*launch, world->size(), mpi_info().library));
   }
-  return std::unique_ptr<MpiWorld>(std::move(world));
+  return std::unique_ptr<ProcessWorld>(std::move(world));
 }
 
 MpiInfo mpi_info() {

@@ -1,6 +1,5 @@
 #include "base/check.h"
 #include "drivers/mpi/mpi_survey.h"
-#include "drivers/mpi/mpi_training.h"
 #include "drivers/mpi/mpi_world.h"
 
 namespace sluice {
@@ -12,8 +11,8 @@ constexpr const char* kHowToGet =
 
 }  // namespace
 
-Result<std::unique_ptr<MpiWorld>> join_mpi(Warn /*warn*/, Fail /*fail*/, MpiLife /*life*/,
-                                           std::size_t /*block_bytes*/) {
+Result<std::unique_ptr<ProcessWorld>> join_mpi(Warn /*warn*/, Fail /*fail*/, MpiLife /*life*/,
+                                               std::size_t /*block_bytes*/) {
   return Error(kHowToGet);
 }
 
@@ -21,17 +20,7 @@ bool program_runs_mpi() { return false; }
 
 MpiInfo mpi_info() { return {.library = "", .advice = kHowToGet}; }
 
-std::optional<int> train_on_mpi(MpiWorld& /*world*/, const Phase& /*phase*/,
-                                const Carrier& /*carrier*/, const Warn& /*warn*/) {
-  fail_check("there is no MPI to join");
-}
-
-std::unique_ptr<RunningPhase> begin_on_mpi(MpiWorld& /*world*/, const Phase& /*phase*/,
-                                           const Carrier& /*carrier*/, const Warn& /*warn*/) {
-  fail_check("there is no MPI to join");
-}
-
-std::optional<Survey> survey_links(const MpiWorld& /*world*/, const SurveySpec& /*spec*/) {
+std::optional<Survey> survey_links(const ProcessWorld& /*world*/, const SurveySpec& /*spec*/) {
   fail_check("there is no MPI to join");
 }
 

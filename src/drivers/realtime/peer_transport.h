@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -28,8 +29,12 @@ class PeerTransport : public Transport {
     Time since;
   };
 
-  // Messages to and from other processes so far.
+  // Messages to and from other processes so far, without those that were lost.
   virtual MessageCount count() const = 0;
+
+  // This rank has gone. No event about messages to or from it follows those that are in the mailbox
+  // now, and it no longer counts.
+  virtual void lose(std::size_t rank) = 0;
 
   // Call this when nothing is in flight any more in the whole job: the host parts from the others.
   virtual void part() = 0;

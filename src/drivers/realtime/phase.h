@@ -44,6 +44,8 @@ struct Phase {
   // The signal after which the run should stop as soon as it can; 0 while there is none. Polled,
   // also from the workers' threads. If one process returns a signal, the run stops in all of them.
   std::function<int()> interrupted{};
+  // Whether the others go on if this host is lost; unset: never.
+  std::function<bool(HostId host)> outlives{};
   // A program takes the steps, as fast as it likes: one that it does not take is no stall.
   bool is_open = false;
   // Whether a process may keep idle cores busy to hear of messages sooner.

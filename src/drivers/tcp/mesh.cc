@@ -7,12 +7,12 @@
 #include <charconv>
 #include <cstring>
 #include <optional>
-#include <random>
 #include <span>
 #include <sstream>
 
 #include "base/units.h"
 #include "drivers/realtime/clock.h"
+#include "drivers/tcp/token.h"
 
 namespace sluice {
 namespace {
@@ -21,7 +21,6 @@ const Duration kConnectLimit = from_us(10e6);
 // A stranger that connects and says nothing holds up the others for this long.
 const Duration kGreetingLimit = from_us(1e6);
 
-constexpr std::size_t kTokenBytes = 32;
 constexpr std::size_t kRankBytes = 8;
 using Greeting = std::array<std::byte, kTokenBytes + kRankBytes>;
 
@@ -29,15 +28,6 @@ struct Seat {
   Endpoint endpoint;
   std::string token;
 };
-
-std::string draw_token() {
-  std::random_device device;
-  std::string token;
-  while (token.size() < kTokenBytes) {
-    token += fmt::format("{:08x}", device());
-  }
-  return token;
-}
 
 std::string encode(const Seat& seat) {
   return fmt::format("{} {} {}", seat.endpoint.address, seat.endpoint.port, seat.token);
@@ -66,11 +56,17 @@ std::optional<std::size_t> rank_in(const Greeting& greeting, const std::string& 
   return text.starts_with(token) && parsed.ptr == end ? std::optional(rank) : std::nullopt;
 }
 
-Result<void> connect_to_lower(std::size_t rank, const std::vector<Seat>& seats,
-                              const std::string& token, std::vector<Socket>& sockets) {
+// By rank; none of those that do not take part.
+using Seats = std::vector<std::optional<Seat>>;
+
+Result<void> connect_to_lower(std::size_t rank, const Seats& seats, const std::string& token,
+                              std::vector<Socket>& sockets) {
   const Greeting greeting = greeting_of(token, rank);
   for (std::size_t r = 0; r < rank; ++r) {
-    auto socket = connect_to(seats[r].endpoint, kConnectLimit);
+    if (!seats[r]) {
+      continue;
+    }
+    auto socket = connect_to(seats[r]->endpoint, kConnectLimit);
     if (!socket) {
       return socket.error().within(fmt::format("rank {}", r));
     }
@@ -83,10 +79,11 @@ Result<void> connect_to_lower(std::size_t rank, const std::vector<Seat>& seats,
 }
 
 // Turns strangers away.
-Result<void> accept_higher(std::size_t rank, const Socket& listening, const std::string& token,
-                           std::vector<Socket>& sockets) {
+Result<void> accept_higher(std::size_t rank, const Seats& seats, const Socket& listening,
+                           const std::string& token, std::vector<Socket>& sockets) {
   const Clock clock;
-  std::size_t missing = sockets.size() - rank - 1;
+  auto missing = std::ranges::count_if(std::span(seats).subspan(rank + 1),
+                                       [](const auto& seat) { return seat.has_value(); });
   while (missing > 0) {
     const Duration left = kConnectLimit - clock.now();
     auto socket = left > Duration(0) ? accept_at(listening, left)
@@ -97,7 +94,8 @@ Result<void> accept_higher(std::size_t rank, const Socket& listening, const std:
     Greeting greeting{};
     const bool greeted = static_cast<bool>(read_all(*socket, greeting, kGreetingLimit));
     const auto from = greeted ? rank_in(greeting, token) : std::nullopt;
-    if (from && *from > rank && *from < sockets.size() && !sockets[*from].is_open()) {
+    if (from && *from > rank && *from < sockets.size() && seats[*from] &&
+        !sockets[*from].is_open()) {
       sockets[*from] = *std::move(socket);
       --missing;
     }
@@ -105,13 +103,13 @@ Result<void> accept_higher(std::size_t rank, const Socket& listening, const std:
   return {};
 }
 
-Result<void> connect_all(std::size_t rank, const Socket& listening, const std::vector<Seat>& seats,
+Result<void> connect_all(std::size_t rank, const Socket& listening, const Seats& seats,
                          std::vector<Socket>& sockets) {
-  const std::string& token = seats.front().token;
+  const std::string& token = seats.front()->token;
   if (const auto connected = connect_to_lower(rank, seats, token, sockets); !connected) {
     return connected;
   }
-  return accept_higher(rank, listening, token, sockets);
+  return accept_higher(rank, seats, listening, token, sockets);
 }
 
 }  // namespace
@@ -122,13 +120,13 @@ Result<std::vector<Socket>> connect_mesh(std::size_t rank, const std::string& ad
       address.empty() ? Result<Socket>(Error("MPI does not use TCP here")) : listen_at(address);
   const auto texts = all_gather(listening ? encode({endpoint_of(*listening), draw_token()})
                                           : "!" + listening.error().message());
-  std::vector<Seat> seats;
+  Seats seats;
   for (std::size_t r = 0; r < texts.size(); ++r) {
-    const auto seat = decode_seat(texts[r]);
-    if (texts[r].starts_with('!') || !seat) {
-      return Error(texts[r].substr(1)).within(fmt::format("rank {}", r));
+    seats.push_back(decode_seat(texts[r]));
+    if (!seats[r] && (r == 0 || !texts[r].empty())) {
+      return Error(texts[r].empty() ? "it has gone" : texts[r].substr(1))
+          .within(fmt::format("rank {}", r));
     }
-    seats.push_back(*seat);
   }
   std::vector<Socket> sockets(seats.size());
   const auto connected = connect_all(rank, *listening, seats, sockets);

@@ -10,13 +10,13 @@
 
 namespace sluice {
 
-// Everybody gets the text of every rank, by rank.
+// Everybody gets the text of every rank, by rank; that of a rank that is lost is empty.
 using AllGather = std::function<std::vector<std::string>(const std::string& own)>;
 
 // Connects every process with every other one, and returns the sockets by rank; the own one is
-// closed. All processes call it together, and it fails in all of them or in none. `address` is
-// where this process listens meanwhile; empty if it has none. Whoever connects must show a token
-// that was drawn for these connections: others are turned away.
+// closed, and so are those of ranks that are lost. All processes call it together, and it fails in
+// all of them or in none. `address` is where this process listens meanwhile; empty if it has none.
+// Whoever connects must show a token that was drawn for these connections: others are turned away.
 Result<std::vector<Socket>> connect_mesh(std::size_t rank, const std::string& address,
                                          const AllGather& all_gather);
 

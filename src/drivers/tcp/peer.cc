@@ -14,7 +14,11 @@ Peer::Peer(std::size_t rank, Socket socket, PeerWorld& world)
       writer_([this](const Message& whole) { written(whole); }) {}
 
 void Peer::send(const Message& message, Payload payload) {
-  ++world_.sent;
+  if (dropped_) {
+    return;
+  }
+  ++sent_;
+  ++unconfirmed_;
   ++world_.outgoing;
   if (message.payload_bytes > 0) {
     const std::lock_guard lock(mutex_);
@@ -64,6 +68,7 @@ void Peer::accepted(Lane lane, std::uint32_t messages) {
 // that the host has something to do.
 void Peer::confirm(const Message& message) {
   world_.mailbox->expect();
+  --unconfirmed_;
   --world_.outgoing;
   world_.mailbox->post_expected(Sent{message});
 }
@@ -91,13 +96,18 @@ void Peer::message(const Message& message, const Payload& payload) {
     arriving_[index_of(lane_of(message))].reset();
   }
   world_.mailbox->expect();
-  ++world_.received;
+  ++received_;
   world_.mailbox->post_expected(Received{message, payload});
 }
 
 void Peer::refuse(const std::string& why) { throw BadMessage(rank_, why); }
 
 bool Peer::write() {
+  const std::lock_guard lock(writing_);
+  return !dropped_ && write_open();
+}
+
+bool Peer::write_open() {
   try {
     return writer_.write(socket_.descriptor());
   } catch (const std::system_error&) {
@@ -107,6 +117,11 @@ bool Peer::write() {
 }
 
 FrameReader::State Peer::read() {
+  const std::lock_guard lock(reading_);
+  return dropped_ ? FrameReader::State::kClosed : read_open();
+}
+
+FrameReader::State Peer::read_open() {
   auto state = FrameReader::State::kClosed;
   try {
     state = reader_.read(socket_.descriptor(), *this);
@@ -116,6 +131,16 @@ FrameReader::State Peer::read() {
     lose();
   }
   return state;
+}
+
+void Peer::drop() {
+  const std::scoped_lock moving(reading_, writing_);
+  dropped_ = true;
+  world_.outgoing -= unconfirmed_.exchange(0);
+  const std::lock_guard lock(mutex_);
+  outgoing_ = {};
+  arriving_ = {};
+  lost_.reset();
 }
 
 void Peer::lose() {

@@ -27,8 +27,6 @@ struct PeerWorld {
   Incoming& incoming;
   bool awaits_receivers;
   std::atomic<Landing*> landing = nullptr;
-  std::atomic<std::int64_t> sent = 0;
-  std::atomic<std::int64_t> received = 0;
   std::atomic<std::int64_t> outgoing = 0;  // messages that have not been confirmed
   std::atomic<bool> lost = false;          // some connection: see Peer::lost_since
 };
@@ -51,6 +49,10 @@ class Peer final : private FrameReader::Sink {
   bool parted() const { return ended_ && writer_.has_ended(); }
   // Since when the connection is closed by the other side, which has not parted.
   std::optional<Time> lost_since() const;
+  // Nothing is read or written any more, and no event follows.
+  void drop();
+  bool is_dropped() const { return dropped_; }
+  MessageCount count() const { return {sent_, received_}; }
   void list(std::vector<PeerTransport::Transfer>& transfers) const;
 
   bool wants_to_write() const { return writer_.is_waiting(); }
@@ -69,6 +71,8 @@ class Peer final : private FrameReader::Sink {
   void written(const Message& message);
   void confirm(const Message& message);
   void lose();
+  bool write_open();
+  FrameReader::State read_open();
 
   std::size_t rank_;
   Socket socket_;
@@ -77,7 +81,13 @@ class Peer final : private FrameReader::Sink {
   FrameReader reader_;
   std::function<void()> wake_writer_;
   std::atomic<bool> ended_ = false;
-  mutable std::mutex mutex_;
+  std::atomic<bool> dropped_ = false;
+  std::atomic<std::int64_t> sent_ = 0;
+  std::atomic<std::int64_t> received_ = 0;
+  std::atomic<std::int64_t> unconfirmed_ = 0;  // of those sent
+  std::mutex reading_;                         // held meanwhile
+  std::mutex writing_;                         // likewise
+  mutable std::mutex mutex_;                   // of all below
   // Messages with payloads that are not confirmed yet.
   ByLane<std::deque<PeerTransport::Transfer>> outgoing_;
   ByLane<std::optional<PeerTransport::Transfer>> arriving_;

@@ -14,8 +14,6 @@ namespace {
 
 // The loop looks after other things than messages so often.
 const Duration kLoopNap = from_us(1e3);
-// A process that fails closes its connections, and its launcher ends the others meanwhile.
-const Duration kGrace = from_us(3e6);
 
 }  // namespace
 
@@ -30,7 +28,7 @@ TcpTransport::TcpTransport(World world, std::vector<Socket> sockets)
       writers_(sockets.size()) {
   check(world_.topology.hosts() == sockets.size(), "every host is a process");
   for (std::size_t r = 0; r < sockets.size(); ++r) {
-    if (r != world_.rank) {
+    if (sockets[r].is_open()) {
       peers_.push_back(std::make_unique<Peer>(r, std::move(sockets[r]), shared_));
       by_rank_[r] = peers_.back().get();
     }
@@ -86,8 +84,10 @@ void TcpTransport::send(const Message& message, Payload payload) {
     world_.mailbox->post(Received{message, lend(message, std::move(payload), world_.mailbox)});
     return;
   }
-  by_rank_[to]->send(message, std::move(payload));
-  writers_[to]->wake();
+  if (by_rank_[to] != nullptr) {  // else this host is about to hear of the loss
+    by_rank_[to]->send(message, std::move(payload));
+    writers_[to]->wake();
+  }
 }
 
 // Nothing to do: a peer has confirmed it when it came.
@@ -116,7 +116,8 @@ void TcpTransport::look_for_losses() const {
     return;
   }
   for (const auto& peer : peers_) {
-    if (const auto since = peer->lost_since(); since && world_.clock.now() - *since > kGrace) {
+    if (const auto since = peer->lost_since();
+        since && world_.clock.now() - *since > world_.grace) {
       throw std::runtime_error(fmt::format(
           "rank {} has closed its connection: it was killed, or failed; its own messages may say "
           "why",
@@ -137,7 +138,26 @@ void TcpTransport::part() {
 }
 
 bool TcpTransport::parted() const {
-  return std::ranges::all_of(peers_, [](const auto& peer) { return peer->parted(); });
+  return std::ranges::all_of(peers_,
+                             [](const auto& peer) { return peer->is_dropped() || peer->parted(); });
+}
+
+MessageCount TcpTransport::count() const {
+  MessageCount all;
+  for (const auto& peer : peers_) {
+    if (!peer->is_dropped()) {
+      const MessageCount one = peer->count();
+      all.sent += one.sent;
+      all.received += one.received;
+    }
+  }
+  return all;
+}
+
+void TcpTransport::lose(std::size_t rank) {
+  if (by_rank_[rank] != nullptr) {
+    by_rank_[rank]->drop();
+  }
 }
 
 std::vector<PeerTransport::Transfer> TcpTransport::transfers() const {

@@ -46,9 +46,12 @@ class TcpTransport final : public PeerTransport {
     // With which the loop sleeps if it moves the bytes.
     std::shared_ptr<Poller> poller = nullptr;
     StartThread start = start_thread;
+    // How long a closed connection is no failure: somebody may tell the reason meanwhile.
+    Duration grace{0};
   };
 
-  // The sockets stand in the order of ranks; the own one is closed.
+  // The sockets stand in the order of ranks; the own one is closed, and so are those of ranks that
+  // are lost.
   TcpTransport(World world, std::vector<Socket> sockets);
   ~TcpTransport() override;
   TcpTransport(const TcpTransport&) = delete;
@@ -60,7 +63,8 @@ class TcpTransport final : public PeerTransport {
   bool is_busy() const override { return shared_.outgoing > 0; }
   std::optional<Duration> patience() const override;
 
-  MessageCount count() const override { return {shared_.sent, shared_.received}; }
+  MessageCount count() const override;
+  void lose(std::size_t rank) override;
   void part() override;
   bool parted() const override;
   std::vector<Transfer> transfers() const override;
@@ -73,8 +77,8 @@ class TcpTransport final : public PeerTransport {
   World world_;
   Incoming incoming_;
   PeerWorld shared_;
-  std::vector<std::unique_ptr<Peer>> peers_;  // all but the own rank
-  std::vector<Peer*> by_rank_;                // the own one is null
+  std::vector<std::unique_ptr<Peer>> peers_;  // all that are connected
+  std::vector<Peer*> by_rank_;                // others are null
   std::vector<std::unique_ptr<Mover>> movers_;
   std::vector<Mover*> writers_;  // by rank
   std::atomic<bool> stop_ = false;

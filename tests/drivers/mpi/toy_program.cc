@@ -29,9 +29,10 @@
 
 #include "base/check.h"
 #include "base/hash.h"
-#include "drivers/mpi/launch.h"
-#include "drivers/mpi/mpi_training.h"
+#include "drivers/mpi/mpi_world.h"
 #include "drivers/mpi/toy_watch.h"
+#include "drivers/processes/launch.h"
+#include "drivers/processes/process_training.h"
 #include "nodes/assembly.h"
 #include "support/forwarding_effects.h"
 #include "support/toy_job.h"
@@ -172,7 +173,7 @@ std::unique_ptr<Learner> toy(std::size_t rank, bool exact) {
 
 // A gather does not take a text that is meant for the next, although the last rank is late for
 // both.
-void check_gatherings(MpiWorld& world) {
+void check_gatherings(ProcessWorld& world) {
   if (world.rank() + 1 == world.size()) {
     std::this_thread::sleep_for(std::chrono::milliseconds(30));
   }
@@ -184,7 +185,7 @@ void check_gatherings(MpiWorld& world) {
 }
 
 // Longer than a block, and not a multiple of it.
-void check_long_texts(MpiWorld& world) {
+void check_long_texts(ProcessWorld& world) {
   const auto text_of = [](std::size_t rank) {
     std::string text(10 * kBlockBytes + 7 + rank, 'a');
     for (std::size_t i = 0; i < text.size(); ++i) {
@@ -203,7 +204,7 @@ void check_long_texts(MpiWorld& world) {
 }
 
 // Every rank gets its own text, whatever its length.
-void check_scattering(MpiWorld& world) {
+void check_scattering(ProcessWorld& world) {
   std::vector<std::string> texts;
   for (std::size_t r = 0; r < world.size(); ++r) {
     texts.emplace_back(r * kBlockBytes, static_cast<char>('a' + r));
@@ -214,13 +215,13 @@ void check_scattering(MpiWorld& world) {
 }
 
 // Returns a rule by which nobody learns.
-UpdateRule begin_still(const MpiWorld& world,
+UpdateRule begin_still(const ProcessWorld& world,
                        const std::vector<std::unique_ptr<Learner>>& learners) {
   std::ranges::fill(learners.front()->parameters(), static_cast<float>(world.rank()));
   return {.rate = {.base = 0}};
 }
 
-void check_still(MpiWorld& world, const std::vector<std::unique_ptr<Learner>>& learners,
+void check_still(ProcessWorld& world, const std::vector<std::unique_ptr<Learner>>& learners,
                  const std::string& fault) {
   if (fault != "still") {
     return;
@@ -245,7 +246,7 @@ Carrier carrier_in(std::string& words) {
   return {.address = "127.0.0.1", .threads = kind == "tcp" ? 0 : kind.back() - '0'};
 }
 
-void run(MpiWorld& world, std::string words, Iteration iterations, const std::string& fault) {
+void run(ProcessWorld& world, std::string words, Iteration iterations, const std::string& fault) {
   const Carrier carrier = carrier_in(words);
   const ToySetUp set_up = toy_set_up(words);
   const Strategy& strategy = set_up.strategy;
@@ -279,19 +280,19 @@ void run(MpiWorld& world, std::string words, Iteration iterations, const std::st
                     TrainingState::FirstModel{first->layers(), first->parameters()},
                     *assembly.chunks, part.strategy, rule, HostId(world.rank()));
     }
-    train_on_mpi(world,
-                 {.topology = part.topology,
-                  .chunks = *assembly.chunks,
-                  .strategy = part.strategy,
-                  .rules = *assembly.rules,
-                  .hosts = assembly.protocols,
-                  .state = *state,
-                  .first = part.first,
-                  .last = last,
-                  .clock = clock,
-                  .on_step = [&](const StepReport&) { ++steps; },
-                  .on_boundary = {}},
-                 carrier, say);
+    train_processes(world,
+                    {.topology = part.topology,
+                     .chunks = *assembly.chunks,
+                     .strategy = part.strategy,
+                     .rules = *assembly.rules,
+                     .hosts = assembly.protocols,
+                     .state = *state,
+                     .first = part.first,
+                     .last = last,
+                     .clock = clock,
+                     .on_step = [&](const StepReport&) { ++steps; },
+                     .on_boundary = {}},
+                    carrier, say);
   }
   if (fault == "stop-trained") {
     std::raise(SIGSTOP);

@@ -106,6 +106,29 @@ TEST(TcpMeshThreadsTest, FailsInAllIfItFailsInOne) {
   }
 }
 
+TEST(TcpMeshThreadsTest, LeavesOutWhoIsLost) {
+  constexpr std::size_t kLost = 1;
+  Table table(3);
+  const auto connect = [&](std::size_t rank) {
+    return connect_mesh(rank, "127.0.0.1",
+                        [&](const std::string& own) { return table.gather(rank, own); });
+  };
+  Mesh last = Error("not done");
+  std::jthread other([&] { last = connect(2); });
+  std::jthread lost([&] {
+    table.gather(kLost, "");
+    table.gather(kLost, "");
+  });
+  const Mesh first = connect(0);
+  other.join();
+  ASSERT_TRUE(first) << first.error().message();
+  ASSERT_TRUE(last) << last.error().message();
+  EXPECT_TRUE((*first)[2].is_open());
+  EXPECT_TRUE((*last)[0].is_open());
+  EXPECT_FALSE((*first)[kLost].is_open());
+  EXPECT_FALSE((*last)[kLost].is_open());
+}
+
 // They come first, say something wrong or nothing, and are turned away.
 TEST(TcpMeshThreadsTest, TurnsStrangersAway) {
   std::vector<Socket> strangers;

@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <tuple>
 #include <variant>
@@ -48,10 +49,38 @@ class Host final : private Landing {
                     .mailbox = mailbox_,
                     .awaits_receivers = awaits_receivers,
                     .threads = threads,
-                    .poller = poller_},
+                    .poller = poller_,
+                    .start = start_thread,
+                    .grace = from_us(60e6)},
                    std::move(sockets)) {}
 
   void run() {
+    send_all();
+    constexpr std::size_t kEach = (kHosts - 1) * kMessages;
+    turn_while([&] { return received_ < kEach || sent_ < kEach || returned_ < kEach; });
+    EXPECT_FALSE(transport_.is_busy());
+    EXPECT_TRUE(transport_.transfers().empty());
+    EXPECT_EQ(transport_.count(), (MessageCount{kEach, kEach}));
+    part();
+  }
+
+  // One host takes no messages, and after some that concern the others this one hears that it is
+  // lost.
+  void run_without(std::size_t lost) {
+    send_all();
+    turn_while([&] { return received_ < 3; });
+    transport_.lose(lost);
+    take_events();
+    lost_ = lost;
+    turn_while([&] { return received_ < kMessages || sent_to_[2 - rank_] < kMessages; });
+    EXPECT_FALSE(transport_.is_busy());
+    EXPECT_TRUE(transport_.transfers().empty());
+    EXPECT_EQ(transport_.count(), (MessageCount{kMessages, kMessages}));
+    part();
+  }
+
+ private:
+  void send_all() {
     for (std::size_t number = 0; number < kMessages; ++number) {
       for (std::size_t to = 0; to < kHosts; ++to) {
         if (to != rank_) {
@@ -59,16 +88,11 @@ class Host final : private Landing {
         }
       }
     }
-    constexpr std::size_t kEach = (kHosts - 1) * kMessages;
-    turn_while([&] { return received_ < kEach || sent_ < kEach || returned_ < kEach; });
-    EXPECT_FALSE(transport_.is_busy());
-    EXPECT_TRUE(transport_.transfers().empty());
-    EXPECT_EQ(transport_.count(), (MessageCount{kEach, kEach}));
+  }
+  void part() {
     transport_.part();
     turn_while([&] { return !transport_.parted(); });
   }
-
- private:
   void send(std::size_t to, std::size_t number) {
     Message message{.wants_return = true,
                     .from = topology_.worker(rank_),
@@ -82,18 +106,25 @@ class Host final : private Landing {
 
   template <class Unfinished>
   void turn_while(Unfinished unfinished) {
-    std::deque<Event> events;
     while (unfinished()) {
       const bool moved = transport_.progress(*this);
-      mailbox_->wait(events, moved ? Duration(0) : transport_.patience());
-      for (; !events.empty(); events.pop_front()) {
-        handle(events.front());
-      }
+      take_events(moved ? Duration(0) : transport_.patience());
+    }
+  }
+  void take_events(std::optional<Duration> patience = Duration(0)) {
+    std::deque<Event> events;
+    mailbox_->wait(events, patience);
+    for (; !events.empty(); events.pop_front()) {
+      handle(events.front());
     }
   }
 
   void handle(const Event& event) {
-    sent_ += std::holds_alternative<Sent>(event) ? 1U : 0U;
+    if (const auto* sent = std::get_if<Sent>(&event)) {
+      ++sent_;
+      ++sent_to_[sent->message.to.index()];
+      EXPECT_NE(sent->message.to.index(), lost_) << "nothing follows a loss";
+    }
     returned_ += std::holds_alternative<Returned>(event) ? 1U : 0U;
     if (const auto* received = std::get_if<Received>(&event)) {
       const Message& message = received->message;
@@ -124,7 +155,9 @@ class Host final : private Landing {
   std::size_t received_ = 0;
   std::size_t sent_ = 0;
   std::size_t returned_ = 0;
-  std::map<std::size_t, std::size_t> next_;  // by sender: the chunk
+  std::size_t lost_ = kHosts;                   // none
+  std::map<std::size_t, std::size_t> sent_to_;  // by receiver
+  std::map<std::size_t, std::size_t> next_;     // by sender: the chunk
   std::mutex mutex_;
   std::map<std::tuple<std::size_t, std::size_t>, std::vector<float>> places_;
   std::shared_ptr<Poller> poller_;
@@ -169,6 +202,21 @@ TEST_P(TcpTransportThreadsTest, EveryMessageComesOnceAndIsConfirmed) {
     loops.emplace_back([&host] { host->run(); });
   }
   loops.clear();
+}
+
+class TcpLossThreadsTest : public TcpTransportThreadsTest {};
+INSTANTIATE_TEST_SUITE_P(, TcpLossThreadsTest,
+                         ::testing::Combine(::testing::Values(0, 1, 4), ::testing::Bool()));
+
+TEST_P(TcpLossThreadsTest, TheOthersGoOn) {
+  const auto [threads, awaits_receivers] = GetParam();
+  constexpr std::size_t kLost = 1;
+  auto sockets = connected_hosts();
+  Host first(0, threads, awaits_receivers, std::move(sockets[0]));
+  Host third(2, threads, awaits_receivers, std::move(sockets[2]));
+  std::jthread one([&] { first.run_without(kLost); });
+  std::jthread other([&] { third.run_without(kLost); });
+  sockets[kLost].clear();  // its kernel closes the connections
 }
 
 }  // namespace

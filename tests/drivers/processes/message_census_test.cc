@@ -1,4 +1,4 @@
-#include "drivers/mpi/message_census.h"
+#include "drivers/processes/message_census.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,6 @@
-#include "drivers/mpi/mpi_training.h"
+#include "drivers/processes/process_training.h"
 
+#include <fmt/format.h>
 #include <malloc.h>
 #include <sys/prctl.h>
 
@@ -12,10 +13,9 @@
 #include <thread>
 #include <vector>
 
-#include "drivers/mpi/launch.h"
-#include "drivers/mpi/mpi_supervision.h"
-#include "drivers/mpi/mpi_transport.h"
-#include "drivers/mpi/socket_alarm.h"
+#include "drivers/processes/launch.h"
+#include "drivers/processes/socket_alarm.h"
+#include "drivers/processes/supervision.h"
 #include "drivers/realtime/finish_line.h"
 #include "drivers/realtime/host_loop.h"
 #include "drivers/realtime/trainer.h"
@@ -26,9 +26,15 @@
 namespace sluice {
 namespace {
 
+constexpr int kMoreMeetings = 2;
+// A process that fails closes its connections, and its launcher ends the others meanwhile.
+const Duration kGrace = from_us(3e6);
+// The hub tells who is lost, if it was not just a connection.
+const Duration kGraceWithHub = from_us(10e6);
+
 class Session final : public RunningPhase {
  public:
-  Session(MpiWorld& world, const Phase& phase, const Carrier& carrier, const Warn& warn);
+  Session(ProcessWorld& world, const Phase& phase, const Carrier& carrier, const Warn& warn);
 
   std::optional<int> run();
 
@@ -47,7 +53,7 @@ class Session final : public RunningPhase {
   std::unique_ptr<PeerTransport> make_transport(const Carrier& carrier);
   std::unique_ptr<PeerTransport> connect(const Carrier& carrier);
 
-  MpiWorld& world_;
+  ProcessWorld& world_;
   const Phase& phase_;
   std::shared_ptr<SocketAlarm> alarm_;  // of MPI's connections
   std::shared_ptr<Poller> poller_;      // of our own
@@ -55,7 +61,8 @@ class Session final : public RunningPhase {
   Gates gates_;
   FinishLine line_;
   std::unique_ptr<PeerTransport> transport_;
-  MpiSupervision supervision_;
+  std::unique_ptr<Letters> letters_;
+  Supervision supervision_;
   HostLoop loop_;
   std::mutex leading_;  // held while callbacks run
   bool over_ = false;
@@ -70,7 +77,7 @@ Offloading offloading_for(const Phase& phase) {
   return {.threads = arithmetic_threads(processes_on_a_machine(phase.topology))};
 }
 
-HostId host_of(const MpiWorld& world) { return HostId(world.rank()); }
+HostId host_of(const ProcessWorld& world) { return HostId(world.rank()); }
 
 // Data from another machine wakes the loop; data in shared memory cannot, nor need it where the
 // loop does not sleep.
@@ -91,7 +98,7 @@ bool awaits_receivers(const Strategy& strategy) {
   return strategy.exchange != Exchange::kAllReduce || strategy.order == Order::kPriority;
 }
 
-Session::Session(MpiWorld& world, const Phase& phase, const Carrier& carrier, const Warn& warn)
+Session::Session(ProcessWorld& world, const Phase& phase, const Carrier& carrier, const Warn& warn)
     : world_(world),
       phase_(phase),
       alarm_(make_alarm(phase, carrier)),
@@ -99,7 +106,10 @@ Session::Session(MpiWorld& world, const Phase& phase, const Carrier& carrier, co
       mailbox_(std::make_shared<Mailbox>(poller_ ? std::shared_ptr<Alarm>(poller_) : alarm_)),
       line_(phase.first, phase.last, pace_of(phase.strategy.algorithm)),
       transport_(make_transport(carrier)),
-      supervision_({.transport = *transport_,
+      letters_(world.open_letters()),
+      supervision_({.letters = *letters_,
+                    .rank = world.rank(),
+                    .transport = *transport_,
                     .topology = phase.topology,
                     .gates = gates_,
                     .line = line_,
@@ -122,27 +132,34 @@ std::unique_ptr<PeerTransport> Session::make_transport(const Carrier& carrier) {
   if (carrier.is_tcp()) {
     return connect(carrier);
   }
-  return std::make_unique<MpiTransport>(
-      MpiTransport::World{.topology = phase_.topology,
-                          .chunks = phase_.chunks,
-                          .rules = phase_.rules,
-                          .sums_in_memory = phase_.strategy.collective == Collective::kSharedMemory,
-                          .first = phase_.first,
-                          .clock = phase_.clock,
-                          .mailbox = mailbox_,
-                          .gates = gates_,
-                          .awaits_receivers = awaits_receivers(phase_.strategy),
-                          .spins = spins(phase_),
-                          .alarm = alarm_});
+  return world_.make_transport(
+      {.topology = phase_.topology,
+       .chunks = phase_.chunks,
+       .rules = phase_.rules,
+       .sums_in_memory = phase_.strategy.collective == Collective::kSharedMemory,
+       .first = phase_.first,
+       .clock = phase_.clock,
+       .mailbox = mailbox_,
+       .gates = gates_,
+       .awaits_receivers = awaits_receivers(phase_.strategy),
+       .spins = spins(phase_),
+       .alarm = alarm_});
 }
 
 std::unique_ptr<PeerTransport> Session::connect(const Carrier& carrier) {
-  auto sockets = connect_mesh(world_.rank(), carrier.address,
-                              [this](const std::string& own) { return world_.all_gather(own); });
+  const auto meet = [&] {
+    return connect_mesh(world_.rank(), carrier.address,
+                        [this](const std::string& own) { return world_.all_gather(own); });
+  };
+  auto sockets = meet();
+  // A process that is lost meanwhile holds up the others only once.
+  for (int again = 0; !sockets && !world_.has_transport() && again < kMoreMeetings; ++again) {
+    sockets = meet();
+  }
   if (!sockets) {
-    throw std::runtime_error(
-        "the processes cannot connect over TCP; --transport mpi goes without: " +
-        sockets.error().message());
+    throw std::runtime_error(fmt::format(
+        "the processes cannot connect over TCP{}: {}",
+        world_.has_transport() ? "; --transport mpi goes without" : "", sockets.error().message()));
   }
   return std::make_unique<TcpTransport>(
       TcpTransport::World{.topology = phase_.topology,
@@ -154,7 +171,8 @@ std::unique_ptr<PeerTransport> Session::connect(const Carrier& carrier) {
                           .spins = spins(phase_),
                           .threads = carrier.threads,
                           .poller = poller_,
-                          .start = phase_.start},
+                          .start = phase_.start,
+                          .grace = world_.has_transport() ? kGrace : kGraceWithHub},
       *std::move(sockets));
 }
 
@@ -236,19 +254,26 @@ void tune_process() {
   mallopt(M_TRIM_THRESHOLD, 16 * kKeptBytes);
 }
 
+void begin(ProcessWorld& world, const Phase& phase) {
+  tune_process();
+  world.outlive([outlives = phase.outlives](std::size_t rank) {
+    return rank > 0 && outlives && outlives(HostId(rank));
+  });
+}
+
 }  // namespace
 
-std::optional<int> train_on_mpi(MpiWorld& world, const Phase& phase, const Carrier& carrier,
-                                const Warn& warn) {
-  tune_process();
+std::optional<int> train_processes(ProcessWorld& world, const Phase& phase, const Carrier& carrier,
+                                   const Warn& warn) {
+  begin(world, phase);
   const std::optional<int> stopped = Session(world, phase, carrier, warn).run();
   world.expect_heartbeats();
   return stopped;
 }
 
-std::unique_ptr<RunningPhase> begin_on_mpi(MpiWorld& world, const Phase& phase,
-                                           const Carrier& carrier, const Warn& warn) {
-  tune_process();
+std::unique_ptr<RunningPhase> begin_processes(ProcessWorld& world, const Phase& phase,
+                                              const Carrier& carrier, const Warn& warn) {
+  begin(world, phase);
   auto session = std::make_unique<Session>(world, phase, carrier, warn);
   session->start();
   return session;

@@ -1,9 +1,9 @@
-#include "drivers/mpi/carrier.h"
+#include "drivers/processes/carrier.h"
 
 #include <algorithm>
 #include <stdexcept>
 
-#include "drivers/mpi/launch.h"
+#include "drivers/processes/launch.h"
 #include "drivers/realtime/processor.h"
 #include "drivers/tcp/mesh.h"
 #include "drivers/tcp/socket.h"
@@ -30,16 +30,23 @@ bool has_short_messages(const Strategy& strategy) {
 
 }  // namespace
 
-Carrier choose_carrier(MpiWorld& world, const Topology& topology, const Strategy& strategy,
+Carrier choose_carrier(ProcessWorld& world, const Topology& topology, const Strategy& strategy,
                        const TransportChoice& choice) {
-  const bool asked = choice.kind == TransportKind::kTcp;
+  const bool must = !world.has_transport();
+  const bool asked = choice.kind == TransportKind::kTcp || must;
   const bool suits = processes_on_a_machine(topology) == 1 && !topology.on_one_machine() &&
                      has_short_messages(strategy);
+  if (must && (choice.kind == TransportKind::kMpi || strategy.driver_sums())) {
+    throw std::runtime_error(choice.kind == TransportKind::kMpi
+                                 ? "--transport mpi: launch has started the processes without MPI"
+                                 : "launch has started the processes without MPI, which would make "
+                                   "these sums; choose another --collective");
+  }
   if (choice.kind == TransportKind::kMpi || topology.hosts() == 1 || strategy.driver_sums() ||
       (!asked && !suits)) {
     return {};
   }
-  const std::string address = topology.on_one_machine() ? "127.0.0.1" : address_in_use();
+  const std::string address = topology.on_one_machine() ? "127.0.0.1" : world.address();
   const auto mesh = connect_mesh(world.rank(), address,
                                  [&](const std::string& own) { return world.all_gather(own); });
   if (!mesh && asked) {

@@ -1,4 +1,4 @@
-#include "drivers/mpi/socket_alarm.h"
+#include "drivers/processes/socket_alarm.h"
 
 #include <netinet/in.h>
 #include <poll.h>

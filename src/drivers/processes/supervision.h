@@ -1,7 +1,5 @@
 #pragma once
 
-#include <mpi.h>
-
 #include <exception>
 #include <functional>
 #include <mutex>
@@ -10,14 +8,15 @@
 #include <utility>
 #include <vector>
 
-#include "drivers/mpi/heartbeat.h"
-#include "drivers/mpi/message_census.h"
-#include "drivers/mpi/mpi_requests.h"
-#include "drivers/mpi/mpi_world.h"
+#include "drivers/processes/heartbeat.h"
+#include "drivers/processes/letters.h"
+#include "drivers/processes/message_census.h"
+#include "drivers/processes/position_watch.h"
 #include "drivers/realtime/finish_line.h"
 #include "drivers/realtime/mailbox.h"
 #include "drivers/realtime/peer_transport.h"
 #include "drivers/realtime/phase.h"
+#include "drivers/realtime/warn.h"
 #include "model/layer.h"
 
 namespace sluice {
@@ -33,9 +32,14 @@ namespace sluice {
 //
 // A process that was interrupted tells rank 0. Rank 0 has all processes hold their workers, learns
 // how far they have come, and tells all where to stop.
-class MpiSupervision final : public Transport {
+//
+// A process that was lost has nothing more to say: the others go on as if it had said all, if their
+// protocols do. Without rank 0 nobody does.
+class Supervision final : public Transport {
  public:
   struct World {
+    Letters& letters;
+    std::size_t rank;
     PeerTransport& transport;
     const Topology& topology;
     const Gates& gates;                // of this process's workers; a server's has none
@@ -51,10 +55,7 @@ class MpiSupervision final : public Transport {
     Warn warn;
   };
 
-  explicit MpiSupervision(World world);
-  ~MpiSupervision() override;
-  MpiSupervision(const MpiSupervision&) = delete;
-  MpiSupervision& operator=(const MpiSupervision&) = delete;
+  explicit Supervision(World world);
 
   void send(const Message& message, Payload payload) override;
   void accepted(const Message& message) override;
@@ -84,66 +85,67 @@ class MpiSupervision final : public Transport {
     kHeld = 'H',         // to rank 0: the first iteration that they have not begun
     kStop = 'S',         // from rank 0: the first iteration that does not run, and the signal
     kDone = 'd',         // to rank 0: all workers of this process are, before which iteration
-    kCount = 'q',        // from rank 0: how many messages have you sent and received?
-    kCounted = 'Q',      // to rank 0: so many
+    kCount = 'q',        // from rank 0: how many messages have you sent and received? The round
+    kCounted = 'Q',      // to rank 0: the round, and so many
     kAllDone = 'A',      // from rank 0: nothing is in flight, part from each other
     kBye = 'b',          // to rank 0: parted from all; the last message of this process
     kClose = 'c',        // from rank 0: all have parted; its last message
   };
 
-  void tell(int to, Topic topic, std::string text = "");
+  void tell(std::size_t to, Topic topic, const std::string& text = "");
   void tell_others(Topic topic, const std::string& text = "");
   void look_around();
   bool is_due(Time& next, Duration interval) const;
   void listen();
   void hear(std::size_t rank, const std::string& letter);
+  void lose(std::size_t rank);
   void pass_on_workers();
   void look_for_interrupt();
   void hold_all(int signal);
-  void process_held(Iteration begun);
+  void process_held(std::size_t rank, Iteration begun);
+  void stop_if_all_held();
   void stop(Iteration at, int signal);
   void process_done(std::size_t rank, Iteration at);
+  void count_if_all_done();
   void count_all();
   void answer_count();
-  void process_counted(const MessageCount& count);
+  void process_counted(std::int64_t round, const MessageCount& count);
   void all_done();
   void beat();
   void expect_life(std::size_t rank) const;
   void look_for_stalls(Time now);
   void look_for_early_ends() const;
   void close_if_over();
-  Heartbeat heartbeat();
-  std::optional<Gate::Position> furthest_behind() const;
-  std::optional<InFlight> oldest(bool outgoing) const;
+  // Whether this holds of all processes that are not lost.
+  template <class F>
+  bool all_others(F holds) const;
   Time now() const { return world_.clock.now(); }
 
   World world_;
-  MPI_Comm comm_ = MPI_COMM_NULL;
-  int rank_ = 0;
-  int size_ = 1;
-  MpiRequests requests_;
+  std::size_t rank_;
+  std::size_t size_;
+  PositionWatch watch_;
   Time next_look_{0};
   Time next_report_{0};
   Time next_beat_{0};
   Time next_warning_{0};
-  std::vector<Time> heard_;            // by rank
-  std::vector<Heartbeat> heartbeats_;  // by rank; on rank 0
-  // Of the worker that is furthest behind, and since when.
-  std::optional<Gate::Position> position_;
-  Time position_since_{0};
+  std::vector<bool> lost_;                      // by rank
+  std::vector<Time> heard_;                     // by rank
+  std::vector<Heartbeat> heartbeats_;           // by rank; on rank 0
   std::vector<std::optional<Iteration>> done_;  // on rank 0, by rank: that have ended, and where
+  std::vector<bool> held_;                      // by rank; on rank 0
   std::vector<bool> parted_;                    // by rank; on rank 0
   bool said_done_ = false;                      // the workers of this process are
-  bool asked_ = false;                          // for the count of messages
+  std::optional<std::int64_t> asked_;           // for the count of messages, in this round
+  std::int64_t round_ = 0;                      // on rank 0
   std::optional<MessageCensus> census_;         // on rank 0
   bool over_ = false;                           // all are done and nothing is in flight
   bool said_last_ = false;                      // kBye, or kClose on rank 0
-  bool heard_last_ = false;                     // all kByes on rank 0, or kClose
+  bool closing_ = false;                        // kClose has come
   bool closed_ = false;
   bool interrupted_ = false;  // this process was, and rank 0 knows
   int stopping_ = 0;          // on rank 0: the signal after which all are asked to hold
-  int held_ = 0;              // on rank 0: processes
-  Iteration furthest_ = 0;    // of them
+  Iteration furthest_ = 0;    // of those that hold
   std::optional<int> stopped_;
 
   std::mutex mutex_;                 // of all below

@@ -1,4 +1,4 @@
-#include "drivers/mpi/launch.h"
+#include "drivers/processes/launch.h"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -31,6 +31,7 @@ struct Launcher {
 // The first launcher whose rank variable and sign are set counts: one may start another, as in an
 // allocation of Slurm.
 constexpr std::array kLaunchers{
+    Launcher{"sluice launch", Pmi::kHub, kHubRankVariable, kHubSizeVariable, "", kHubVariable},
     Launcher{"Open MPI's mpirun", Pmi::kPmix, "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE",
              "OMPI_COMM_WORLD_LOCAL_SIZE", "OMPI_COMM_WORLD_RANK"},
     Launcher{"MPICH's mpiexec (Hydra)", Pmi::kPmi2, "PMI_RANK", "PMI_SIZE", "MPI_LOCALNRANKS",
@@ -80,6 +81,8 @@ const char* name_of(Pmi pmi) {
       return "PMI-2";
     case Pmi::kPmix:
       return "PMIx";
+    case Pmi::kHub:
+      return "a hub";
   }
   fail_check("there is no such PMI");
 }
@@ -93,8 +96,9 @@ std::optional<Launch> find_launch(const Environment& environment) {
       continue;
     }
     const auto size = number(environment(launcher.size));
-    // The batch script of a Slurm allocation has a rank too, but it is a single task.
-    if (launcher.pmi == Pmi::kNone && size.value_or(1) == 1) {
+    // The batch script of a Slurm allocation has a rank too, but it is a single task; and a single
+    // process needs no hub.
+    if ((launcher.pmi == Pmi::kNone || launcher.pmi == Pmi::kHub) && size.value_or(1) == 1) {
       continue;
     }
     return Launch{.by = launcher.name,
@@ -162,7 +166,7 @@ std::string library_name(const std::string& version) {
 
 std::optional<std::string> misfit(Pmi offered, const std::string& library) {
   const Start start = start_of(library);
-  if (!start.pmi || start.pmi == offered) {
+  if (!start.pmi || start.pmi == offered || offered == Pmi::kHub) {
     return std::nullopt;
   }
   return fmt::format(

@@ -1,4 +1,4 @@
-#include "drivers/mpi/interfaces.h"
+#include "drivers/processes/interfaces.h"
 
 #include <arpa/inet.h>
 #include <ifaddrs.h>

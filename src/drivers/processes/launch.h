@@ -15,7 +15,14 @@ enum class Pmi {
   kNone,
   kPmi2,  // PMI-1 too
   kPmix,
+  kHub,  // none: they meet at the hub of sluice launch
 };
+
+// How `sluice launch` tells a process of its run, if it starts it without MPI.
+inline constexpr const char* kHubVariable = "SLUICE_HUB";  // address:port
+inline constexpr const char* kHubTokenVariable = "SLUICE_HUB_TOKEN";
+inline constexpr const char* kHubRankVariable = "SLUICE_RANK";
+inline constexpr const char* kHubSizeVariable = "SLUICE_SIZE";
 
 // How this process was started, according to the environment: as one of several by mpirun, srun or
 // similar. Known before MPI starts, and in a build without MPI.

@@ -2,12 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <charconv>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
 #include <system_error>
-#include <utility>
 
 #include "wire/bad_message.h"
 
@@ -23,12 +24,16 @@ inline std::int64_t number_of(std::size_t rank, std::string_view word) {
   return number;
 }
 
-// Two of them, with a blank between them.
-inline std::pair<std::int64_t, std::int64_t> two_numbers_of(std::size_t rank,
-                                                            std::string_view words) {
-  const std::size_t space = words.find(' ');
-  const auto second = space == std::string_view::npos ? "" : words.substr(space + 1);
-  return {number_of(rank, words.substr(0, space)), number_of(rank, second)};
+// So many of them, with blanks between them.
+template <std::size_t N>
+std::array<std::int64_t, N> numbers_of(std::size_t rank, std::string_view words) {
+  std::array<std::int64_t, N> numbers{};
+  for (std::size_t i = 0; i < N; ++i) {
+    const std::size_t end = i + 1 < N ? words.find(' ') : words.size();
+    numbers[i] = number_of(rank, words.substr(0, end));
+    words.remove_prefix(std::min(words.size(), end == std::string_view::npos ? end : end + 1));
+  }
+  return numbers;
 }
 
 }  // namespace sluice

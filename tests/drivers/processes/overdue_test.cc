@@ -1,4 +1,4 @@
-#include "drivers/mpi/overdue.h"
+#include "drivers/processes/overdue.h"
 
 #include <gtest/gtest.h>
 

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "drivers/mpi/mpi_world.h"
+#include "drivers/processes/process_world.h"
 #include "model/names.h"
 #include "model/strategy.h"
 #include "model/topology.h"
@@ -37,7 +37,7 @@ struct Carrier {
 // is for processes that have a machine each and use TCP for MPI, too, and for exchanges whose
 // messages are short. Throws if TCP was asked for
 // and cannot be had. Collective, after meet().
-Carrier choose_carrier(MpiWorld& world, const Topology& topology, const Strategy& strategy,
+Carrier choose_carrier(ProcessWorld& world, const Topology& topology, const Strategy& strategy,
                        const TransportChoice& choice);
 
 }  // namespace sluice

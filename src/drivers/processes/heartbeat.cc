@@ -1,4 +1,4 @@
-#include "drivers/mpi/heartbeat.h"
+#include "drivers/processes/heartbeat.h"
 
 #include <fmt/format.h>
 

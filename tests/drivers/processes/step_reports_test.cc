@@ -1,4 +1,4 @@
-#include "drivers/mpi/step_reports.h"
+#include "drivers/processes/step_reports.h"
 
 #include <gtest/gtest.h>
 

@@ -1,0 +1,266 @@
+#include "drivers/hub/hub.h"
+
+#include <arpa/inet.h>
+#include <fmt/format.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <array>
+#include <sstream>
+#include <stdexcept>
+#include <utility>
+
+#include "drivers/tcp/token.h"
+
+namespace sluice {
+namespace {
+
+using Kind = HubFrame::Kind;
+
+// For who connects to show the token; for how many at a time.
+const Duration kGreetingTime = from_us(2e6);
+constexpr std::size_t kMaxStrangers = 256;
+
+}  // namespace
+
+Result<Hub> Hub::open(const std::string& address, std::size_t processes) {
+  auto listening = listen_at(address);
+  if (!listening) {
+    return listening.error();
+  }
+  HubAddress here{endpoint_of(*listening), draw_token()};
+  put_to_use(*listening);
+  return Hub(*std::move(listening), std::move(here), processes);
+}
+
+Hub::Hub(Socket listening, HubAddress address, std::size_t processes)
+    : listening_(std::move(listening)), address_(std::move(address)), seats_(processes) {}
+
+std::vector<Hub::Happening> Hub::turn(Duration limit) {
+  wait(limit);
+  accept_all();
+  greet_all();
+  for (std::size_t r = 0; r < seats_.size(); ++r) {
+    serve(r);
+  }
+  look_after_all();
+  return happened();
+}
+
+std::vector<Hub::Happening> Hub::happened() { return std::exchange(happenings_, {}); }
+
+void Hub::wait(Duration limit) const {
+  std::vector<pollfd> wanted{{listening_.descriptor(), POLLIN, 0}};
+  for (const Stranger& stranger : strangers_) {
+    wanted.push_back({stranger.line.descriptor(), POLLIN, 0});
+  }
+  for (const Seat& seat : seats_) {
+    if (seat.line.is_open()) {
+      const int events = POLLIN | (seat.line.has_more_to_write() ? POLLOUT : 0);
+      wanted.push_back({seat.line.descriptor(), static_cast<short>(events), 0});
+    }
+  }
+  poll(wanted.data(), wanted.size(), static_cast<int>(to_us(limit) / 1e3));
+}
+
+void Hub::accept_all() {
+  for (;;) {
+    Socket socket(accept4(listening_.descriptor(), nullptr, nullptr, SOCK_CLOEXEC));
+    if (!socket.is_open()) {
+      return;
+    }
+    if (strangers_.size() < kMaxStrangers) {
+      strangers_.push_back({HubLine(std::move(socket)), clock_.now()});
+    }
+  }
+}
+
+void Hub::greet_all() {
+  const Time now = clock_.now();
+  std::erase_if(strangers_, [&](Stranger& stranger) {
+    const bool open = stranger.line.read();
+    return greet(stranger.line) || !open || now - stranger.since > kGreetingTime;
+  });
+}
+
+// True if nothing more is to be expected of it here.
+bool Hub::greet(HubLine& line) {
+  std::optional<HubFrame> hello;
+  try {
+    hello = line.frames().next(address_.token.size());
+  } catch (const std::runtime_error&) {
+    return true;
+  }
+  if (!hello) {
+    return false;
+  }
+  if (hello->kind != Kind::kHello || hello->text != address_.token ||
+      hello->rank >= seats_.size()) {
+    return true;
+  }
+  Seat& seat = seats_[hello->rank];
+  if (seat.state == State::kLost) {  // it was taken for lost, and is not needed any more
+    line.add({.kind = Kind::kLost, .rank = hello->rank, .text = "it was given up"});
+    line.write();
+    return true;
+  }
+  if (seat.state == State::kHere) {
+    return true;
+  }
+  seat.line = std::move(line);
+  seat.state = State::kHere;
+  seat.heard = clock_.now();
+  for (const HubFrame& frame : std::exchange(seat.waiting, {})) {
+    seat.line.add(frame);
+  }
+  return true;
+}
+
+void Hub::serve(std::size_t rank) {
+  Seat& seat = seats_[rank];
+  if (!seat.line.is_open()) {
+    return;
+  }
+  const bool open = seat.line.read() && seat.line.write();
+  try {
+    while (seat.line.is_open()) {
+      const auto frame = seat.line.frames().next();
+      if (!frame) {
+        break;
+      }
+      seat.heard = clock_.now();
+      take(rank, *frame);
+    }
+  } catch (const std::runtime_error& error) {
+    return lose(rank, fmt::format("it sent the hub {}", error.what()));
+  }
+  if (!open && seat.state == State::kHere) {
+    lose(rank, "its connection was closed");
+  }
+}
+
+void Hub::take(std::size_t rank, const HubFrame& frame) {
+  switch (frame.kind) {
+    case Kind::kText:
+      if (frame.rank >= seats_.size()) {
+        throw std::runtime_error(fmt::format("a text for rank {}", frame.rank));
+      }
+      return send(frame.rank, {.kind = Kind::kText,
+                               .rank = static_cast<std::uint32_t>(rank),
+                               .channel = frame.channel,
+                               .text = frame.text});
+    case Kind::kOutlive: {
+      std::istringstream ranks(frame.text);
+      std::ranges::for_each(seats_, [](Seat& seat) { seat.outlived = false; });
+      for (std::size_t r = 0; ranks >> r && r < seats_.size();) {
+        seats_[r].outlived = true;
+      }
+      return;
+    }
+    case Kind::kFail:
+      happenings_.push_back({rank, "", static_cast<int>(frame.rank)});
+      return end_all(static_cast<int>(frame.rank));
+    case Kind::kBye:
+      seats_[rank].state = State::kLeft;
+      seats_[rank].line.close();
+      return;
+    case Kind::kBeat:
+      return;
+    default:
+      throw std::runtime_error("what only the hub sends");
+  }
+}
+
+void Hub::send(std::size_t rank, HubFrame frame) {
+  Seat& seat = seats_[rank];
+  if (seat.state == State::kHere) {
+    seat.line.add(frame);
+  } else if (seat.state != State::kLost) {
+    seat.waiting.push_back(std::move(frame));
+  }
+}
+
+void Hub::lose(std::size_t rank, const std::string& why) {
+  Seat& lost = seats_[rank];
+  lost.state = State::kLost;
+  lost.line.close();
+  lost.waiting.clear();
+  happenings_.push_back({rank, why, std::nullopt});
+  for (std::size_t r = 0; r < seats_.size(); ++r) {
+    if (r != rank) {
+      send(r, {.kind = Kind::kLost, .rank = static_cast<std::uint32_t>(rank), .text = why});
+    }
+  }
+}
+
+void Hub::look_after_all() {
+  const Time now = clock_.now();
+  const bool beats = now >= next_beat_;
+  for (std::size_t r = 0; r < seats_.size(); ++r) {
+    Seat& seat = seats_[r];
+    if (seat.state != State::kHere) {
+      continue;
+    }
+    const Duration silence = now - seat.heard;
+    if (silence > (seat.outlived ? kSilenceOutlived : kSilenceAtHub)) {
+      lose(r, fmt::format("no sign of life for {:.0f} s", to_seconds(silence)));
+    } else if (beats && !seat.line.has_more_to_write()) {
+      seat.line.add({.kind = Kind::kBeat});
+    }
+  }
+  next_beat_ = beats ? now + kHubBeat : next_beat_;
+}
+
+std::vector<Hub::Happening> Hub::ended(std::size_t rank, bool well, const std::string& why) {
+  serve(rank);  // what it said last
+  Seat& seat = seats_[rank];
+  if (seat.state == State::kExpected && well) {
+    seat.state = State::kLeft;
+  }
+  if (seat.state == State::kHere || seat.state == State::kExpected) {
+    lose(rank, why);
+  }
+  return happened();
+}
+
+bool Hub::signal(std::size_t rank, int signal) {
+  if (seats_[rank].state != State::kHere) {
+    return false;
+  }
+  send(rank, {.kind = Kind::kSignal, .rank = static_cast<std::uint32_t>(signal)});
+  return true;
+}
+
+void Hub::end_all(int code) {
+  for (std::size_t r = 0; r < seats_.size(); ++r) {
+    if (seats_[r].state == State::kHere) {
+      send(r, {.kind = Kind::kEnd, .rank = static_cast<std::uint32_t>(code)});
+    }
+  }
+}
+
+Result<std::string> address_towards(const std::string& host) {
+  addrinfo hints{};
+  hints.ai_family = AF_INET;
+  hints.ai_socktype = SOCK_DGRAM;
+  addrinfo* found = nullptr;
+  if (const int fault = getaddrinfo(host.c_str(), "9", &hints, &found); fault != 0) {
+    return Error(fmt::format("{}: {}", host, gai_strerror(fault)));
+  }
+  const Socket socket(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  const bool reached = connect(socket.descriptor(), found->ai_addr, found->ai_addrlen) == 0;
+  freeaddrinfo(found);
+  sockaddr_in own{};
+  socklen_t size = sizeof own;
+  if (!reached || getsockname(socket.descriptor(), reinterpret_cast<sockaddr*>(&own), &size) != 0) {
+    return Error(fmt::format("{}: no route to this host", host));
+  }
+  std::array<char, INET_ADDRSTRLEN> text{};
+  inet_ntop(AF_INET, &own.sin_addr, text.data(), text.size());
+  return std::string(text.data());
+}
+
+}  // namespace sluice

@@ -1,0 +1,94 @@
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "drivers/hub/hub_line.h"
+#include "drivers/realtime/clock.h"
+
+namespace sluice {
+
+// A process that says nothing for this long is lost: where the others go on, and where they end.
+inline const Duration kSilenceOutlived = from_us(3e6);
+inline const Duration kSilenceAtHub = from_us(7e6);
+inline const Duration kHubBeat = from_us(5e5);
+
+// Where processes find the hub of their run, and what they must show there.
+struct HubAddress {
+  Endpoint endpoint;
+  std::string token;
+};
+
+// Where the processes of a run meet, in the launcher: it relays their texts, and tells all others
+// when one is lost. All calls come from one thread.
+class Hub {
+ public:
+  // Something that the launcher should know of.
+  struct Happening {
+    std::size_t rank;
+    std::string lost;         // why; empty: it is not lost, but:
+    std::optional<int> code;  // it wants all to end with this
+  };
+
+  // Of a run of so many processes; listens at this address.
+  static Result<Hub> open(const std::string& address, std::size_t processes);
+
+  const HubAddress& address() const { return address_; }
+
+  // Moves what there is to move; waits for it no longer than `limit`.
+  std::vector<Happening> turn(Duration limit);
+
+  // The process of this rank has ended. That is a loss unless it had left, or had never come and
+  // ended well.
+  std::vector<Happening> ended(std::size_t rank, bool well, const std::string& why);
+  // Passes a signal on; false if the rank is not there.
+  bool signal(std::size_t rank, int signal);
+  // All that are here end.
+  void end_all(int code);
+  // Whether the others may go on without it.
+  bool is_outlived(std::size_t rank) const { return seats_[rank].outlived; }
+
+ private:
+  enum class State { kExpected, kHere, kLeft, kLost };
+  struct Seat {
+    State state = State::kExpected;
+    HubLine line;                   // once it is here
+    std::vector<HubFrame> waiting;  // until then
+    Time heard{0};
+    bool outlived = false;
+  };
+
+  Hub(Socket listening, HubAddress address, std::size_t processes);
+
+  void wait(Duration limit) const;
+  void accept_all();
+  void greet_all();
+  bool greet(HubLine& line);
+  void serve(std::size_t rank);
+  void take(std::size_t rank, const HubFrame& frame);
+  void send(std::size_t rank, HubFrame frame);
+  void lose(std::size_t rank, const std::string& why);
+  void look_after_all();
+  std::vector<Happening> happened();
+
+  Socket listening_;
+  HubAddress address_;
+  std::vector<Seat> seats_;  // by rank
+  struct Stranger {
+    HubLine line;
+    Time since;
+  };
+  std::vector<Stranger> strangers_;  // that have not shown the token yet
+  std::vector<Happening> happenings_;
+  Clock clock_;
+  Time next_beat_{0};
+};
+
+// The address of this machine from which a host is reached, for listening there; an error if its
+// name is not known.
+Result<std::string> address_towards(const std::string& host);
+
+}  // namespace sluice

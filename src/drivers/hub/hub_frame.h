@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace sluice {
+
+// What goes over the connection between a process and the hub, which relays texts and tells
+// everybody who is lost. On the wire: the kind, one byte; rank and channel, 4 bytes each; the
+// length of the text, 8 bytes; the text. Numbers are little-endian.
+struct HubFrame {
+  enum class Kind : char {
+    kHello = 'h',    // to the hub, first: the rank, and the token of the run
+    kText = 't',     // to the hub: whom it is for; from the hub: whom it is from
+    kBeat = 'b',     // both ways, twice a second
+    kLost = 'l',     // from the hub: this rank, and why
+    kOutlive = 'o',  // to the hub, from rank 0: the ranks that the others may go on without
+    kSignal = 's',   // from the hub: as if this signal had come
+    kFail = 'f',     // to the hub: all should end with this code
+    kEnd = 'e',      // from the hub: end at once, with this code
+    kBye = 'q',      // to the hub: this process leaves
+  };
+
+  Kind kind = Kind::kBeat;
+  std::uint32_t rank = 0;
+  std::uint32_t channel = 0;
+  std::string text;
+
+  bool operator==(const HubFrame&) const = default;
+};
+
+std::string encode(const HubFrame& frame);
+
+// Cuts a stream of bytes into frames. It holds no more than has come.
+class HubFrameReader {
+ public:
+  void add(std::string_view bytes) { bytes_.append(bytes); }
+  // The next frame, if it has come whole. Throws std::runtime_error at what is none, or has a text
+  // longer than `limit`.
+  std::optional<HubFrame> next(std::uint64_t limit = kMaxText);
+
+  static constexpr std::uint64_t kMaxText = std::uint64_t{1} << 40U;
+
+ private:
+  std::string bytes_;
+  std::size_t begin_ = 0;  // of what has not been taken
+};
+
+}  // namespace sluice

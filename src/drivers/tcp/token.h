@@ -1,0 +1,23 @@
+#pragma once
+
+#include <fmt/format.h>
+
+#include <cstddef>
+#include <random>
+#include <string>
+
+namespace sluice {
+
+inline constexpr std::size_t kTokenBytes = 32;
+
+// What whoever connects must show: 128 random bits.
+inline std::string draw_token() {
+  std::random_device device;
+  std::string token;
+  while (token.size() < kTokenBytes) {
+    token += fmt::format("{:08x}", device());
+  }
+  return token;
+}
+
+}  // namespace sluice

@@ -1,0 +1,258 @@
+// The hub on one thread, and the processes of a run as threads.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <numeric>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "drivers/hub/hub.h"
+#include "drivers/hub/hub_connection.h"
+#include "drivers/hub/hub_world.h"
+#include "drivers/processes/overdue.h"
+
+namespace sluice {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+const Duration kLongEnough = from_us(60e6);
+
+class RunningHub {
+ public:
+  explicit RunningHub(std::size_t processes)
+      : hub_(*Hub::open("127.0.0.1", processes)), thread_([this] { run(); }) {}
+  ~RunningHub() { stop_ = true; }
+
+  HubAddress address() const { return hub_.address(); }
+  std::unique_ptr<HubConnection> connect(std::size_t rank) const {
+    return *HubConnection::open(address(), rank);
+  }
+  // As the launcher sees the process of this rank end.
+  void end(std::size_t rank) { ended_ = static_cast<int>(rank); }
+  std::vector<Hub::Happening> happened() {
+    const std::lock_guard lock(mutex_);
+    return happened_;
+  }
+
+ private:
+  void run() {
+    while (!stop_) {
+      note(hub_.turn(from_us(1e3)));
+      if (const int rank = ended_.exchange(-1); rank >= 0) {
+        note(hub_.ended(static_cast<std::size_t>(rank), false, "killed"));
+      }
+    }
+  }
+  void note(const std::vector<Hub::Happening>& more) {
+    const std::lock_guard lock(mutex_);
+    happened_.insert(happened_.end(), more.begin(), more.end());
+  }
+
+  Hub hub_;
+  std::mutex mutex_;
+  std::vector<Hub::Happening> happened_;
+  std::atomic<int> ended_ = -1;
+  std::atomic<bool> stop_ = false;
+  std::jthread thread_;
+};
+
+Letters::Letter next(HubConnection& connection, std::uint32_t channel) {
+  std::optional<Letters::Letter> letter;
+  const bool came = poll_within(kLongEnough, kNap, [&] {
+    letter = connection.take(channel);
+    return letter.has_value();
+  });
+  EXPECT_TRUE(came) << connection.fault();
+  return letter.value_or(Letters::Letter{99, "nothing came"});
+}
+
+TEST(HubThreads, TextsKeepTheirOrderInEachChannel) {
+  const RunningHub hub(2);
+  const auto sender = hub.connect(0);
+  for (int i = 0; i < 100; ++i) {
+    sender->send(1, i % 2 == 0 ? 0 : 7, std::to_string(i));
+  }
+  const auto receiver = hub.connect(1);  // what came before waits for it
+  for (int i = 0; i < 100; ++i) {
+    const Letters::Letter letter = next(*receiver, i % 2 == 0 ? 0 : 7);
+    EXPECT_EQ(letter.from, 0);
+    EXPECT_EQ(letter.text, std::to_string(i));
+  }
+}
+
+// Whatever others send once they know of the loss follows it.
+TEST(HubThreads, AllHearOfALossInEveryChannel) {
+  RunningHub hub(3);
+  const auto first = hub.connect(0);
+  const auto second = hub.connect(1);
+  {
+    const auto lost = hub.connect(2);
+    lost->send(0, 5, "the last words");
+    EXPECT_EQ(next(*first, 5).text, "the last words");
+    hub.end(2);
+    EXPECT_EQ(next(*first, 5).text, std::nullopt);
+  }
+  EXPECT_THAT(first->why_lost(2), HasSubstr("killed"));
+  first->send(1, 5, "after it");
+  EXPECT_EQ(next(*second, 5).text, std::nullopt);
+  EXPECT_EQ(next(*second, 5).text, "after it");
+  const Letters::Letter later = next(*second, 6);  // a channel that is opened afterwards
+  EXPECT_EQ(later.from, 2);
+  EXPECT_EQ(later.text, std::nullopt);
+}
+
+TEST(HubThreads, WhoeverLeavesIsNotLost) {
+  RunningHub hub(2);
+  const auto stays = hub.connect(0);
+  hub.connect(1).reset();
+  stays->send(0, 0, "itself");
+  EXPECT_EQ(next(*stays, 0).text, "itself");
+  EXPECT_EQ(stays->why_lost(1), "");
+  EXPECT_THAT(hub.happened(), IsEmpty());
+}
+
+TEST(HubThreads, StrangersAreTurnedAwayAndTheRunGoesOn) {
+  RunningHub hub(2);
+  const auto first = hub.connect(0);
+  HubAddress guessed = hub.address();
+  guessed.token.back() = guessed.token.back() == '0' ? '1' : '0';
+  const auto stranger = *HubConnection::open(guessed, 1);
+  EXPECT_TRUE(poll_within(kLongEnough, kNap, [&] { return !stranger->fault().empty(); }));
+  const auto second = hub.connect(1);
+  second->send(0, 0, "here");
+  EXPECT_EQ(next(*first, 0).text, "here");
+  EXPECT_THAT(hub.happened(), IsEmpty());
+}
+
+// It has shown the token, and then nothing.
+TEST(HubThreads, SilenceIsALoss) {
+  RunningHub hub(2);
+  const auto first = hub.connect(0);
+  first->outlive("1");
+  HubLine silent(*connect_to(hub.address().endpoint, kLongEnough));
+  silent.add({.kind = HubFrame::Kind::kHello, .rank = 1, .text = hub.address().token});
+  EXPECT_TRUE(silent.write());
+  EXPECT_EQ(next(*first, 0).text, std::nullopt);
+  EXPECT_THAT(first->why_lost(1), HasSubstr("no sign of life for 3 s"));
+}
+
+// Calls this for every rank, on a thread of its own.
+void in_worlds(const RunningHub& hub, std::size_t size,
+               const std::function<void(ProcessWorld&)>& body) {
+  const auto ignore = [](const std::string&) {};
+  const auto fail = [](std::size_t rank, const std::exception& why) {
+    ADD_FAILURE() << "rank " << rank << ": " << why.what();
+    return 1;
+  };
+  std::vector<std::jthread> threads;
+  for (std::size_t r = 0; r < size; ++r) {
+    threads.emplace_back([&, r] {
+      auto world = join_hub({hub.address(), r, size}, ignore, fail);
+      ASSERT_TRUE(world) << world.error().message();
+      body(**world);
+    });
+  }
+}
+
+TEST(HubThreads, CollectiveCallsDoWhatTheySay) {
+  constexpr std::size_t kSize = 4;
+  const RunningHub hub(kSize);
+  in_worlds(hub, kSize, [](ProcessWorld& world) {
+    const std::size_t rank = world.rank();
+    world.meet();
+    const auto gathered = world.gather(std::string(rank, 'x'), "the test");
+    if (rank == 0) {
+      EXPECT_THAT(gathered, ElementsAre("", "x", "xx", "xxx"));
+    }
+    EXPECT_EQ(world.broadcast(rank == 0 ? "from the leader" : "", "the test"), "from the leader");
+    EXPECT_EQ(world.scatter({"0", "1", "2", "3"}, "the test"), std::to_string(rank));
+    EXPECT_THAT(world.all_gather(std::string(rank, ' ')), ElementsAre("", " ", "  ", "   "));
+    EXPECT_THAT(world.machines(), ElementsAre(0, 0, 0, 0));
+    std::string bytes = rank == 2 ? "abc" : "...";
+    world.broadcast_from(2, std::as_writable_bytes(std::span(bytes)));
+    EXPECT_EQ(bytes, "abc");
+    EXPECT_GT(world.measure_link().ns_per_byte, 0);
+  });
+}
+
+template <class T>
+void expect_reductions(ProcessWorld& world, NumberType type) {
+  const auto own = static_cast<T>(world.rank() + 1);
+  const auto reduced = [&](Reduction reduction) {
+    std::vector<T> numbers{own, static_cast<T>(2 * own)};
+    world.all_reduce({numbers.data(), numbers.size(), type}, reduction);
+    return numbers;
+  };
+  EXPECT_THAT(reduced(Reduction::kSum), ElementsAre(T{6}, T{12}));
+  EXPECT_THAT(reduced(Reduction::kMin), ElementsAre(T{1}, T{2}));
+  EXPECT_THAT(reduced(Reduction::kMax), ElementsAre(T{3}, T{6}));
+  EXPECT_THAT(reduced(Reduction::kProduct), ElementsAre(T{6}, T{48}));
+}
+
+TEST(HubThreads, NumbersOfAllTypesAreReduced) {
+  constexpr std::size_t kSize = 3;
+  const RunningHub hub(kSize);
+  in_worlds(hub, kSize, [](ProcessWorld& world) {
+    expect_reductions<float>(world, NumberType::kFloat32);
+    expect_reductions<double>(world, NumberType::kFloat64);
+    expect_reductions<std::int8_t>(world, NumberType::kInt8);
+    expect_reductions<std::uint8_t>(world, NumberType::kUint8);
+    expect_reductions<std::int16_t>(world, NumberType::kInt16);
+    expect_reductions<std::int32_t>(world, NumberType::kInt32);
+    expect_reductions<std::int64_t>(world, NumberType::kInt64);
+  });
+}
+
+TEST(HubThreads, ALostRankThatIsOutlivedHasSentEmptyTexts) {
+  constexpr std::size_t kSize = 3;
+  RunningHub hub(kSize);
+  in_worlds(hub, kSize, [&](ProcessWorld& world) {
+    world.outlive([](std::size_t rank) { return rank == 1; });
+    if (world.rank() == 1) {
+      hub.end(1);
+      return;
+    }
+    const auto all = world.all_gather("here");
+    EXPECT_THAT(all, ElementsAre("here", "", "here"));
+    EXPECT_THAT(world.lost(), ElementsAre(1));
+    std::vector<float> numbers{1};
+    world.all_reduce({numbers.data(), 1, NumberType::kFloat32}, Reduction::kSum);
+    EXPECT_THAT(numbers, ElementsAre(2));
+  });
+}
+
+TEST(HubJobs, AreFoundInTheEnvironment) {
+  const auto found = [](const std::string& hub, const std::string& rank, const std::string& size) {
+    return find_hub_job([&](const char* name) -> const char* {
+      const std::string_view key = name;
+      return key == kHubVariable        ? hub.c_str()
+             : key == kHubRankVariable  ? rank.c_str()
+             : key == kHubSizeVariable  ? size.c_str()
+             : key == kHubTokenVariable ? "token"
+                                        : nullptr;
+    });
+  };
+  const auto job = found("10.0.0.1:4711", "2", "3");
+  ASSERT_TRUE(job);
+  EXPECT_EQ(job->hub.endpoint, (Endpoint{"10.0.0.1", 4711}));
+  EXPECT_EQ(job->hub.token, "token");
+  EXPECT_EQ(job->rank, 2);
+  EXPECT_EQ(job->size, 3);
+  EXPECT_FALSE(found("10.0.0.1:4711", "0", "1"));  // alone
+  EXPECT_FALSE(found("10.0.0.1:4711", "3", "3"));
+  EXPECT_FALSE(found("10.0.0.1", "0", "3"));
+  EXPECT_FALSE(found("10.0.0.1:70000", "0", "3"));
+}
+
+}  // namespace
+}  // namespace sluice
