@@ -14,8 +14,8 @@
 #include "cli/network.h"
 #include "data/idx.h"
 #include "data/images/image.h"
-#include "drivers/processes/launch.h"
 #include "drivers/mpi/mpi_world.h"
+#include "drivers/processes/launch.h"
 #include "drivers/realtime/processor.h"
 #include "report/table.h"
 #include "torch/torch_learner.h"
@@ -89,11 +89,9 @@ void add_images(std::vector<Part>& parts) {
 
 // docs/reliability.md has the details.
 std::string listens(const MpiInfo& mpi) {
-  if (mpi.library.empty()) {
-    return "nothing";
-  }
-  return "nothing on threads; under a process manager MPI does, and each rank while all connect, "
-         "at the address that MPI uses";
+  const std::string hub = "launch --transport tcp does where its processes reach it";
+  return "nothing on threads; each rank of several does while all connect; " + hub +
+         (mpi.library.empty() ? "" : "; MPI does under a process manager");
 }
 
 void add_transports(std::vector<Part>& parts) {

@@ -12,8 +12,8 @@
 #include "cli/console.h"
 #include "cli/report.h"
 #include "cli/specs.h"
-#include "drivers/processes/launch.h"
 #include "drivers/mpi/mpi_world.h"
+#include "drivers/processes/launch.h"
 #include "session/record.h"
 
 namespace sluice::cli {

@@ -3,13 +3,21 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
+#include <fstream>
+#include <iterator>
+#include <sstream>
 #include <string>
 #include <vector>
 
 #include "cli/commands.h"
 #include "cli/console.h"
+#include "cli/host_list.h"
+#include "cli/hub_job.h"
+#include "cli/mpirun_job.h"
 #include "cli/restart_count.h"
 #include "cli/restarts.h"
 #include "drivers/mpi/mpi_world.h"
@@ -55,6 +63,50 @@ int run_instead(const Words& words) {
                                           : "")));
 }
 
+// What Open MPI was told, by its version 4 or 5.
+std::string told(const char* orte, const char* prrte) {
+  const char* const first = std::getenv(orte);
+  const char* const other = first != nullptr ? first : std::getenv(prrte);
+  return other != nullptr ? other : "";
+}
+
+// A machine of these names is this one.
+bool is_here(const std::string& host) { return host == "localhost" || host == host_name(); }
+
+Result<HubPlan> plan_for(const Words& command, std::size_t processes, const std::string& named) {
+  HubPlan plan{.command = command, .hosts = std::vector<std::string>(processes)};
+  const std::string hostfile =
+      named.empty() ? told("OMPI_MCA_orte_default_hostfile", "PRTE_MCA_prte_default_hostfile")
+                    : named;
+  if (!hostfile.empty()) {
+    std::ostringstream text;
+    text << std::ifstream(hostfile).rdbuf();
+    auto hosts = hosts_in(text.str(), processes);
+    if (!hosts) {
+      return hosts.error().within("--hostfile: " + hostfile);
+    }
+    plan.hosts = *std::move(hosts);
+    std::ranges::replace_if(plan.hosts, is_here, "");
+  }
+  if (const std::string agent = told("OMPI_MCA_plm_rsh_agent", "PRTE_MCA_plm_ssh_agent");
+      !agent.empty()) {
+    std::istringstream words(agent);
+    plan.agent.assign(std::istream_iterator<std::string>(words), {});
+  }
+  return plan;
+}
+
+int launch_at_hub(const Settings& settings, const Words& command, std::int64_t restarts,
+                  const std::string& checkpoints) {
+  const auto plan = plan_for(command, static_cast<std::size_t>(settings.integer("np")),
+                             settings.text("hostfile"));
+  if (!plan) {
+    return bad_input(plan.error());
+  }
+  const auto run = [&](std::int64_t restart) { return run_at_hub(*plan, restart); };
+  return restarts == 0 ? run(0).code : run_with_restarts(run, restarts, checkpoints);
+}
+
 }  // namespace
 
 int launch(const Settings& settings, const Words& command) {
@@ -71,15 +123,18 @@ int launch(const Settings& settings, const Words& command) {
   if (!hostfile.empty() && access(hostfile.c_str(), R_OK) != 0) {
     return bad_input(Error(fmt::format("--hostfile: {}: {}", hostfile, std::strerror(errno))));
   }
+  const std::int64_t restarts = settings.integer("max-restarts");
+  const std::string named = settings.text("checkpoint");
+  const std::string checkpoints = named.empty() ? checkpoints_of(command) : named;
+  if (settings.text("transport") == "tcp") {
+    return launch_at_hub(settings, command, restarts, checkpoints);
+  }
   const std::string processes = fmt::format("{}", settings.integer("np"));
   const bool mpich = mpi_info().library.starts_with("MPICH");
   Words words = mpich ? mpich_words(processes, hostfile) : open_mpi_words(processes, hostfile);
   words.insert(words.end(), command.begin(), command.end());
-  const std::int64_t restarts = settings.integer("max-restarts");
-  const std::string named = settings.text("checkpoint");
-  return restarts == 0
-             ? run_instead(words)
-             : run_with_restarts(words, restarts, named.empty() ? checkpoints_of(command) : named);
+  const auto run = [&](std::int64_t restart) { return run_mpirun(words, restart); };
+  return restarts == 0 ? run_instead(words) : run_with_restarts(run, restarts, checkpoints);
 }
 
 }  // namespace sluice::cli

@@ -1,17 +1,27 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
-
-#include "cli/commands.h"
 
 namespace sluice::cli {
 
 // The environment variable that tells the processes of a job how often it was started before.
 inline constexpr const char* kRestartVariable = "SLUICE_RESTART";
+// The exit code if there is no such program.
+inline constexpr int kNotFound = 127;
 
-// Runs the program, and again after each failure that a restart may cure. A signal to this process
-// is passed on, and ends both. Returns the exit code of the last run.
-int run_with_restarts(const Words& words, std::int64_t most, const std::string& checkpoints);
+// How a job has ended.
+struct Ending {
+  int code = 0;
+  int signal = 0;  // that this process got meanwhile; 0: none
+};
+
+// Runs a job that was started so often before.
+using RunJob = std::function<Ending(std::int64_t restart)>;
+
+// Runs a job, and again after each failure that a restart may cure. Returns the exit code of the
+// last run.
+int run_with_restarts(const RunJob& run, std::int64_t most, const std::string& checkpoints);
 
 }  // namespace sluice::cli

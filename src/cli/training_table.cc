@@ -35,6 +35,12 @@ void add_checkpoint_rows(const OrderedJson& summary, Table& table) {
   if (summary.contains("init")) {
     table.add_row({"started from", summary["init"].get<std::string>()});
   }
+  if (summary.contains("lost_ranks")) {
+    table.add_row(
+        {"ranks lost",
+         fmt::format("{}",
+                     fmt::join(summary["lost_ranks"].get<std::vector<std::size_t>>(), ", "))});
+  }
   if (summary.contains("resumed")) {
     table.add_row({"resumed from", summary["resumed"]["from"].get<std::string>()});
   }

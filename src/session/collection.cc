@@ -20,6 +20,9 @@ Counters collect(ProcessGroup& group, Record& record, const Counters& own) {
   Counters sum;
   const auto adopt_reports = [&] {
     for (std::size_t r = 0; r < reports.size(); ++r) {
+      if (reports[r].empty()) {
+        continue;
+      }
       const auto report = nlohmann::ordered_json::parse(reports[r]);
       for (std::size_t c = 0; c < kCounters.size(); ++c) {
         sum.*kCounters[c] += report.at("counters").at(c).get<std::int64_t>();

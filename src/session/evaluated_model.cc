@@ -133,7 +133,13 @@ std::vector<float> model_from(const Assembly& assembly,
   const bool is_mean = kind == EvaluatedModel::kMean;
   std::vector<double> sum(is_mean ? model.size() : 0);
   std::vector<double> part(sum.size());
+  const Topology& topology = assembly.job.topology;
+  std::size_t living = topology.workers();
   for (std::size_t r = 0; r < contributions.size(); ++r) {
+    if (is_mean && contributions[r].empty()) {  // its host was lost
+      living -= topology.workers_per_host();
+      continue;
+    }
     Reader reader(contributions[r], r);
     if (is_mean) {
       reader.read(std::span(part));
@@ -150,7 +156,7 @@ std::vector<float> model_from(const Assembly& assembly,
     }
     reader.done();
   }
-  const auto workers = static_cast<double>(assembly.job.topology.workers());
+  const auto workers = static_cast<double>(living);
   for (std::size_t i = 0; i < sum.size(); ++i) {
     model[i] = static_cast<float>(sum[i] / workers);
   }

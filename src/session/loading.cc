@@ -10,6 +10,9 @@ nlohmann::ordered_json collect_loading(ProcessGroup& group, const LoadingTally& 
   const nlohmann::json self{own.batches, own.ahead, own.loading.count(), own.waited.count()};
   LoadingTally sum;
   for (const std::string& report : group.to_leader(self.dump(), "the tally of the loaders")) {
+    if (report.empty()) {
+      continue;
+    }
     const auto other = nlohmann::json::parse(report);
     sum += {.batches = other.at(0),
             .ahead = other.at(1),

@@ -9,7 +9,7 @@
 
 #include "formats/document.h"
 #include "session/dedicated_servers.h"
-#include "session/mpi_group.h"
+#include "session/launched_group.h"
 #include "session/thread_group.h"
 
 namespace sluice {
@@ -78,8 +78,8 @@ ZeroedBuffer shards_by_leader(ProcessGroup& group, const Assembly& assembly,
 }  // namespace
 
 Result<std::unique_ptr<ProcessGroup>> join_processes(Warn warn, Fail fail, MpiLife life) {
-  return is_mpi_job() ? join_mpi_group(std::move(warn), std::move(fail), life)
-                      : make_thread_group();
+  return is_launched() ? join_launched(std::move(warn), std::move(fail), life)
+                       : make_thread_group();
 }
 
 bool has_dedicated_servers(const ProcessGroup& group, const Topology& topology) {

@@ -60,7 +60,8 @@ class ProcessGroup {
   }
 
   // from_leader() gives every process the leader's text; to_leader() gives the leader the texts of
-  // all, by rank. `what` names the text in warnings.
+  // all, by rank; that of a process that the run goes on without is empty. `what` names the text in
+  // warnings.
   virtual std::string from_leader(const std::string& text, const std::string& what) = 0;
   virtual std::vector<std::string> to_leader(const std::string& text, const std::string& what) = 0;
   // Gives every process its own of the leader's texts, which are by rank.
@@ -102,6 +103,9 @@ class ProcessGroup {
   // for lost. So let this run what takes long, such as writing files: on another thread, while this
   // one sends heartbeats. Throws what the work throws.
   virtual void attend(const std::function<void()>& work) = 0;
+
+  // The ranks that the run goes on without.
+  virtual std::vector<std::size_t> lost() const { return {}; }
 
   // Ends all processes of the group, if there are others. Print the reason first.
   virtual void abort(int code) = 0;

@@ -113,6 +113,9 @@ void TrainingSession::add_mechanisms(const Checkpoints* checkpoints,
   if (checkpoints != nullptr) {
     summary["checkpoints"] = checkpoints->summary();
   }
+  if (const auto lost = group_.lost(); !lost.empty()) {
+    summary["lost_ranks"] = lost;
+  }
 }
 
 }  // namespace sluice

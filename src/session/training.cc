@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "learners/idle_learner.h"
+#include "nodes/host.h"
 #include "planner/merged_training.h"
 #include "report/tee.h"
 #include "session/nonfinite.h"
@@ -46,7 +47,10 @@ Phase phase_of(const Assembly& assembly, TrainingState& state, Iteration first, 
           .clock = clock,
           .observer = observer,
           .on_step = {},
-          .on_boundary = {}};
+          .on_boundary = {},
+          .outlives = [strategy = job.strategy, topology = job.topology](HostId lost) {
+            return why_it_ends(strategy, topology, lost).empty();
+          }};
 }
 
 class Run {

@@ -1,17 +1,19 @@
-#include "session/mpi_group.h"
+#include "session/launched_group.h"
 
+#include <stdexcept>
 #include <utility>
 
+#include "drivers/hub/hub_world.h"
 #include "drivers/mpi/mpi_survey.h"
-#include "drivers/processes/process_training.h"
 #include "drivers/mpi/mpi_world.h"
+#include "drivers/processes/process_training.h"
 
 namespace sluice {
 namespace {
 
-class MpiGroup final : public ProcessGroup {
+class LaunchedGroup final : public ProcessGroup {
  public:
-  MpiGroup(std::unique_ptr<ProcessWorld> world, Warn warn)
+  LaunchedGroup(std::unique_ptr<ProcessWorld> world, Warn warn)
       : world_(std::move(world)), warn_(std::move(warn)) {}
 
   std::size_t rank() const override { return world_->rank(); }
@@ -41,6 +43,9 @@ class MpiGroup final : public ProcessGroup {
 
   NetworkFacts tune(Job& job, const ChosenSizes& chosen) override;
   std::optional<Survey> survey(const SurveySpec& spec) override {
+    if (!world_->has_transport()) {
+      throw std::runtime_error("links are surveyed with MPI: start with mpirun or srun");
+    }
     return survey_links(*world_, spec);
   }
 
@@ -58,6 +63,7 @@ class MpiGroup final : public ProcessGroup {
 
   void attend(const std::function<void()>& work) override { world_->attend(work); }
 
+  std::vector<std::size_t> lost() const override { return world_->lost(); }
   void abort(int code) override { world_->abort(code); }
   void carry_by(const TransportChoice& choice) override { choice_ = choice; }
 
@@ -72,7 +78,7 @@ class MpiGroup final : public ProcessGroup {
   Carrier carrier_;
 };
 
-NetworkFacts MpiGroup::tune(Job& job, const ChosenSizes& chosen) {
+NetworkFacts LaunchedGroup::tune(Job& job, const ChosenSizes& chosen) {
   carrier_ = choose_carrier(*world_, job.topology, job.strategy, choice_);
   NetworkFacts facts{
       .link = std::nullopt, .long_messages = world_->long_messages(), .carrier = carrier_};
@@ -92,15 +98,16 @@ NetworkFacts MpiGroup::tune(Job& job, const ChosenSizes& chosen) {
 
 }  // namespace
 
-bool is_mpi_job() { return find_launch() || program_runs_mpi(); }
+bool is_launched() { return find_launch() || program_runs_mpi(); }
 
-Result<std::unique_ptr<ProcessGroup>> join_mpi_group(Warn warn, Fail fail, MpiLife life) {
-  auto world = join_mpi(warn, std::move(fail), life);
+Result<std::unique_ptr<ProcessGroup>> join_launched(Warn warn, Fail fail, MpiLife life) {
+  const auto job = find_hub_job();
+  auto world = job ? join_hub(*job, warn, std::move(fail)) : join_mpi(warn, std::move(fail), life);
   if (!world) {
     return world.error();
   }
   return std::unique_ptr<ProcessGroup>(
-      std::make_unique<MpiGroup>(*std::move(world), std::move(warn)));
+      std::make_unique<LaunchedGroup>(*std::move(world), std::move(warn)));
 }
 
 }  // namespace sluice

@@ -1,0 +1,277 @@
+#include "cli/hub_job.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <optional>
+#include <utility>
+
+#include "cli/console.h"
+#include "cli/host_list.h"
+#include "drivers/hub/hub.h"
+#include "drivers/processes/launch.h"
+#include "lab/interrupts.h"
+#include "lab/process.h"
+
+namespace sluice::cli {
+namespace {
+
+const Duration kHubTurn = from_us(2e4);
+// For processes whose job cannot go on, to say why and to end; then they get a signal, and another
+// one after the same time.
+const Duration kToEnd = from_us(3e6);
+
+std::string ending_text(int status) {
+  return WIFSIGNALED(status) ? fmt::format("killed by signal {} ({})", WTERMSIG(status),
+                                           strsignal(WTERMSIG(status)))
+                             : fmt::format("exited with code {}", WEXITSTATUS(status));
+}
+
+// The processes of one job, from this end.
+class Job {
+ public:
+  Job(const HubPlan& plan, Hub hub, std::int64_t restart)
+      : plan_(plan), hub_(std::move(hub)), restart_(restart), children_(plan.hosts.size()) {}
+
+  Ending run();
+
+ private:
+  struct Child {
+    pid_t pid = -1;
+    std::optional<int> status;  // once it has ended
+    bool lost = false;
+  };
+
+  Result<void> start(std::size_t rank);
+  [[noreturn]] void become(std::size_t rank, int token) const;
+  [[noreturn]] void become_remote(std::size_t rank, int token) const;
+  std::vector<std::pair<const char*, std::string>> variables(std::size_t rank) const;
+
+  bool is_running() const;
+  void reap();
+  bool reap(std::size_t rank);
+  void note(const std::vector<Hub::Happening>& happenings);
+  void note_lost(const Hub::Happening& lost);
+  void fail(int code);
+  void pass_on(int signal);
+  void end_stragglers();
+  void kill_all(int signal);
+  std::string name_of(std::size_t rank) const {
+    const std::string& host = plan_.hosts[rank];
+    return host.empty() ? fmt::format("rank {}", rank) : fmt::format("rank {} on {}", rank, host);
+  }
+
+  const HubPlan& plan_;
+  Hub hub_;
+  const std::int64_t restart_;
+  std::vector<Child> children_;  // by rank
+  Ending ending_;
+  const Clock clock_;
+  std::optional<Time> ends_at_;  // with the next signal, if they have not ended by themselves
+  int next_signal_ = SIGTERM;
+};
+
+Ending Job::run() {
+  const lab::Interrupts interrupts;
+  for (std::size_t r = 0; r < children_.size(); ++r) {
+    if (const auto started = start(r); !started) {
+      kill_all(SIGKILL);
+      return {failed(started.error())};
+    }
+  }
+  while (is_running()) {
+    note(hub_.turn(kHubTurn));
+    reap();
+    if (const int signal = interrupts.take(); signal != 0) {
+      ending_.signal = signal;
+      pass_on(signal);
+    }
+    end_stragglers();
+  }
+  return ending_;
+}
+
+bool Job::is_running() const {
+  return std::ranges::any_of(children_, [](const Child& child) { return !child.status; });
+}
+
+std::vector<std::pair<const char*, std::string>> Job::variables(std::size_t rank) const {
+  const Endpoint& at = hub_.address().endpoint;
+  return {{kHubVariable, fmt::format("{}:{}", at.address, at.port)},
+          {kHubRankVariable, fmt::format("{}", rank)},
+          {kHubSizeVariable, fmt::format("{}", children_.size())},
+          {kRestartVariable, fmt::format("{}", restart_)}};
+}
+
+// The token goes through a pipe to another host: the arguments of a program can be read by all.
+Result<void> Job::start(std::size_t rank) {
+  std::array<int, 2> token{};
+  if (pipe2(token.data(), O_CLOEXEC) != 0) {
+    return lab::system_error("launch: pipe");
+  }
+  const std::string line = hub_.address().token + "\n";
+  [[maybe_unused]] const ssize_t written = ::write(token[1], line.data(), line.size());
+  ::close(token[1]);
+  const pid_t pid = fork();
+  if (pid == 0) {
+    setpgid(0, 0);  // a Ctrl-C comes to it once, from here
+    prctl(PR_SET_PDEATHSIG, SIGTERM);
+    become(rank, token[0]);
+  }
+  ::close(token[0]);
+  if (pid < 0) {
+    return lab::system_error("launch: fork");
+  }
+  setpgid(pid, pid);
+  children_[rank].pid = pid;
+  return {};
+}
+
+void Job::become(std::size_t rank, int token) const {
+  if (!plan_.hosts[rank].empty()) {
+    become_remote(rank, token);
+  }
+  for (const auto& [key, value] : variables(rank)) {
+    setenv(key, value.c_str(), 1);
+  }
+  setenv(kHubTokenVariable, hub_.address().token.c_str(), 1);
+  if (rank > 0) {
+    dup2(::open("/dev/null", O_RDONLY | O_CLOEXEC), STDIN_FILENO);
+  }
+  failed(lab::become(plan_.command).within("launch"));
+  _exit(kNotFound);
+}
+
+void Job::become_remote(std::size_t rank, int token) const {
+  dup2(token, STDIN_FILENO);
+  std::string text = fmt::format("IFS= read -r {0}; export {0}; cd {1} && exec env",
+                                 kHubTokenVariable, quoted(std::filesystem::current_path()));
+  for (const auto& [key, value] : variables(rank)) {
+    text += fmt::format(" {}={}", key, value);
+  }
+  for (const std::string& word : plan_.command) {
+    text += " " + quoted(word);
+  }
+  Words words = plan_.agent;
+  words.insert(words.end(), {plan_.hosts[rank], text + " </dev/null"});
+  failed(lab::become(words).within("launch"));
+  _exit(kNotFound);
+}
+
+void Job::reap() {
+  for (std::size_t r = 0; r < children_.size(); ++r) {
+    reap(r);
+  }
+}
+
+// Whether it has ended by now.
+bool Job::reap(std::size_t rank) {
+  Child& child = children_[rank];
+  int status = 0;
+  if (child.status || waitpid(child.pid, &status, WNOHANG) != child.pid) {
+    return child.status.has_value();
+  }
+  child.status = status;
+  const int code = lab::exit_code(status);
+  note(hub_.ended(rank, code == 0, ending_text(status)));
+  if (code != 0 && !(child.lost && hub_.is_outlived(rank))) {
+    fail(code);
+  }
+  return true;
+}
+
+void Job::note(const std::vector<Hub::Happening>& happenings) {
+  for (const Hub::Happening& happening : happenings) {
+    if (happening.code) {
+      fail(*happening.code);
+    } else {
+      note_lost(happening);
+    }
+  }
+}
+
+// Its exit tells more than its connection, and comes a little later.
+void Job::note_lost(const Hub::Happening& lost) {
+  Child& child = children_[lost.rank];
+  if (ends_at_ || child.lost) {
+    return;
+  }
+  child.lost = true;
+  for (int look = 0; look < 10 && !reap(lost.rank); ++look) {
+    usleep(20'000);
+  }
+  const std::string why = child.status ? ending_text(*child.status) : lost.lost;
+  if (hub_.is_outlived(lost.rank)) {
+    warn(fmt::format("launch: {} was lost: {}; the others go on", name_of(lost.rank), why));
+  } else {
+    warn(fmt::format("launch: {} was lost: {}", name_of(lost.rank), why));
+    fail(child.status ? lab::exit_code(*child.status) : kFailed);
+  }
+  if (!child.status) {  // it may be stopped, or out of reach
+    kill(-child.pid, SIGKILL);
+  }
+}
+
+// The first failure counts. The others have some time to end by themselves.
+void Job::fail(int code) {
+  if (!ends_at_) {
+    ending_.code = code;
+    ends_at_ = clock_.now() + kToEnd;
+  }
+}
+
+void Job::pass_on(int signal) {
+  for (std::size_t r = 0; r < children_.size(); ++r) {
+    if (!children_[r].status && !hub_.signal(r, signal)) {
+      kill(-children_[r].pid, signal);
+    }
+  }
+}
+
+void Job::end_stragglers() {
+  if (ends_at_ && clock_.now() > *ends_at_) {
+    hub_.end_all(ending_.code);
+    kill_all(std::exchange(next_signal_, SIGKILL));
+    ends_at_ = clock_.now() + kToEnd;
+  }
+}
+
+void Job::kill_all(int signal) {
+  for (const Child& child : children_) {
+    if (child.pid > 0 && !child.status) {
+      kill(-child.pid, signal);
+    }
+  }
+}
+
+// Where all processes reach this one.
+Result<std::string> listening_address(const HubPlan& plan) {
+  const auto remote =
+      std::ranges::find_if(plan.hosts, [](const std::string& host) { return !host.empty(); });
+  return remote == plan.hosts.end() ? Result<std::string>("127.0.0.1") : address_towards(*remote);
+}
+
+}  // namespace
+
+Ending run_at_hub(const HubPlan& plan, std::int64_t restart) {
+  const auto address = listening_address(plan);
+  if (!address) {
+    return {bad_input(address.error().within("launch"))};
+  }
+  auto hub = Hub::open(*address, plan.hosts.size());
+  if (!hub) {
+    return {failed(hub.error().within("launch"))};
+  }
+  return Job(plan, *std::move(hub), restart).run();
+}
+
+}  // namespace sluice::cli

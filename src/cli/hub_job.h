@@ -1,0 +1,23 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "cli/commands.h"
+#include "cli/restarts.h"
+
+namespace sluice::cli {
+
+// What to start without MPI.
+struct HubPlan {
+  Words command;
+  std::vector<std::string> hosts;  // by rank; an empty name: this machine
+  Words agent{"ssh"};              // that runs a command on another host
+};
+
+// Starts the processes and hosts the hub where they meet. A process that is lost does not end the
+// others if they say that they go on without it; else all end soon. Signals are passed on.
+Ending run_at_hub(const HubPlan& plan, std::int64_t restart);
+
+}  // namespace sluice::cli

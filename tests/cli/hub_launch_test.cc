@@ -1,0 +1,155 @@
+// Runs "sluice launch --transport tcp", which starts processes without MPI.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "cli/program.h"
+
+namespace sluice {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+using Json = nlohmann::json;
+
+constexpr const char* kLaunch = "launch --transport tcp ";
+// Rank 0 shows its progress.
+constexpr const char* kInMidTraining = "until grep -q step said-0; do sleep 0.1; done";
+
+Json summary_in(const Outcome& outcome) {
+  const std::size_t begin = outcome.out.rfind("\n{");
+  return Json::parse(outcome.out.substr(begin == std::string::npos ? 0 : begin + 1));
+}
+
+class CliHubLaunchTest : public ::testing::Test {
+ protected:
+  CliHubLaunchTest() {
+    folder_.write("net.json", R"({"name":"net","batch":8,"layers":[
+        {"name":"a","params":3000,"forward_us":500,"backward_us":500},
+        {"name":"b","params":300,"forward_us":500,"backward_us":500}]})");
+  }
+
+  // One of the processes is killed after this wait, if nobody has restarted it.
+  void write_work(const std::string& train, int killed, const std::string& until) const {
+    folder_.write(
+        "work.sh",
+        "'" SLUICE_BINARY "'" + train + " & \n" +
+            "if [ $SLUICE_RESTART = 0 ] && [ $SLUICE_RANK = " + std::to_string(killed) +
+            " ]; then\n" + until +
+            "\n kill -9 $!\nfi\nwait $!; code=$?\ncat said-$SLUICE_RANK >&2\nexit $code\n");
+  }
+  Outcome launch(const std::string& arguments) const {
+    return sluice(kLaunch + arguments, folder_);
+  }
+
+  const TemporaryFolder folder_;
+};
+
+TEST_F(CliHubLaunchTest, StartsTheProcesses) {
+  const Outcome outcome = launch("-n 3 -- sh -c 'echo rank $SLUICE_RANK of $SLUICE_SIZE'");
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  for (const char* rank : {"rank 0 of 3", "rank 1 of 3", "rank 2 of 3"}) {
+    EXPECT_THAT(outcome.out, HasSubstr(rank));
+  }
+}
+
+TEST_F(CliHubLaunchTest, EndsWithTheCodeOfTheProgramAndEndsTheOthers) {
+  EXPECT_EQ(launch("-n 2 -- sh -c 'test $SLUICE_RANK = 0 && exit 3; sleep 1000'").code, 3);
+  EXPECT_EQ(launch("-n 2 -- no-such-program").code, 127);
+}
+
+TEST_F(CliHubLaunchTest, AFailureIsFollowedByARestart) {
+  const Outcome outcome = launch(
+      "-n 2 --max-restarts 2 -- sh -c 'echo start $SLUICE_RESTART; test $SLUICE_RANK = 0 || test "
+      "$SLUICE_RESTART = 2 || exit 3'");
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("start 2"));
+  EXPECT_THAT(outcome.err, HasSubstr("starting again (2 of 2)"));
+}
+
+// A stand-in for ssh.
+TEST_F(CliHubLaunchTest, StartsOnOtherHostsWithTheTokenOutOfSight) {
+  folder_.write("hosts", "localhost\n127.0.0.1 slots=2\n");
+  folder_.write("agent", "#!/bin/sh\necho to \"$@\" >> told\nshift\nexec sh -c \"$*\"\n");
+  const Outcome outcome = sluice(
+      std::string(kLaunch) +
+          "-n 3 --hostfile hosts -- sh -c 'echo $SLUICE_RANK \"it'\\''s\" $SLUICE_HUB_TOKEN'",
+      folder_, "chmod +x agent; OMPI_MCA_plm_rsh_agent=./agent");
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const std::size_t begin = outcome.out.find("it's ") + 5;
+  const std::string token = outcome.out.substr(begin, outcome.out.find('\n', begin) - begin);
+  EXPECT_EQ(token.size(), 32);
+  for (const char* rank : {"0 it's ", "1 it's ", "2 it's "}) {
+    EXPECT_THAT(outcome.out, HasSubstr(rank + token));
+  }
+  const std::string told = folder_.read("told");
+  EXPECT_THAT(told, HasSubstr("to 127.0.0.1 "));
+  EXPECT_THAT(told, Not(HasSubstr(token)));
+}
+
+TEST_F(CliHubLaunchTest, TrainsToTheSameBitsAsThreads) {
+  for (const std::string preset : {"p3", "wfbp", "kvstore", "diloco", "pipe-sgd"}) {
+    const std::string train =
+        " train --model replay:net.json --iterations 20 --json --preset " + preset;
+    const Outcome outcome = launch("-n 3 -- '" SLUICE_BINARY "'" + train);
+    ASSERT_EQ(outcome.code, 0) << preset << outcome.err;
+    const Json calm = Json::parse(sluice(train + " --workers 3", folder_).out);
+    EXPECT_EQ(summary_in(outcome).at("parameters_hash"), calm.at("parameters_hash")) << preset;
+  }
+}
+
+TEST_F(CliHubLaunchTest, WorkersGoOnWithoutOneThatWasKilled) {
+  for (const std::string preset : {"gosgd", "ad-psgd", "asp --servers 1"}) {
+    write_work(" train --model replay:net.json --iterations 3000 --json --preset " + preset, 2,
+               kInMidTraining);
+    const Outcome outcome = launch("-n 4 -- sh work.sh");
+    ASSERT_EQ(outcome.code, 0) << preset << ": " << outcome.err;
+    EXPECT_THAT(outcome.err, HasSubstr("rank 2 was lost: "));
+    EXPECT_THAT(outcome.err, HasSubstr("; the others go on"));
+    EXPECT_EQ(summary_in(outcome).at("lost_ranks"), Json::array({2})) << preset;
+  }
+}
+
+TEST_F(CliHubLaunchTest, WorkersThatNeedAllOthersEndWithTheNameOfTheLostOne) {
+  write_work(" train --model replay:net.json --iterations 10000 --json --preset p3", 1,
+             kInMidTraining);
+  const Outcome outcome = launch("-n 3 -- sh work.sh");
+  EXPECT_NE(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(outcome.err, HasSubstr("rank 1 was lost in iteration "));
+  EXPECT_THAT(outcome.err, HasSubstr("because a server was on it"));
+}
+
+TEST_F(CliHubLaunchTest, AKilledTrainingGoesOnFromItsNewestCheckpoint) {
+  const std::string train = " train --model replay:net.json --iterations 400 --json";
+  write_work(train + " --checkpoint kept --checkpoint-every 20it", 0,
+             "until ls kept/iteration-*; do sleep 0.1; done");
+  const Outcome outcome = launch("-n 2 --max-restarts 1 -- sh work.sh --checkpoint kept");
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(outcome.err, HasSubstr("starting again (1 of 1)"));
+  const Json summary = summary_in(outcome);
+  EXPECT_GE(summary.at("resumed").at("iteration"), 20);
+  const Json calm = Json::parse(sluice(train + " --workers 2", folder_).out);
+  EXPECT_EQ(summary.at("parameters_hash"), calm.at("parameters_hash"));
+}
+
+TEST_F(CliHubLaunchTest, SumsOfMpiAreRefused) {
+  const Outcome outcome = launch("-n 2 -- '" SLUICE_BINARY
+                                 "' train --model replay:net.json --iterations 5 --preset wfbp "
+                                 "--collective native");
+  EXPECT_NE(outcome.code, 0);
+  EXPECT_THAT(outcome.err, HasSubstr("choose another --collective"));
+}
+
+TEST(CliHubLaunchUsageTest, WrongUsageIsOneLineAndCodeTwo) {
+  const TemporaryFolder folder;
+  folder.write("few", "localhost\n");
+  expect_refused(sluice("launch --transport tcp -n 2 --hostfile few -- true", folder),
+                 "--hostfile: few: it has 1 slots for 2 processes");
+  expect_refused(sluice("launch --transport gloo -n 2 -- true", folder), "--transport");
+}
+
+}  // namespace
+}  // namespace sluice
