@@ -37,9 +37,9 @@ std::string ending_text(int status) {
 }
 
 // The processes of one job, from this end.
-class Job {
+class HubRun {
  public:
-  Job(const HubPlan& plan, Hub hub, std::int64_t restart)
+  HubRun(const HubPlan& plan, Hub hub, std::int64_t restart)
       : plan_(plan), hub_(std::move(hub)), restart_(restart), children_(plan.hosts.size()) {}
 
   Ending run();
@@ -80,7 +80,7 @@ class Job {
   int next_signal_ = SIGTERM;
 };
 
-Ending Job::run() {
+Ending HubRun::run() {
   const lab::Interrupts interrupts;
   for (std::size_t r = 0; r < children_.size(); ++r) {
     if (const auto started = start(r); !started) {
@@ -100,11 +100,11 @@ Ending Job::run() {
   return ending_;
 }
 
-bool Job::is_running() const {
+bool HubRun::is_running() const {
   return std::ranges::any_of(children_, [](const Child& child) { return !child.status; });
 }
 
-std::vector<std::pair<const char*, std::string>> Job::variables(std::size_t rank) const {
+std::vector<std::pair<const char*, std::string>> HubRun::variables(std::size_t rank) const {
   const Endpoint& at = hub_.address().endpoint;
   return {{kHubVariable, fmt::format("{}:{}", at.address, at.port)},
           {kHubRankVariable, fmt::format("{}", rank)},
@@ -113,7 +113,7 @@ std::vector<std::pair<const char*, std::string>> Job::variables(std::size_t rank
 }
 
 // The token goes through a pipe to another host: the arguments of a program can be read by all.
-Result<void> Job::start(std::size_t rank) {
+Result<void> HubRun::start(std::size_t rank) {
   std::array<int, 2> token{};
   if (pipe2(token.data(), O_CLOEXEC) != 0) {
     return lab::system_error("launch: pipe");
@@ -136,7 +136,7 @@ Result<void> Job::start(std::size_t rank) {
   return {};
 }
 
-void Job::become(std::size_t rank, int token) const {
+void HubRun::become(std::size_t rank, int token) const {
   if (!plan_.hosts[rank].empty()) {
     become_remote(rank, token);
   }
@@ -151,7 +151,7 @@ void Job::become(std::size_t rank, int token) const {
   _exit(kNotFound);
 }
 
-void Job::become_remote(std::size_t rank, int token) const {
+void HubRun::become_remote(std::size_t rank, int token) const {
   dup2(token, STDIN_FILENO);
   std::string text = fmt::format("IFS= read -r {0}; export {0}; cd {1} && exec env",
                                  kHubTokenVariable, quoted(std::filesystem::current_path()));
@@ -167,14 +167,14 @@ void Job::become_remote(std::size_t rank, int token) const {
   _exit(kNotFound);
 }
 
-void Job::reap() {
+void HubRun::reap() {
   for (std::size_t r = 0; r < children_.size(); ++r) {
     reap(r);
   }
 }
 
 // Whether it has ended by now.
-bool Job::reap(std::size_t rank) {
+bool HubRun::reap(std::size_t rank) {
   Child& child = children_[rank];
   int status = 0;
   if (child.status || waitpid(child.pid, &status, WNOHANG) != child.pid) {
@@ -189,7 +189,7 @@ bool Job::reap(std::size_t rank) {
   return true;
 }
 
-void Job::note(const std::vector<Hub::Happening>& happenings) {
+void HubRun::note(const std::vector<Hub::Happening>& happenings) {
   for (const Hub::Happening& happening : happenings) {
     if (happening.code) {
       fail(*happening.code);
@@ -200,7 +200,7 @@ void Job::note(const std::vector<Hub::Happening>& happenings) {
 }
 
 // Its exit tells more than its connection, and comes a little later.
-void Job::note_lost(const Hub::Happening& lost) {
+void HubRun::note_lost(const Hub::Happening& lost) {
   Child& child = children_[lost.rank];
   if (ends_at_ || child.lost) {
     return;
@@ -222,14 +222,14 @@ void Job::note_lost(const Hub::Happening& lost) {
 }
 
 // The first failure counts. The others have some time to end by themselves.
-void Job::fail(int code) {
+void HubRun::fail(int code) {
   if (!ends_at_) {
     ending_.code = code;
     ends_at_ = clock_.now() + kToEnd;
   }
 }
 
-void Job::pass_on(int signal) {
+void HubRun::pass_on(int signal) {
   for (std::size_t r = 0; r < children_.size(); ++r) {
     if (!children_[r].status && !hub_.signal(r, signal)) {
       kill(-children_[r].pid, signal);
@@ -237,7 +237,7 @@ void Job::pass_on(int signal) {
   }
 }
 
-void Job::end_stragglers() {
+void HubRun::end_stragglers() {
   if (ends_at_ && clock_.now() > *ends_at_) {
     hub_.end_all(ending_.code);
     kill_all(std::exchange(next_signal_, SIGKILL));
@@ -245,7 +245,7 @@ void Job::end_stragglers() {
   }
 }
 
-void Job::kill_all(int signal) {
+void HubRun::kill_all(int signal) {
   for (const Child& child : children_) {
     if (child.pid > 0 && !child.status) {
       kill(-child.pid, signal);
@@ -271,7 +271,7 @@ Ending run_at_hub(const HubPlan& plan, std::int64_t restart) {
   if (!hub) {
     return {failed(hub.error().within("launch"))};
   }
-  return Job(plan, *std::move(hub), restart).run();
+  return HubRun(plan, *std::move(hub), restart).run();
 }
 
 }  // namespace sluice::cli

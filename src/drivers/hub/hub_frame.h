@@ -27,7 +27,7 @@ struct HubFrame {
   Kind kind = Kind::kBeat;
   std::uint32_t rank = 0;
   std::uint32_t channel = 0;
-  std::string text;
+  std::string text = {};
 
   bool operator==(const HubFrame&) const = default;
 };

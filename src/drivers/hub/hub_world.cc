@@ -305,33 +305,20 @@ class HubWorld final : public ProcessWorld {
   std::function<void()> while_waiting_;
 };
 
-std::optional<std::size_t> number_in(const char* text) {
-  std::size_t value = 0;
-  const std::string_view digits(text == nullptr ? "" : text);
-  const auto [end, fault] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-  const bool whole =
-      !digits.empty() && fault == std::errc() && end == digits.data() + digits.size();
-  return whole ? std::optional(value) : std::nullopt;
-}
-
 }  // namespace
 
 std::optional<HubJob> find_hub_job(const Environment& environment) {
-  const char* const where = environment(kHubVariable);
+  const auto launch = find_launch(environment);
   const char* const token = environment(kHubTokenVariable);
-  const auto rank = number_in(environment(kHubRankVariable));
-  const auto size = number_in(environment(kHubSizeVariable));
-  if (where == nullptr || token == nullptr || !rank || size.value_or(1) == 1 || *rank >= *size) {
+  if (!launch || launch->pmi != Pmi::kHub || token == nullptr || launch->rank >= launch->size) {
     return std::nullopt;
   }
-  const std::string text(where);
-  const std::size_t colon = text.rfind(':');
-  const auto port = number_in(colon == std::string::npos ? nullptr : where + colon + 1);
-  if (!port || *port > 0xFFFF) {
-    return std::nullopt;
-  }
-  const Endpoint endpoint{text.substr(0, colon), static_cast<std::uint16_t>(*port)};
-  return HubJob{{endpoint, token}, *rank, *size};
+  const std::string where = environment(kHubVariable);
+  const std::size_t colon = std::min(where.find(':'), where.size());
+  Endpoint endpoint{where.substr(0, colon), 0};
+  std::from_chars(where.data() + std::min(colon + 1, where.size()), where.data() + where.size(),
+                  endpoint.port);
+  return HubJob{{endpoint, token}, launch->rank, *launch->size};
 }
 
 std::optional<HubJob> find_hub_job() {

@@ -20,7 +20,8 @@ struct HubJob {
   std::size_t size = 1;
 };
 
-// None: this process is none of several that sluice launch started without MPI.
+// None: this process is none of several that sluice launch started without MPI. Where the hub is
+// must be said as address:port; else nobody can be reached there.
 std::optional<HubJob> find_hub_job(const Environment& environment);
 std::optional<HubJob> find_hub_job();
 

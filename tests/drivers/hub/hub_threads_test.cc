@@ -250,8 +250,9 @@ TEST(HubJobs, AreFoundInTheEnvironment) {
   EXPECT_EQ(job->size, 3);
   EXPECT_FALSE(found("10.0.0.1:4711", "0", "1"));  // alone
   EXPECT_FALSE(found("10.0.0.1:4711", "3", "3"));
-  EXPECT_FALSE(found("10.0.0.1", "0", "3"));
-  EXPECT_FALSE(found("10.0.0.1:70000", "0", "3"));
+  for (const char* nowhere : {"10.0.0.1", "10.0.0.1:", "10.0.0.1:70000", ""}) {
+    EXPECT_EQ(found(nowhere, "0", "3")->hub.endpoint.port, 0) << nowhere;
+  }
 }
 
 }  // namespace
