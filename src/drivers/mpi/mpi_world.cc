@@ -39,6 +39,16 @@ namespace {
 // The pause between two looks for heartbeats.
 constexpr std::chrono::milliseconds kBetweenBeats{10};
 
+std::vector<std::size_t> ranks_without(const std::vector<bool>& here) {
+  std::vector<std::size_t> missing;
+  for (std::size_t r = 0; r < here.size(); ++r) {
+    if (!here[r]) {
+      missing.push_back(r);
+    }
+  }
+  return missing;
+}
+
 class JoinedWorld final : public ProcessWorld {
  public:
   JoinedWorld(Warn warn, Fail fail, MpiStart start, MpiLife life, std::size_t block_bytes)
@@ -137,16 +147,15 @@ class JoinedWorld final : public ProcessWorld {
     };
     wait_until(done, [&] {
       warn_(
-          fmt::format("{} has not heard of rank {} yet: sluice doctor --net tells which links are "
-                      "at fault",
+          fmt::format("{} has not heard of rank {} yet: sluice doctor --net tells which links "
+                      "are at fault",
                       rank_on_host(rank()), fmt::join(ranks_without(here), ", ")));
     });
   }
 
   LinkCost measure_link() override {
     const Overdue watch([&] {
-      warn_(fmt::format("{} still measures its links with ranks {} and {}", rank_on_host(rank()),
-                        previous(), next()));
+      warn_(fmt::format("{} still measures its links with its neighbours", rank_on_host(rank())));
     });
     return measure_ring(comm_);
   }
@@ -257,19 +266,6 @@ class JoinedWorld final : public ProcessWorld {
       });
     };
   }
-
-  static std::vector<std::size_t> ranks_without(const std::vector<bool>& here) {
-    std::vector<std::size_t> missing;
-    for (std::size_t r = 0; r < here.size(); ++r) {
-      if (!here[r]) {
-        missing.push_back(r);
-      }
-    }
-    return missing;
-  }
-
-  int next() const { return (rank_ + 1) % size_; }
-  int previous() const { return (rank_ + size_ - 1) % size_; }
 
   // A text is sent as its length and then in blocks, since MPI counts in 32 bits. Returns when all
   // have begun to receive the last block.

@@ -220,6 +220,7 @@ TEST(HubThreads, ALostRankThatIsOutlivedHasSentEmptyTexts) {
     world.outlive([](std::size_t rank) { return rank == 1; });
     if (world.rank() == 1) {
       hub.end(1);
+      EXPECT_TRUE(poll_within(kLongEnough, kNap, [&] { return !hub.happened().empty(); }));
       return;
     }
     const auto all = world.all_gather("here");
