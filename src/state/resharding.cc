@@ -63,17 +63,17 @@ bool same_bits(std::span<const float> a, std::span<const float> b) {
   return a.empty() || std::memcmp(a.data(), b.data(), a.size_bytes()) == 0;
 }
 
-// Calls f(values, place) for what an array has of this range; its pieces ascend.
-template <class Pieces, class F>
-void for_each_overlap(const Range& range, std::span<const float> values, const Pieces& array, F f) {
-  const auto ends_before = [](const auto& piece, std::int64_t at) { return piece.range.end <= at; };
-  for (auto piece = std::lower_bound(array.begin(), array.end(), range.begin, ends_before);
-       piece != array.end() && piece->range.begin < range.end; ++piece) {
-    const Range both{std::max(range.begin, piece->range.begin),
-                     std::min(range.end, piece->range.end)};
+// Calls f(values, place) for what an array has of this range; its parts ascend.
+template <class Parts, class F>
+void for_each_overlap(const Range& range, std::span<const float> values, const Parts& array, F f) {
+  const auto ends_before = [](const auto& part, std::int64_t at) { return part.range.end <= at; };
+  for (auto part = std::lower_bound(array.begin(), array.end(), range.begin, ends_before);
+       part != array.end() && part->range.begin < range.end; ++part) {
+    const Range both{std::max(range.begin, part->range.begin),
+                     std::min(range.end, part->range.end)};
     const auto size = static_cast<std::size_t>(both.size());
     f(values.subspan(static_cast<std::size_t>(both.begin - range.begin), size),
-      piece->values.subspan(static_cast<std::size_t>(both.begin - piece->range.begin), size));
+      part->values.subspan(static_cast<std::size_t>(both.begin - part->range.begin), size));
   }
 }
 
@@ -104,9 +104,9 @@ void Resharding::add_node(NodeId id) {
     if (one.name == kClipFactor) {
       continue;
     }
-    Pieces& pieces = node.arrays[one.name];
+    Parts& parts = node.arrays[one.name];
     for (std::size_t p = 0; p < one.parts.size(); ++p) {
-      pieces.push_back({is_worker ? Range{0, std::ssize(one.parts[p])} : shard[p], one.parts[p]});
+      parts.push_back({is_worker ? Range{0, std::ssize(one.parts[p])} : shard[p], one.parts[p]});
       std::ranges::fill(one.parts[p], 0.0F);
     }
   }
@@ -234,14 +234,14 @@ Result<void> Resharding::recall(std::span<const StoredTensor> of_first_host) con
   return {};
 }
 
-void Resharding::put(const Range& range, std::span<const float> values, const Pieces& array) {
+void Resharding::put(const Range& range, std::span<const float> values, const Parts& array) {
   for_each_overlap(range, values, array, [](std::span<const float> from, std::span<float> to) {
     std::ranges::copy(from, to.begin());
   });
 }
 
 void Resharding::add(const Range& range, std::span<const float> values, float scale,
-                     const Pieces& array) {
+                     const Parts& array) {
   for_each_overlap(range, values, array, [&](std::span<const float> from, std::span<float> to) {
     std::ranges::transform(from, to, to.begin(), [&](float a, float b) { return b + scale * a; });
   });

@@ -45,16 +45,16 @@ class Resharding {
 
  private:
   // Values of one array of a node, and where in the whole array they are.
-  struct Piece {
+  struct Part {
     Range range;
     std::span<float> values;
   };
   // In ascending order, without overlap.
-  using Pieces = std::vector<Piece>;
+  using Parts = std::vector<Part>;
   struct Node {
     NodeId id;
     bool leads = true;  // updates and packs, for itself or for all workers of its machine
-    std::map<std::string, Pieces> arrays = {};
+    std::map<std::string, Parts> arrays = {};
   };
 
   void add_node(NodeId id);
@@ -64,9 +64,9 @@ class Resharding {
                                 const StoredTensor& tensor);
   Result<void> recall(std::span<const StoredTensor> of_first_host) const;
   // What the array has of the range <- values; or, with add(), that + scale * values.
-  static void put(const Range& range, std::span<const float> values, const Pieces& array);
+  static void put(const Range& range, std::span<const float> values, const Parts& array);
   static void add(const Range& range, std::span<const float> values, float scale,
-                  const Pieces& array);
+                  const Parts& array);
 
   FormerNodes from_;
   TakingNodes to_;

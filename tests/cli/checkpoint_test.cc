@@ -5,11 +5,15 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 
 #include "support/command.h"
+#include "support/short_training.h"
+#include "support/skip.h"
 
 namespace sluice {
 namespace {
@@ -116,6 +120,58 @@ TEST_F(CheckpointCliThreadsTest, WhatCannotGoOnIsRefusedWithTheReason) {
   EXPECT_THAT(refusal("--resume kept --iterations 4"), HasSubstr("nothing is left to train"));
   folder_.write("kept/iteration-4/manifest.json", "{");
   EXPECT_THAT(refusal("--resume kept --iterations 8"), HasSubstr("not a sound checkpoint"));
+}
+
+class CheckpointedModelThreadsTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (!kHasModels) {
+      SKIP_AS_INAPPLICABLE("built without LibTorch");
+    }
+    write_some_clothes(folder_.path() / "clothes");
+  }
+
+  Outcome train(const std::string& arguments) const {
+    return run_command("'" SLUICE_BINARY
+                       "' train --data-dir clothes --kernels native --json --preset p3 " +
+                           arguments,
+                       folder_);
+  }
+  json summary(const std::string& arguments) const {
+    const Outcome outcome = train(arguments);
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    return json::parse(outcome.out, nullptr, false);
+  }
+
+  TemporaryFolder folder_;
+};
+
+// With as many samples per iteration these are the same ones, so only rounding differs.
+TEST_F(CheckpointedModelThreadsTest, OtherWorkersWithTheSameSamplesLearnTheSame) {
+  const json whole = summary("--workers 4 --batch 6 --iterations 14");
+  summary("--workers 4 --batch 6 --iterations 7 --checkpoint kept");
+  for (const char* others : {"--workers 2 --batch 12", "--workers 3 --batch 4 --accumulate 2"}) {
+    const json resumed = summary(std::string(others) + " --iterations 14 --resume kept");
+    EXPECT_NEAR(resumed.at("test_loss"), whole.at("test_loss"), 1e-4) << others;
+  }
+  const json different = summary("--workers 2 --batch 4 --iterations 14 --resume kept");
+  EXPECT_GT(std::abs(different.at("test_loss").get<double>() - whole.at("test_loss").get<double>()),
+            1e-4);
+}
+
+TEST_F(CheckpointedModelThreadsTest, AnEpochOfOtherWorkersCountsAsManyIterations) {
+  const std::string schedule = " --lr-decay-epochs 1 --checkpoint kept --resume auto ";
+  const json first = summary("--workers 4 --batch 10 --epochs 1" + schedule);
+  ASSERT_EQ(first.at("iterations"), 15);
+  const Outcome second = train("--workers 2 --batch 10 --epochs 2" + schedule);
+  ASSERT_EQ(second.code, 0) << second.err;
+  EXPECT_THAT(second.err, HasSubstr("an iteration has up to 20 samples, and had 40; an epoch still "
+                                    "counts 15 iterations"));
+  const json third = summary("--workers 3 --batch 10 --epochs 3" + schedule);
+  for (const auto& [run, iterations] : {std::pair{json::parse(second.out), 30}, {third, 45}}) {
+    EXPECT_EQ(run.at("iterations"), iterations);
+    EXPECT_EQ(run.at("optimizer").at("schedule").at("drops_after_iterations"), json({15}));
+  }
 }
 
 }  // namespace
