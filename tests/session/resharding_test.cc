@@ -4,12 +4,19 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <filesystem>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "base/file.h"
 #include "formats/checkpoint.h"
+#include "formats/safetensors.h"
 #include "nodes/presets.h"
 #include "nodes/resumable.h"
 #include "session/former_hosts.h"
@@ -86,6 +93,20 @@ double farthest_apart(const std::vector<float>& a, const std::vector<float>& b) 
     most = std::max(most, std::abs(static_cast<double>(a[i]) - static_cast<double>(b[i])));
   }
   return most;
+}
+
+// How many values of this worker, alone on its host, packing has lost nothing of.
+std::ptrdiff_t zeros_in_residual(const std::filesystem::path& checkpoint, std::size_t worker) {
+  const auto bytes = read_file(checkpoint / host_file_name(worker));
+  const auto tensors = parse_safetensors(std::as_bytes(std::span(*bytes)));
+  const auto residual =
+      std::ranges::find(*tensors, fmt::format("worker.{}.residual", worker), &StoredTensor::name);
+  if (residual == tensors->end()) {
+    return PTRDIFF_MAX;
+  }
+  std::vector<float> values(residual->bytes.size() / sizeof(float));
+  std::memcpy(values.data(), residual->bytes.data(), residual->bytes.size());
+  return std::ranges::count(values, 0.0F);
 }
 
 TEST(ReshardablePresetsTest, AreThoseInLockStepWhoseWorkersHaveNothingOfTheirOwn) {
@@ -183,6 +204,26 @@ TEST_F(ReshardingThreadsTest, WhatCodesHaveLostIsNotLost) {
       EXPECT_THAT(outcome.hashes, Each(outcome.hashes.front()));
       EXPECT_LT(farthest_apart(outcome.parameters, whole.parameters), 0.05)
           << name << " to " << topology_text(after);
+    }
+  }
+}
+
+// So what a worker is given of the others' loss goes into the sum, whoever it is and wherever.
+TEST_F(ReshardingThreadsTest, EveryWorkerPacksEveryValue) {
+  for (const Collective collective : kPlannedCollectives) {
+    for (const std::size_t workers : {2U, 3U, 4U, 5U}) {
+      const TemporaryFolder folder(kInMemory);
+      ToyTraining run = equal_run(*find_preset("wfbp"), Topology(workers, 1, 0));
+      run.alike = false;
+      run.job.strategy.codec = Codec::kTruncate16;
+      run.job.strategy.error_feedback = true;
+      run.job.strategy.collective = collective;
+      run.checkpoint = {.folder = folder.path(), .every = 100};
+      train_toys(*group_, run);
+      for (std::size_t w = 0; w < workers; ++w) {
+        EXPECT_LT(zeros_in_residual(CheckpointFolder(folder.path()).of(kReshardedEnd), w), 8)
+            << name_of(kCollectiveNames, collective) << " of " << workers << ", worker " << w;
+      }
     }
   }
 }
