@@ -97,6 +97,8 @@ Result<CheckpointSpec> checkpoint_spec(const Settings& settings) {
     return read.error();
   }
   spec.settings = mathematics_of(settings);
+  spec.about_hosts = {"workers", "workers-per-host", "servers", "servers-per-host"};
+  spec.about_batches = {"batch", "accumulate", "batch-shares"};
   return spec;
 }
 

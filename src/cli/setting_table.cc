@@ -301,7 +301,8 @@ std::vector<Setting> output_settings() {
       {"keep", kTrain, Form::integer(1, 1'000'000), 3, "so many of the last checkpoints stay"},
       {"resume", kTrain, Form::text(), "",
        "go on from a checkpoint: a folder of them, of which the newest sound one is taken, or one "
-       "of them; auto: the folder of --checkpoint, or from the beginning if it has none"},
+       "of them; auto: the folder of --checkpoint, or from the beginning if it has none; runs in "
+       "lock step also with other workers, servers or hosts"},
       {"run", kRuns | kLab | kStudy, Form::text(), "",
        "folder for the record of the run; must be new or empty"},
       {"trace", kRuns, Form::text(), "",

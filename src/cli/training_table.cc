@@ -42,7 +42,12 @@ void add_checkpoint_rows(const OrderedJson& summary, Table& table) {
                      fmt::join(summary["lost_ranks"].get<std::vector<std::size_t>>(), ", "))});
   }
   if (summary.contains("resumed")) {
-    table.add_row({"resumed from", summary["resumed"]["from"].get<std::string>()});
+    const auto& resumed = summary["resumed"];
+    table.add_row({"resumed from", resumed["from"].get<std::string>()});
+    if (resumed.contains("former_workers")) {
+      table.add_row({"  re-sharded, workers before",
+                     fmt::format("{}", resumed["former_workers"].get<std::int64_t>())});
+    }
   }
   if (!summary.contains("checkpoints")) {
     return;

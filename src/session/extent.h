@@ -33,6 +33,15 @@ struct Extent {
     return extent;
   }
 
+  // The samples of an iteration, at most.
+  std::int64_t joined_batch() const { return static_cast<std::int64_t>(workers) * batch; }
+  // From now on an epoch has so many iterations, each with as many samples as before.
+  void count_epochs_of(Iteration iterations_per_epoch) {
+    samples_per_epoch =
+        std::llround(samples_per_iteration() * static_cast<double>(iterations_per_epoch));
+    per_epoch = iterations_per_epoch;
+  }
+
   // The model is evaluated after each so many iterations; 0: only at the end.
   Iteration evaluate_every() const { return epochs_evaluated * per_epoch; }
 

@@ -9,6 +9,9 @@
 #include <stdexcept>
 
 #include "base/check.h"
+#include "partition/chunk_map.h"
+#include "session/former_hosts.h"
+#include "state/resharding.h"
 #include "state/saved_state.h"
 
 namespace sluice {
@@ -20,17 +23,9 @@ std::string where_to_look(const CheckpointSpec& spec) {
   return spec.resume == kAuto ? spec.folder : spec.resume;
 }
 
-std::string topology_text(const Topology& topology) {
-  return fmt::format(
-      "{} hosts with {} workers each, {} hosts of servers with {} each, {} workers per machine",
-      topology.worker_hosts(), topology.workers_per_host(),
-      topology.hosts() - topology.worker_hosts(), topology.servers_per_host(),
-      topology.workers_per_machine());
-}
-
-// Whether a run with these settings and hosts can go on from it.
-Result<void> check_fits(const CheckpointManifest& manifest, const CheckpointSpec& spec,
-                        const Topology& topology) {
+// Whether a run with these settings can go on from it.
+Result<void> check_settings(const CheckpointManifest& manifest, const CheckpointSpec& spec,
+                            bool other_workers) {
   std::map<std::string, std::string> all = manifest.settings;
   all.insert(spec.settings.begin(), spec.settings.end());
   const auto value = [](const std::map<std::string, std::string>& in, const std::string& key) {
@@ -38,41 +33,49 @@ Result<void> check_fits(const CheckpointManifest& manifest, const CheckpointSpec
     return found == in.end() ? "not set" : found->second;
   };
   for (const auto& [key, any] : all) {
+    const bool may_differ =
+        spec.about_hosts.contains(key) || (other_workers && spec.about_batches.contains(key));
     const std::string before = value(manifest.settings, key);
     const std::string now = value(spec.settings, key);
-    if (before != now) {
+    if (!may_differ && before != now) {
       return Error(fmt::format("{} was {}, and now is {}; resume with the same", key, before, now));
     }
-  }
-  if (const std::string before = manifest.measured.value("topology", "");
-      before != topology_text(topology)) {
-    return Error(fmt::format("the run had {}, and now has {}; resume on as many", before,
-                             topology_text(topology)));
   }
   return {};
 }
 
-// The files of these hosts, if they are sound.
-Result<Resumption> load(const std::filesystem::path& path, CheckpointManifest manifest,
-                        const std::vector<HostId>& hosts) {
-  Resumption loaded{.path = path, .manifest = std::move(manifest), .files = {}};
-  for (const HostId host : hosts) {
-    const std::string name = host_file_name(host.index());
-    const auto& files = loaded.manifest.files;
-    const auto file = std::ranges::find(files, name, &CheckpointFile::name);
-    if (file == files.end()) {
-      return Error(fmt::format("{}: has no {}", path.string(), name));
-    }
-    auto bytes = read_checked(path, *file);
+// The bytes of a host's file, if it is sound.
+Result<std::string> read_sound(const Resumption& from, HostId host) {
+  const std::string name = host_file_name(host.index());
+  const auto& files = from.manifest.files;
+  const auto file = std::ranges::find(files, name, &CheckpointFile::name);
+  if (file == files.end()) {
+    return Error(fmt::format("{}: has no {}", from.path.string(), name));
+  }
+  auto bytes = read_checked(from.path, *file);
+  if (!bytes) {
+    return bytes;
+  }
+  if (const auto tensors = parse_safetensors(std::as_bytes(std::span(*bytes))); !tensors) {
+    return tensors.error().within((from.path / name).string());
+  }
+  return bytes;
+}
+
+// Looks at all files that this process needs. Those of other hosts are read again, one by one, when
+// their state is taken up.
+Result<Resumption> load(Resumption from, const std::vector<HostId>& hosts,
+                        const Strategy& strategy) {
+  for (const HostId host : from.former ? former_files(*from.former, strategy) : hosts) {
+    auto bytes = read_sound(from, host);
     if (!bytes) {
       return bytes.error();
     }
-    if (const auto tensors = parse_safetensors(std::as_bytes(std::span(*bytes))); !tensors) {
-      return tensors.error().within((path / name).string());
+    if (!from.former) {
+      from.files.emplace_back(host, *std::move(bytes));
     }
-    loaded.files.emplace_back(host, *std::move(bytes));
   }
-  return loaded;
+  return from;
 }
 
 // The first reason that a process has against a checkpoint; empty if none has any.
@@ -98,7 +101,8 @@ Json offer(ProcessGroup& group, const std::filesystem::path* path) {
 
 // The leader offers one after the other, and every process looks at its own files.
 Result<std::optional<Resumption>> last_sound(ProcessGroup& group, const CheckpointSpec& spec,
-                                             const Topology& topology, const Log& log) {
+                                             const Topology& topology, const Strategy& strategy,
+                                             const Log& log) {
   const auto paths = group.is_leader() ? checkpoints_in(where_to_look(spec))
                                        : std::vector<std::filesystem::path>();
   for (std::size_t next = 0;; ++next) {
@@ -112,10 +116,16 @@ Result<std::optional<Resumption>> last_sound(ProcessGroup& group, const Checkpoi
       const std::string path = offered.at("path");
       const auto manifest = manifest_from(offered.at("manifest").get<std::string>());
       check(static_cast<bool>(manifest), "the leader has read the manifest");
-      if (const auto fits = check_fits(*manifest, spec, topology); !fits) {
+      const auto former = former_hosts(*manifest, topology, strategy);
+      if (!former) {
+        return former.error().within("resume: " + path);
+      }
+      const bool other_workers = *former && (*former)->workers() != topology.workers();
+      if (const auto fits = check_settings(*manifest, spec, other_workers); !fits) {
         return fits.error().within("resume: " + path);
       }
-      auto own = load(path, *manifest, hosts_here(group, topology));
+      auto own = load({.path = path, .manifest = *manifest, .former = *former},
+                      hosts_here(group, topology), strategy);
       fault = own ? "" : own.error().message();
       if (own) {
         loaded = *std::move(own);
@@ -147,26 +157,65 @@ LinkCost link_from(const Json& json) {
           .code_ns_per_byte = json.at("code_ns_per_byte")};
 }
 
+// These two throw if the manifest has something else there.
+Result<void> check_model(const Json& measured, const Job& job) {
+  if (const auto before = measured.at("parameters").get<std::int64_t>();
+      before != total_params(job.layers)) {
+    return Error(fmt::format("the model had {} parameters, and now has {}", before,
+                             total_params(job.layers)));
+  }
+  const std::string_view codec = name_of(kCodecNames, job.strategy.codec);
+  if (const auto before = measured.at("codec").get<std::string>(); before != codec) {
+    return Error(fmt::format("the run had codec {}, and now has {}", before, codec));
+  }
+  return {};
+}
+
+void adopt_measured(const Json& measured, Job& job) {
+  Strategy& strategy = job.strategy;
+  strategy.slice_params = measured.at("slice");
+  strategy.join_params = measured.at("join");
+  strategy.segment_params = measured.at("segment");
+  strategy.credit = measured.at("credit");
+  strategy.peer_credit = measured.at("peer_credit");
+  const Json& collective = measured.at("collective");
+  strategy.collective = collective.is_null()
+                            ? std::nullopt
+                            : value_of(kCollectiveNames, collective.get<std::string>());
+  job.link = link_from(measured.at("link"));
+  job.groups.clear();
+  for (const Json& group : measured.at("groups")) {
+    job.groups.push_back({group.at(0), group.at(1)});
+  }
+}
+
+// With the chunks that the servers of the run had.
+FormerNodes former_nodes(const Resumption& from, const Job& job) {
+  Job former = job;
+  former.topology = *from.former;
+  adopt_measured(from.manifest.measured, former);
+  const std::size_t servers = job.strategy.uses_servers() ? former.topology.servers() : 1;
+  return {former.topology, make_chunks(job.layers, servers, former.strategy, former.groups)};
+}
+
+std::vector<HostId> own_hosts(const Job& job) {
+  return job.here ? std::vector{*job.here} : all_hosts(job.topology);
+}
+
 }  // namespace
 
 std::vector<HostId> hosts_here(const ProcessGroup& group, const Topology& topology) {
-  if (group.own_host()) {
-    return {*group.own_host()};
-  }
-  std::vector<HostId> hosts;
-  for (std::size_t h = 0; h < topology.hosts(); ++h) {
-    hosts.emplace_back(h);
-  }
-  return hosts;
+  return group.own_host() ? std::vector{*group.own_host()} : all_hosts(topology);
 }
 
 Result<std::optional<Resumption>> find_checkpoint(ProcessGroup& group, const CheckpointSpec& spec,
-                                                  const Topology& topology, const Log& log) {
+                                                  const Topology& topology,
+                                                  const Strategy& strategy, const Log& log) {
   if (spec.resume.empty()) {
     return std::optional<Resumption>();
   }
   const std::string where = where_to_look(spec);
-  auto found = last_sound(group, spec, topology, log);
+  auto found = last_sound(group, spec, topology, strategy, log);
   if (!found) {
     return found;
   }
@@ -178,6 +227,9 @@ Result<std::optional<Resumption>> find_checkpoint(ProcessGroup& group, const Che
                                   (*found)->manifest.iteration)
                     : fmt::format("no sound checkpoint in {}: starting from the beginning", where));
   }
+  if (group.is_leader() && *found && (*found)->former) {
+    log.info(taken_up_text(*(*found)->former, topology, strategy));
+  }
   return found;
 }
 
@@ -188,6 +240,7 @@ Json measured_of(const Job& job) {
     groups.push_back({group.begin, group.end});
   }
   return {{"topology", topology_text(job.topology)},
+          {"hosts", json_of(job.topology)},
           {"parameters", total_params(job.layers)},
           {"slice", strategy.slice_params},
           {"join", strategy.join_params},
@@ -201,33 +254,16 @@ Json measured_of(const Job& job) {
           {"groups", groups}};
 }
 
-Result<void> adopt_measured(const Json& measured, Job& job) {
+Result<void> take_up(const Resumption& from, Job& job) {
+  const Json& measured = from.manifest.measured;
   try {
-    if (const auto before = measured.at("parameters").get<std::int64_t>();
-        before != total_params(job.layers)) {
-      return Error(fmt::format("the model had {} parameters, and now has {}", before,
-                               total_params(job.layers)));
+    if (const auto fits = check_model(measured, job); !fits) {
+      return fits;
     }
-    Strategy& strategy = job.strategy;
-    if (const auto before = measured.at("codec").get<std::string>();
-        before != name_of(kCodecNames, strategy.codec)) {
-      return Error(fmt::format("the run had codec {}, and now has {}", before,
-                               name_of(kCodecNames, strategy.codec)));
+    if (!from.former) {
+      adopt_measured(measured, job);
     }
-    strategy.slice_params = measured.at("slice");
-    strategy.join_params = measured.at("join");
-    strategy.segment_params = measured.at("segment");
-    strategy.credit = measured.at("credit");
-    strategy.peer_credit = measured.at("peer_credit");
-    const Json& collective = measured.at("collective");
-    strategy.collective = collective.is_null()
-                              ? std::nullopt
-                              : value_of(kCollectiveNames, collective.get<std::string>());
-    job.link = link_from(measured.at("link"));
-    job.groups.clear();
-    for (const Json& group : measured.at("groups")) {
-      job.groups.push_back({group.at(0), group.at(1)});
-    }
+    job.first = from.manifest.iteration;
     return {};
   } catch (const Json::exception& fault) {
     return Error(fmt::format("what was measured is not all there: {}", fault.what()));
@@ -235,20 +271,35 @@ Result<void> adopt_measured(const Json& measured, Job& job) {
 }
 
 void restore(const Resumption& from, const Assembly& assembly, TrainingState& state) {
-  for (const auto& [host, bytes] : from.files) {
-    const auto tensors = parse_safetensors(std::as_bytes(std::span(bytes)));
-    const auto restored =
-        tensors ? restore_state(*tensors, {.state = state,
-                                           .topology = assembly.job.topology,
-                                           .chunks = *assembly.chunks,
-                                           .has_servers = assembly.job.strategy.uses_servers(),
-                                           .host = host})
-                : Result<void>(tensors.error());
-    if (!restored) {
+  const auto note = [&](HostId host, const Result<void>& step) {
+    if (!step) {
       throw std::runtime_error(fmt::format("resume: {}: {}",
                                            (from.path / host_file_name(host.index())).string(),
-                                           restored.error().message()));
+                                           step.error().message()));
     }
+  };
+  for (const auto& [host, bytes] : from.files) {
+    const auto tensors = parse_safetensors(std::as_bytes(std::span(bytes)));
+    note(host, tensors
+                   ? restore_state(*tensors, {.state = state,
+                                              .topology = assembly.job.topology,
+                                              .chunks = *assembly.chunks,
+                                              .has_servers = assembly.job.strategy.uses_servers(),
+                                              .host = host})
+                   : Result<void>(tensors.error()));
+  }
+  if (!from.former) {
+    return;
+  }
+  Resharding resharding(former_nodes(from, assembly.job), {.state = state,
+                                                           .job = assembly.job,
+                                                           .chunks = *assembly.chunks,
+                                                           .hosts = own_hosts(assembly.job)});
+  for (const HostId host : former_files(*from.former, assembly.job.strategy)) {
+    const auto bytes = read_sound(from, host);
+    const auto tensors = bytes ? parse_safetensors(std::as_bytes(std::span(*bytes)))
+                               : Result<std::vector<StoredTensor>>(bytes.error());
+    note(host, tensors ? resharding.take(host, *tensors) : Result<void>(tensors.error()));
   }
 }
 

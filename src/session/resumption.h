@@ -16,27 +16,33 @@
 
 namespace sluice {
 
-// The checkpoint that a run goes on from, with the files of the hosts of this process.
+// The checkpoint that a run goes on from.
 struct Resumption {
   std::filesystem::path path;
   CheckpointManifest manifest;
-  std::vector<std::pair<HostId, std::string>> files;
+  // The hosts that the run had, if they are others now: then its state is re-sharded.
+  std::optional<Topology> former = {};
+  // Else the files of the hosts of this process.
+  std::vector<std::pair<HostId, std::string>> files = {};
 };
 
 // The hosts that this process runs.
 std::vector<HostId> hosts_here(const ProcessGroup& group, const Topology& topology);
 
 // Finds the checkpoint that the spec asks for: the last one that is sound in all processes. Says in
-// the log which one it is, and which ones are not. None: the run starts from the beginning. An
-// error if there is none and the spec does not leave that open, or if it was made with other
-// settings. Collective, with the same result in every process.
+// the log which one it is, whether other hosts take it up, and which ones are not. None: the run
+// starts from the beginning. An error if there is none and the spec does not leave that open, if it
+// was made with other settings, or on other hosts where the strategy does not allow that.
+// Collective, with the same result in every process.
 Result<std::optional<Resumption>> find_checkpoint(ProcessGroup& group, const CheckpointSpec& spec,
-                                                  const Topology& topology, const Log& log);
+                                                  const Topology& topology,
+                                                  const Strategy& strategy, const Log& log);
 
 // Of the tuned job: what the bits of a run depend on.
 Json measured_of(const Job& job);
-// Takes over what measured_of() gave, instead of what was measured now.
-Result<void> adopt_measured(const Json& measured, Job& job);
+// The job from there on. On the hosts that the run had, with what measured_of() gave instead of
+// what was measured now.
+Result<void> take_up(const Resumption& from, Job& job);
 
 // Gives the nodes of this process their state. Throws if it does not fit.
 void restore(const Resumption& from, const Assembly& assembly, TrainingState& state);

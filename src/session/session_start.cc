@@ -9,6 +9,8 @@
 #include "codecs/size.h"
 #include "partition/chunk_map.h"
 #include "session/batch_shares.h"
+#include "session/codec_choice.h"
+#include "session/optimizer.h"
 #include "session/train_checks.h"
 #include "session/training_session.h"
 
@@ -27,13 +29,17 @@ bool codes_fit(const Job& job) {
 }  // namespace
 
 Result<void> TrainingSession::find_start() {
-  auto found = find_checkpoint(group_, spec_.checkpoint, topology_, log_);
+  auto found =
+      find_checkpoint(group_, spec_.checkpoint, topology_, before_choice(spec_.strategy), log_);
   if (!found) {
     return found.error();
   }
   resumption_ = *std::move(found);
   if (!resumption_) {
     return {};
+  }
+  if (resumption_->former && work_.task) {
+    keep_epochs();
   }
   const Iteration end = std::stoll(
       group_.from_leader(std::to_string(work_.extent.iterations), "the length of the run"));
@@ -47,6 +53,24 @@ Result<void> TrainingSession::find_start() {
   return {};
 }
 
+void TrainingSession::keep_epochs() {
+  const Json& before = resumption_->manifest.measured;
+  Extent& extent = work_.extent;
+  const std::int64_t joined = extent.joined_batch();
+  const Iteration per_epoch = std::max<Iteration>(before.value("per_epoch", extent.per_epoch), 1);
+  if (group_.is_leader() && before.value("joined_batch", joined) != joined) {
+    log_.info(
+        fmt::format("an iteration has up to {} samples, and had {}; an epoch still counts {} "
+                    "iterations",
+                    joined, before.value("joined_batch", joined), per_epoch));
+  }
+  extent.count_epochs_of(per_epoch);
+  if (spec_.length.iterations == 0) {
+    extent.iterations = per_epoch * spec_.length.epochs;
+  }
+  rule_ = rule_of(spec_.optimizer, extent);
+}
+
 Job TrainingSession::taken_up(Job job) const {
   if (resumption_) {
     take_up(job);
@@ -56,14 +80,18 @@ Job TrainingSession::taken_up(Job job) const {
 }
 
 void TrainingSession::take_up(Job& job) const {
-  if (const auto fits = adopt_measured(resumption_->manifest.measured, job); !fits) {
+  if (const auto fits = sluice::take_up(*resumption_, job); !fits) {
     throw std::runtime_error(
         fmt::format("resume: {}: {}", resumption_->path.string(), fits.error().message()));
+  }
+  if (resumption_->former && job.strategy.learners_pack && job.strategy.error_feedback) {
+    throw std::runtime_error(
+        "resume: with error feedback on devices a run goes on only with as many workers and hosts "
+        "as it had: each device keeps what its own codes have lost");
   }
   if (const auto possible = check_collective(job.strategy, topology_, group_); !possible) {
     throw std::runtime_error("resume: " + possible.error().message());
   }
-  job.first = resumption_->manifest.iteration;
 }
 
 std::optional<Kernels> TrainingSession::asked_kernels() const {
@@ -74,7 +102,7 @@ std::optional<Kernels> TrainingSession::asked_kernels() const {
 }
 
 std::vector<double> TrainingSession::batch_parts() {
-  if (resumption_ && resumption_->manifest.measured.contains("shares")) {
+  if (resumption_ && !resumption_->former && resumption_->manifest.measured.contains("shares")) {
     return resumption_->manifest.measured["shares"].get<std::vector<double>>();
   }
   return measured_shares(group_, topology_, work_.factory);
@@ -94,7 +122,9 @@ std::unique_ptr<Checkpoints> TrainingSession::make_checkpoints(const Clock& cloc
   if (spec_.checkpoint.folder.empty()) {
     return nullptr;
   }
-  Json facts{{"kernels", kernels_}};
+  Json facts{{"kernels", kernels_},
+             {"per_epoch", work_.extent.per_epoch},
+             {"joined_batch", work_.extent.joined_batch()}};
   if (work_.task && spec_.shares.by_speed) {
     facts["shares"] = work_.task->shares;
   }
@@ -109,6 +139,13 @@ void TrainingSession::add_mechanisms(const Checkpoints* checkpoints,
   if (resumption_) {
     summary["resumed"] = {{"from", resumption_->path.string()},
                           {"iteration", resumption_->manifest.iteration}};
+    if (const auto& former = resumption_->former) {
+      summary["resumed"]["former_workers"] = former->workers();
+      summary["resumed"]["former_hosts"] = former->hosts();
+      if (spec_.strategy.strategy.uses_servers()) {
+        summary["resumed"]["former_servers"] = former->servers();
+      }
+    }
   }
   if (checkpoints != nullptr) {
     summary["checkpoints"] = checkpoints->summary();

@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <variant>
 #include <vector>
@@ -183,8 +184,12 @@ struct CheckpointSpec {
   Duration interval{0};     // 0: by iterations
   std::size_t keep = 3;     // so many of the last
   std::string resume = {};  // a folder of checkpoints or one of them; "auto": `folder`; "": none
-  // That change the result, by name: a run that goes on must have the same.
+  // That change the result, by name: a run that goes on must have the same, except for those about
+  // hosts, since the hosts themselves are looked at; and, if its number of workers is another, for
+  // those about the batches of a worker.
   std::map<std::string, std::string> settings = {};
+  std::set<std::string> about_hosts = {};
+  std::set<std::string> about_batches = {};
 
   bool is_on() const { return !folder.empty() || !resume.empty(); }
 };

@@ -76,6 +76,9 @@ class TrainingSession {
   // These are in session_start.cc. Finds the checkpoint to go on from, if there should be one.
   // Collective.
   Result<void> find_start();
+  // If others go on with a run, an epoch stays as long in iterations as it was, whatever they make
+  // of the batch: so lengths, schedules and the iteration keep their meaning.
+  void keep_epochs();
   // The same job from there on, with what was measured at the start of the run; and with learners
   // that pack, if all they pack fits.
   Job taken_up(Job job) const;

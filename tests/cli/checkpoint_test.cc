@@ -5,11 +5,15 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 
 #include "support/command.h"
+#include "support/short_training.h"
+#include "support/skip.h"
 
 namespace sluice {
 namespace {
@@ -69,6 +73,38 @@ TEST_F(CheckpointCliThreadsTest, ARunGoesOnFromItsLast) {
   EXPECT_THAT(table.err, HasSubstr("resuming from kept/iteration-15 after 15 iterations"));
 }
 
+// All workers of a replay have the same gradients, and the mean of 1, 2 or 4 of them is exact.
+TEST_F(CheckpointCliThreadsTest, OtherWorkersAndServersGoOn) {
+  summary("--checkpoint kept --iterations 6 --workers 4 --optimizer adam");
+  const json resumed = summary(
+      "--checkpoint kept --resume auto --iterations 9 --workers 2 --servers 3 --optimizer adam "
+      "--run resumed");
+  EXPECT_EQ(resumed.at("resumed").at("iteration"), 6);
+  EXPECT_EQ(resumed.at("resumed").at("former_workers"), 4);
+  EXPECT_EQ(resumed.at("resumed").at("former_hosts"), 4);
+  EXPECT_EQ(resumed.at("resumed").at("former_servers"), 4);
+  EXPECT_EQ(json::parse(folder_.read("resumed/summary.json")).at("resumed"), resumed.at("resumed"));
+  EXPECT_EQ(resumed.at("parameters_hash"),
+            summary("--iterations 9 --optimizer adam").at("parameters_hash"));
+  const Outcome table =
+      run_command("'" SLUICE_BINARY
+                  "' train --model replay:net.json --resume kept --iterations 12 --workers 3 "
+                  "--workers-per-host 3 --optimizer adam",
+                  folder_);
+  EXPECT_EQ(table.code, 0);
+  EXPECT_THAT(table.out, HasSubstr("re-sharded, workers before"));
+  EXPECT_THAT(table.err,
+              HasSubstr("checkpoint of 2 workers (1 per host) with 3 servers apart taken "
+                        "up by 3 workers (3 per host) with 1 servers: optimiser state "
+                        "re-sharded"));
+}
+
+TEST_F(CheckpointCliThreadsTest, OtherWorkersAreRefusedWhereStateBelongsToAWorker) {
+  summary("--checkpoint kept --iterations 4 --preset pipe-sgd");
+  EXPECT_THAT(refusal("--resume kept --iterations 8 --preset pipe-sgd --workers 3"),
+              HasSubstr("algorithm pipe-sgd goes on only with the workers, servers and hosts"));
+}
+
 TEST_F(CheckpointCliThreadsTest, WhatCannotGoOnIsRefusedWithTheReason) {
   EXPECT_THAT(refusal("--checkpoint kept --preset asp"),
               HasSubstr("checkpoint: algorithm asp has no checkpoints yet"));
@@ -81,10 +117,61 @@ TEST_F(CheckpointCliThreadsTest, WhatCannotGoOnIsRefusedWithTheReason) {
   summary("--checkpoint kept --iterations 4");
   EXPECT_THAT(refusal("--resume kept --iterations 8 --lr 0.1"),
               HasSubstr("resume: kept/iteration-4: lr was 0.05, and now is 0.1"));
-  EXPECT_THAT(refusal("--resume kept --iterations 8 --workers 3"), HasSubstr("workers was 2"));
   EXPECT_THAT(refusal("--resume kept --iterations 4"), HasSubstr("nothing is left to train"));
   folder_.write("kept/iteration-4/manifest.json", "{");
   EXPECT_THAT(refusal("--resume kept --iterations 8"), HasSubstr("not a sound checkpoint"));
+}
+
+class CheckpointedModelThreadsTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (!kHasModels) {
+      SKIP_AS_INAPPLICABLE("built without LibTorch");
+    }
+    write_some_clothes(folder_.path() / "clothes");
+  }
+
+  Outcome train(const std::string& arguments) const {
+    return run_command("'" SLUICE_BINARY
+                       "' train --data-dir clothes --kernels native --json --preset p3 " +
+                           arguments,
+                       folder_);
+  }
+  json summary(const std::string& arguments) const {
+    const Outcome outcome = train(arguments);
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    return json::parse(outcome.out, nullptr, false);
+  }
+
+  TemporaryFolder folder_;
+};
+
+// With as many samples per iteration these are the same ones, so only rounding differs.
+TEST_F(CheckpointedModelThreadsTest, OtherWorkersWithTheSameSamplesLearnTheSame) {
+  const json whole = summary("--workers 4 --batch 6 --iterations 14");
+  summary("--workers 4 --batch 6 --iterations 7 --checkpoint kept");
+  for (const char* others : {"--workers 2 --batch 12", "--workers 3 --batch 4 --accumulate 2"}) {
+    const json resumed = summary(std::string(others) + " --iterations 14 --resume kept");
+    EXPECT_NEAR(resumed.at("test_loss"), whole.at("test_loss"), 1e-4) << others;
+  }
+  const json different = summary("--workers 2 --batch 4 --iterations 14 --resume kept");
+  EXPECT_GT(std::abs(different.at("test_loss").get<double>() - whole.at("test_loss").get<double>()),
+            1e-4);
+}
+
+TEST_F(CheckpointedModelThreadsTest, AnEpochOfOtherWorkersCountsAsManyIterations) {
+  const std::string schedule = " --lr-decay-epochs 1 --checkpoint kept --resume auto ";
+  const json first = summary("--workers 4 --batch 10 --epochs 1" + schedule);
+  ASSERT_EQ(first.at("iterations"), 15);
+  const Outcome second = train("--workers 2 --batch 10 --epochs 2" + schedule);
+  ASSERT_EQ(second.code, 0) << second.err;
+  EXPECT_THAT(second.err, HasSubstr("an iteration has up to 20 samples, and had 40; an epoch still "
+                                    "counts 15 iterations"));
+  const json third = summary("--workers 3 --batch 10 --epochs 3" + schedule);
+  for (const auto& [run, iterations] : {std::pair{json::parse(second.out), 30}, {third, 45}}) {
+    EXPECT_EQ(run.at("iterations"), iterations);
+    EXPECT_EQ(run.at("optimizer").at("schedule").at("drops_after_iterations"), json({15}));
+  }
 }
 
 }  // namespace

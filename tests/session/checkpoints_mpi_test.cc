@@ -87,5 +87,34 @@ TEST_F(CheckpointsMpiTest, ASignalWritesOneAndTheNextRunGoesOn) {
   EXPECT_EQ(end.at("parameters_hash"), json::parse(whole.out).at("parameters_hash"));
 }
 
+// Threads, then processes, then a process for servers alone. All workers of a replay have the same
+// gradients, and the mean of 2 or 4 of them is exact.
+TEST_F(CheckpointsMpiTest, OtherWorkersGoOnAsProcesses) {
+  folder_.write("net.json", R"({"name":"net","batch":8,"layers":[
+    {"name":"a","params":30000,"forward_us":500,"backward_us":500},
+    {"name":"b","params":300,"forward_us":500,"backward_us":500}]})");
+  for (const bool has_servers : {true, false}) {
+    const std::string train = fmt::format(
+        "'" SLUICE_BINARY "' train --model replay:net.json --json --optimizer adam --preset {}",
+        has_servers ? "p3" : "wfbp");
+    const std::string keeping =
+        has_servers ? "--checkpoint servers --resume auto " : "--checkpoint none --resume auto ";
+    const Outcome first = run_command(train + " --workers 4 --iterations 5 " + keeping, folder_);
+    ASSERT_EQ(first.code, 0) << first.err;
+    const Outcome second = mpirun(2, train + " --iterations 9 " + keeping, folder_);
+    ASSERT_EQ(second.code, 0) << second.err;
+    EXPECT_EQ(json::parse(second.out).at("resumed").at("former_workers"), 4);
+    const Outcome third =
+        has_servers ? mpirun(3, train + " --iterations 12 --servers 1 " + keeping, folder_)
+                    : mpirun(4, train + " --iterations 12 " + keeping, folder_);
+    ASSERT_EQ(third.code, 0) << third.err;
+    EXPECT_THAT(third.err, HasSubstr("checkpoint of 2 workers"));
+    const Outcome whole = run_command(train + " --workers 2 --iterations 12", folder_);
+    ASSERT_EQ(whole.code, 0) << whole.err;
+    EXPECT_EQ(json::parse(third.out).at("parameters_hash"),
+              json::parse(whole.out).at("parameters_hash"));
+  }
+}
+
 }  // namespace
 }  // namespace sluice

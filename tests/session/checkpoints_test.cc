@@ -246,9 +246,6 @@ TEST_F(ResumptionThreadsTest, OtherSettingsAreNamed) {
   EXPECT_THAT(refusal(), HasSubstr("batch was not set, and now is 8"));
   run_.checkpoint.settings = {};
   EXPECT_THAT(refusal(), HasSubstr("lr was 0.05, and now is not set"));
-  run_.checkpoint.settings = {{"lr", "0.05"}};
-  run_.job.topology = Topology(2, 1, 0);
-  EXPECT_THAT(refusal(), HasSubstr("the run had 3 hosts with 1 workers each"));
 }
 
 TEST_F(ResumptionThreadsTest, StateThatDoesNotFitIsRefused) {

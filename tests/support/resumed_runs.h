@@ -49,10 +49,12 @@ struct ToyTraining {
   CheckpointSpec checkpoint = {};
   std::function<int()> interrupted = {};
   Log log = {};
+  bool alike = false;  // all workers have the gradients of rank 0
 };
 
 struct ToyOutcome {
-  std::vector<std::string> hashes;  // of the parameters of each worker of this process
+  std::vector<std::string> hashes;     // of the parameters of each worker of this process
+  std::vector<float> parameters = {};  // of the first of them
   Iteration first = 0;
   std::optional<int> stopped = {};
   nlohmann::ordered_json checkpoints = {};
@@ -62,21 +64,21 @@ inline ToyOutcome train_toys(ProcessGroup& group, const ToyTraining& of) {
   Job job = of.job;
   std::vector<std::unique_ptr<Learner>> learners;
   for (const std::size_t rank : workers_here(group, job.topology)) {
-    learners.push_back(std::make_unique<ToyLearner>(kResumedLayers, rank));
+    learners.push_back(std::make_unique<ToyLearner>(kResumedLayers, of.alike ? 0 : rank));
   }
   job.layers = ToyLearner(kResumedLayers, 0).layers();
   job.here = group.own_host();
   Extent extent{.workers = job.topology.workers(), .iterations = of.until, .per_epoch = of.until};
-  auto found = find_checkpoint(group, of.checkpoint, job.topology, of.log);
+  auto found = find_checkpoint(group, of.checkpoint, job.topology, job.strategy, of.log);
   if (!found) {
     throw std::runtime_error(found.error().message());
   }
   const std::optional<Resumption> resumption = *std::move(found);
   if (resumption) {
-    if (const auto fits = adopt_measured(resumption->manifest.measured, job); !fits) {
+    if (const auto fits = take_up(*resumption, job); !fits) {
       throw std::runtime_error(fits.error().message());
     }
-    job.first = extent.first = resumption->manifest.iteration;
+    extent.first = job.first;
   }
   const Clock clock;
   std::unique_ptr<Checkpoints> checkpoints;
@@ -92,9 +94,14 @@ inline ToyOutcome train_toys(ProcessGroup& group, const ToyTraining& of) {
                                              .interrupted = of.interrupted,
                                              .checkpoints = checkpoints.get(),
                                              .resumption = resumption ? &*resumption : nullptr});
-  ToyOutcome outcome{.hashes = {}, .first = job.first, .stopped = trained.stopped};
+  ToyOutcome outcome{
+      .hashes = {}, .parameters = {}, .first = job.first, .stopped = trained.stopped};
   if (checkpoints) {
     outcome.checkpoints = checkpoints->summary();
+  }
+  if (!learners.empty()) {
+    const auto parameters = learners.front()->parameters();
+    outcome.parameters.assign(parameters.begin(), parameters.end());
   }
   for (const auto& learner : learners) {
     outcome.hashes.push_back(fmt::format("{:016x}", hash_of(std::as_bytes(learner->parameters()))));
