@@ -17,7 +17,8 @@ using Json = nlohmann::json;
 
 constexpr const char* kLaunch = "launch --transport tcp ";
 // Rank 0 shows its progress.
-constexpr const char* kInMidTraining = "until grep -q step said-0; do sleep 0.1; done";
+constexpr const char* kInMidTraining =
+    "for i in $(seq 300); do grep -q step said-0 && break; sleep 0.1; done";
 
 Json summary_in(const Outcome& outcome) {
   const std::size_t begin = outcome.out.rfind("\n{");
@@ -32,14 +33,19 @@ class CliHubLaunchTest : public ::testing::Test {
         {"name":"b","params":300,"forward_us":500,"backward_us":500}]})");
   }
 
-  // One of the processes is killed after this wait, if nobody has restarted it.
+  // One of the processes is killed after this wait, if nobody has restarted it. What each says is
+  // in a file until it ends.
   void write_work(const std::string& train, int killed, const std::string& until) const {
-    folder_.write(
-        "work.sh",
-        "'" SLUICE_BINARY "'" + train + " & \n" +
-            "if [ $SLUICE_RESTART = 0 ] && [ $SLUICE_RANK = " + std::to_string(killed) +
-            " ]; then\n" + until +
-            "\n kill -9 $!\nfi\nwait $!; code=$?\ncat said-$SLUICE_RANK >&2\nexit $code\n");
+    folder_.write("said-0", "");
+    folder_.write("work.sh", "'" SLUICE_BINARY "'" + train + R"( 2> said-$SLUICE_RANK &
+        if [ $SLUICE_RESTART = 0 ] && [ $SLUICE_RANK = )" +
+                                 std::to_string(killed) + " ]; then\n" + until + R"(
+          kill -9 $!
+        fi
+        wait $!
+        code=$?
+        cat said-$SLUICE_RANK >&2
+        exit $code)");
   }
   Outcome launch(const std::string& arguments) const {
     return sluice(kLaunch + arguments, folder_);
@@ -125,7 +131,7 @@ TEST_F(CliHubLaunchTest, WorkersThatNeedAllOthersEndWithTheNameOfTheLostOne) {
 TEST_F(CliHubLaunchTest, AKilledTrainingGoesOnFromItsNewestCheckpoint) {
   const std::string train = " train --model replay:net.json --iterations 400 --json";
   write_work(train + " --checkpoint kept --checkpoint-every 20it", 0,
-             "until ls kept/iteration-*; do sleep 0.1; done");
+             "for i in $(seq 300); do ls kept/iteration-* && break; sleep 0.1; done");
   const Outcome outcome = launch("-n 2 --max-restarts 1 -- sh work.sh --checkpoint kept");
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_THAT(outcome.err, HasSubstr("starting again (1 of 1)"));
