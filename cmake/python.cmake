@@ -70,11 +70,20 @@ if(SLUICE_HAS_MPI)
   add_test(NAME PythonWithMpi4py COMMAND ${SLUICE_RUN_PYTHON} 3 with_mpi4py.py)
   list(APPEND SLUICE_PYTHON_TESTS PythonWithMpi4py)
   if(NOT SLUICE_PYTHON STREQUAL "ONLY")
-    set(SLUICE_KEPT ${CMAKE_BINARY_DIR}/restarted)
-    add_test(NAME PythonRestarted COMMAND sh -c "rm -rf '${SLUICE_KEPT}'; exec '$<TARGET_FILE:sluice>' launch -n 2 \
-      --max-restarts 1 -- '${Python_EXECUTABLE}' '${PROJECT_SOURCE_DIR}/python/tests/restarted.py' --checkpoint '${SLUICE_KEPT}'")
-    set_tests_properties(PythonRestarted PROPERTIES PASS_REGULAR_EXPRESSION "began with iteration 9.*the same bits")
-    list(APPEND SLUICE_PYTHON_TESTS PythonRestarted)
+    foreach(transport mpi tcp)
+      set(SLUICE_KEPT ${CMAKE_BINARY_DIR}/restarted-${transport})
+      add_test(NAME PythonRestarted-${transport} COMMAND sh -c "rm -rf '${SLUICE_KEPT}'; exec '$<TARGET_FILE:sluice>' launch -n 2 \
+        --transport ${transport} --max-restarts 1 -- '${Python_EXECUTABLE}' '${PROJECT_SOURCE_DIR}/python/tests/restarted.py' \
+        --checkpoint '${SLUICE_KEPT}'")
+      set_tests_properties(PythonRestarted-${transport} PROPERTIES
+        PASS_REGULAR_EXPRESSION "began with iteration 9.*the same bits")
+      list(APPEND SLUICE_PYTHON_TESTS PythonRestarted-${transport})
+    endforeach()
+    foreach(program support parallel diloco)
+      add_test(NAME PythonWithoutMpi-${program} COMMAND sluice launch -n 3 --transport tcp --
+        ${Python_EXECUTABLE} ${PROJECT_SOURCE_DIR}/python/tests/${program}.py)
+      list(APPEND SLUICE_PYTHON_TESTS PythonWithoutMpi-${program})
+    endforeach()
   endif()
   foreach(how exception exit-0 exit-3)
     add_test(NAME PythonFailing-${how} COMMAND ${SLUICE_RUN_PYTHON} 3 failing.py ${how})
