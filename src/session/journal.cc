@@ -11,30 +11,40 @@
 namespace sluice {
 
 Journal::Journal(const Extent& extent, RunClock clock, Evaluate evaluate, RunFolder& folder,
-                 const Log& log)
+                 const Log& log, Lost lost)
     : extent_(extent),
       clock_(std::move(clock)),
       evaluate_(std::move(evaluate)),
       folder_(folder),
+      lost_(std::move(lost)),
       log_(log) {}
 
+// A worker reports its iterations in order, so they are completed in order, too. What comes of an
+// iteration that was completed without a lost worker, which had reported it, is too late.
 void Journal::on_step(const StepReport& step) {
-  const Iteration iteration = step.iteration;
-  Reports& reports = open_[iteration];
   ++steps_;
+  if (step.iteration < done()) {
+    return;
+  }
+  Reports& reports = open_[step.iteration];
   if (step.loss) {
     reports.loss = reports.loss.value_or(0) + *step.loss;
   }
   reports.last = std::max(reports.last, step.at);
-  if (++reports.count < extent_.workers) {
-    return;
+  ++reports.count;
+  const std::size_t left = extent_.workers - (lost_ ? lost_() : 0);
+  while (!open_.empty() && open_.begin()->second.count >= left) {
+    complete(open_.begin()->first, open_.begin()->second);
+    open_.erase(open_.begin());
   }
+}
+
+void Journal::complete(Iteration iteration, const Reports& reports) {
   loss_ = reports.loss;
   if (loss_) {
-    *loss_ /= static_cast<double>(extent_.workers);
+    *loss_ /= static_cast<double>(reports.count);
   }
   ends_.push_back(trained_at(reports.last));
-  open_.erase(iteration);
   samples_ += extent_.samples_of(iteration);
   const ProgressState state{
       .epoch = extent_.epoch_of(iteration),

@@ -42,8 +42,11 @@ class Journal {
   // Evaluates the current model; nothing if there is no data to evaluate it with.
   using Evaluate = std::function<std::optional<Evaluation>()>;
 
+  // How many workers the run goes on without.
+  using Lost = std::function<std::size_t()>;
+
   Journal(const Extent& extent, RunClock clock, Evaluate evaluate, RunFolder& folder,
-          const Log& log);
+          const Log& log, Lost lost = {});
 
   void on_step(const StepReport& step);
   // The model is complete after this number of iterations: evaluate it. `model` says what it is.
@@ -81,6 +84,8 @@ class Journal {
   Duration trained_at(Time moment) const {
     return moment - (moment < evaluated_from_ ? evaluated_before_ : evaluated_);
   }
+  // All workers that are left have reported it.
+  void complete(Iteration iteration, const Reports& reports);
   void finish_progress();
   void append(const nlohmann::ordered_json& row);
 
@@ -88,6 +93,7 @@ class Journal {
   RunClock clock_;
   Evaluate evaluate_;
   RunFolder& folder_;
+  Lost lost_;
   const Log& log_;
   std::map<Iteration, Reports> open_;  // iterations that not all workers have finished
   std::optional<double> loss_;

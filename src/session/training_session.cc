@@ -149,7 +149,7 @@ TrainReport TrainingSession::run() {
   if (group_.is_leader()) {
     journal.emplace(
         work_.extent, run_clock(clock), [&] { return model.learner().evaluate(); },
-        record_.folder(), log_);
+        record_.folder(), log_, [this] { return lost_workers(); });
   }
   listen_for_signals();
   const auto checkpoints = make_checkpoints(clock);
@@ -328,6 +328,13 @@ bool TrainingSession::all_on_devices(std::span<const std::unique_ptr<Learner>> l
   const auto agrees = [&](const std::string& answer) { return answer == yes; };
   return group_.from_leader(std::ranges::all_of(answers, agrees) ? yes : "no", "where to update") ==
          yes;
+}
+
+std::size_t TrainingSession::lost_workers() const {
+  const auto lost = group_.lost();
+  const auto has_workers = [&](std::size_t rank) { return rank < topology_.worker_hosts(); };
+  return static_cast<std::size_t>(std::ranges::count_if(lost, has_workers)) *
+         topology_.workers_per_host();
 }
 
 RunClock TrainingSession::run_clock(const Clock& clock) const {

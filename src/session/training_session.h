@@ -66,6 +66,8 @@ class TrainingSession {
   void leave_to_learners(std::span<const std::unique_ptr<Learner>> learners,
                          Strategy& strategy) const;
   bool all_on_devices(std::span<const std::unique_ptr<Learner>> learners) const;
+  // That the run goes on without.
+  std::size_t lost_workers() const;
   RunClock run_clock(const Clock& clock) const;
   Job make_job(const std::vector<Layer>& layers) const;
   // The same for the network, which is measured, and with the codec that pays there, if the spec

@@ -116,6 +116,7 @@ TEST_F(CliHubLaunchTest, WorkersGoOnWithoutOneThatWasKilled) {
     EXPECT_THAT(outcome.err, HasSubstr("rank 2 was lost: "));
     EXPECT_THAT(outcome.err, HasSubstr("; the others go on"));
     EXPECT_EQ(summary_in(outcome).at("lost_ranks"), Json::array({2})) << preset;
+    EXPECT_EQ(summary_in(outcome).at("iterations"), 3000) << preset;
   }
 }
 

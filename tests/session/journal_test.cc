@@ -30,7 +30,7 @@ class JournalTest : public ::testing::Test {
     log_.warn = [this](const std::string& text) { warned_.push_back(text); };
     journal_.emplace(
         Extent{.workers = 2, .batch = 8, .iterations = 6, .per_epoch = 3, .samples_per_epoch = 48},
-        RunClock{clock_}, [this] { return result_; }, *run_, log_);
+        RunClock{clock_}, [this] { return result_; }, *run_, log_, [this] { return lost_; });
   }
 
   void step(std::size_t rank, Iteration iteration, std::optional<double> loss, int at = 0) {
@@ -49,6 +49,7 @@ class JournalTest : public ::testing::Test {
   std::optional<RunFolder> run_;
   Clock clock_;
   std::optional<Evaluation> result_;
+  std::size_t lost_ = 0;
   Log log_;
   std::vector<std::string> said_;
   std::vector<std::string> warned_;
@@ -70,6 +71,34 @@ TEST_F(JournalTest, AnIterationIsDoneWhenAllWorkersHaveDoneIt) {
   EXPECT_EQ(row.at("epoch"), 1);
   EXPECT_EQ(row.at("loss"), 1.5);
   EXPECT_EQ(row.at("samples"), 16);
+}
+
+// It was ahead of the other one, which goes on.
+TEST_F(JournalTest, IterationsAreDoneWithoutALostWorker) {
+  for (Iteration iteration = 0; iteration < 3; ++iteration) {
+    step(1, iteration, 3.0);
+  }
+  step(0, 0, 1.0);
+  EXPECT_EQ(journal_->done(), 1);
+  lost_ = 1;
+  for (Iteration iteration = 1; iteration < 6; ++iteration) {
+    step(0, iteration, 1.0);
+  }
+  EXPECT_EQ(journal_->done(), 6);
+  EXPECT_EQ(journal_->loss(), 1.0);
+  ASSERT_EQ(rows().size(), 6U);
+  for (std::size_t i = 0; i < 6; ++i) {
+    EXPECT_EQ(rows()[i].at("step"), i + 1);
+  }
+}
+
+// The others had done what they waited for it with.
+TEST_F(JournalTest, ALossCompletesWhatOnlyTheLostOneHadNotDone) {
+  step(0, 0, 1.0);
+  step(0, 1, 1.0);
+  lost_ = 1;
+  step(0, 2, 1.0);
+  EXPECT_EQ(journal_->done(), 3);
 }
 
 TEST_F(JournalTest, EpochsAndSamplesCountOn) {

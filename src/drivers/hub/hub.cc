@@ -125,13 +125,15 @@ void Hub::serve(std::size_t rank) {
     return;
   }
   const bool open = seat.line.read() && seat.line.write();
+  if (seat.line.take_sign()) {
+    seat.heard = clock_.now();
+  }
   try {
     while (seat.line.is_open()) {
       const auto frame = seat.line.frames().next();
       if (!frame) {
         break;
       }
-      seat.heard = clock_.now();
       take(rank, *frame);
     }
   } catch (const std::runtime_error& error) {

@@ -98,8 +98,13 @@ void HubConnection::serve_line() {
     line_.add({.kind = HubKind::kBeat});
   }
   const bool open = line_.read() && line_.write();
+  if (line_.take_sign()) {
+    heard_ = now;
+  }
   try {
-    take_frames();
+    while (const auto frame = line_.frames().next()) {
+      take(*frame);
+    }
   } catch (const std::runtime_error& error) {
     fault_ = fmt::format("sluice launch has sent {}", error.what());
   }
@@ -124,13 +129,6 @@ void HubConnection::end_if_forsaken() const {
   if (fault_since_ && clock_.now() - *fault_since_ > kToSayWhy) {
     fmt::print(stderr, "sluice: rank {}: {}\n", rank_, fault_);
     std::_Exit(EXIT_FAILURE);
-  }
-}
-
-void HubConnection::take_frames() {
-  while (const auto frame = line_.frames().next()) {
-    heard_ = clock_.now();
-    take(*frame);
   }
 }
 

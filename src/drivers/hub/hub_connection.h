@@ -53,7 +53,6 @@ class HubConnection {
   void run();
   void serve_line();
   void end_if_forsaken() const;
-  void take_frames();
   void take(const HubFrame& frame);
   void sleep() const;
   void wake() const;

@@ -34,6 +34,7 @@ bool HubLine::read() {
       return count < 0 && is_passing(errno);
     }
     incoming_.add({part.data(), static_cast<std::size_t>(count)});
+    sign_ = true;
   }
 }
 

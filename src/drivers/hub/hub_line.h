@@ -26,12 +26,15 @@ class HubLine {
   // The same; what has come is in frames().
   bool read();
   HubFrameReader& frames() { return incoming_; }
+  // Whether anything has come since the last call: also a part of a long text is a sign of life.
+  bool take_sign() { return std::exchange(sign_, false); }
 
  private:
   Socket socket_;
   std::string outgoing_;
   std::size_t written_ = 0;  // of it
   HubFrameReader incoming_;
+  bool sign_ = false;
 };
 
 }  // namespace sluice

@@ -2,9 +2,10 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <rapidcheck/gtest.h>
+#include <sys/socket.h>
 
 #include <atomic>
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -132,6 +133,23 @@ TEST(HubThreads, StrangersAreTurnedAwayAndTheRunGoesOn) {
   second->send(0, 0, "here");
   EXPECT_EQ(next(*first, 0).text, "here");
   EXPECT_THAT(hub.happened(), IsEmpty());
+}
+
+// It takes longer to come than a process may be silent.
+TEST(HubThreads, ALongTextIsASignOfLife) {
+  RunningHub hub(2);
+  const auto first = hub.connect(0);
+  first->outlive("1");
+  HubLine slow(*connect_to(hub.address().endpoint, kLongEnough));
+  slow.add({.kind = HubFrame::Kind::kHello, .rank = 1, .text = hub.address().token});
+  EXPECT_TRUE(slow.write());
+  const std::string text =
+      encode({.kind = HubFrame::Kind::kText, .rank = 0, .text = std::string(400, 'x')});
+  for (const char letter : text) {
+    EXPECT_EQ(send(slow.descriptor(), &letter, 1, MSG_NOSIGNAL), 1);
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  EXPECT_EQ(next(*first, 0).text, std::string(400, 'x'));
 }
 
 // It has shown the token, and then nothing.
