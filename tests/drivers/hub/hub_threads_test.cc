@@ -161,7 +161,7 @@ TEST(HubThreads, SilenceIsALoss) {
   silent.add({.kind = HubFrame::Kind::kHello, .rank = 1, .text = hub.address().token});
   EXPECT_TRUE(silent.write());
   EXPECT_EQ(next(*first, 0).text, std::nullopt);
-  EXPECT_THAT(first->why_lost(1), HasSubstr("no sign of life for 3 s"));
+  EXPECT_THAT(first->why_lost(1), HasSubstr("no sign of life for "));
 }
 
 // Calls this for every rank, on a thread of its own.
