@@ -50,6 +50,14 @@ std::size_t character_length(std::string_view text) {
 
 }  // namespace
 
+std::string quoted(const std::string& text) {
+  std::string result = "'";
+  for (const char c : text) {
+    result += c == '\'' ? "'\\''" : std::string(1, c);
+  }
+  return result + "'";
+}
+
 std::size_t utf8_length(std::string_view text) {
   std::size_t at = 0;
   while (at < text.size()) {

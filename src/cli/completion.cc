@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/text.h"
 #include "cli/commands.h"
 
 namespace sluice::cli {
@@ -36,15 +37,6 @@ std::string escaped(const std::string& text, const std::string& characters) {
     result += c;
   }
   return result;
-}
-
-// In single quotes, which no shell expands.
-std::string quoted(const std::string& text) {
-  std::string result = "'";
-  for (const char c : text) {
-    result += c == '\'' ? "'\\''" : std::string(1, c);
-  }
-  return result + "'";
 }
 
 std::string bash_script() {

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <sstream>
 #include <string_view>
@@ -73,14 +74,6 @@ Result<std::vector<std::string>> hosts_in(const std::string& text, std::size_t p
     return Error(fmt::format("it has {} slots for {} processes", hosts.size(), processes));
   }
   return hosts;
-}
-
-std::string quoted(const std::string& word) {
-  std::string text = "'";
-  for (const char c : word) {
-    text += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  }
-  return text + "'";
 }
 
 }  // namespace sluice::cli

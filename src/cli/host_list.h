@@ -12,7 +12,4 @@ namespace sluice::cli {
 // line, with "slots=N" or ":N" for N processes; each host is filled before the next.
 Result<std::vector<std::string>> hosts_in(const std::string& text, std::size_t processes);
 
-// As a shell takes it for one word.
-std::string quoted(const std::string& word);
-
 }  // namespace sluice::cli

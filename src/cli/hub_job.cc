@@ -15,8 +15,8 @@
 #include <optional>
 #include <utility>
 
+#include "base/text.h"
 #include "cli/console.h"
-#include "cli/host_list.h"
 #include "drivers/hub/hub.h"
 #include "drivers/processes/launch.h"
 #include "lab/interrupts.h"

@@ -7,12 +7,12 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
 #include <iterator>
 #include <sstream>
 #include <string>
 #include <vector>
 
+#include "base/file.h"
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/host_list.h"
@@ -79,9 +79,11 @@ Result<HubPlan> plan_for(const Words& command, std::size_t processes, const std:
       named.empty() ? told("OMPI_MCA_orte_default_hostfile", "PRTE_MCA_prte_default_hostfile")
                     : named;
   if (!hostfile.empty()) {
-    std::ostringstream text;
-    text << std::ifstream(hostfile).rdbuf();
-    auto hosts = hosts_in(text.str(), processes);
+    const auto text = read_file(hostfile);
+    if (!text) {
+      return text.error().within("--hostfile");
+    }
+    auto hosts = hosts_in(*text, processes);
     if (!hosts) {
       return hosts.error().within("--hostfile: " + hostfile);
     }

@@ -235,9 +235,8 @@ std::vector<Setting> launch_settings() {
       {"hostfile", kLaunch, Form::text(), "",
        "file of mpirun with the hosts to start on, by ssh; by default all processes run here"},
       {"transport", kLaunch, Form::word({"mpi", "tcp"}), "mpi",
-       "mpi: mpirun starts the processes; tcp: launch does it itself, without MPI, and workers go "
-       "on "
-       "when another one is lost, if their algorithm allows it"},
+       "mpi: mpirun starts the processes; tcp: launch does it itself, without MPI, and workers "
+       "go on when another one is lost, if their algorithm allows it"},
       {"max-restarts", kLaunch, Form::integer(0, 1'000'000), 0,
        "after a failure the program is started again, so often without a new checkpoint in "
        "between; "

@@ -61,5 +61,10 @@ TEST(TextTest, Utf8EndsAtTheFirstWrongByte) {
   }
 }
 
+TEST(Quoted, IsOneWordForAShell) {
+  EXPECT_EQ(quoted("plain"), "'plain'");
+  EXPECT_EQ(quoted("it's $HOME"), "'it'\\''s $HOME'");
+}
+
 }  // namespace
 }  // namespace sluice

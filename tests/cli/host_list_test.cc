@@ -22,10 +22,5 @@ TEST(HostList, SaysWhatIsWrong) {
   EXPECT_THAT(hosts_in("a b", 1).error().message(), HasSubstr("expected a host"));
 }
 
-TEST(HostList, QuotesForAShell) {
-  EXPECT_EQ(quoted("plain"), "'plain'");
-  EXPECT_EQ(quoted("it's $HOME"), "'it'\\''s $HOME'");
-}
-
 }  // namespace
 }  // namespace sluice::cli

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cstdlib>
 #include <cstring>
@@ -128,14 +129,20 @@ class HubWorld final : public ProcessWorld {
     }
     const Socket& next = sockets->at((rank() + 1) % size());
     const Socket& previous = sockets->at((rank() + size() - 1) % size());
+    // An empty message is one byte, since TCP has none.
+    const auto turn = [&](std::span<const std::byte> out, std::span<std::byte> in) {
+      std::array<std::byte, 1> least{};
+      const auto done = out.empty() ? exchange_bytes(next, least, previous, least, kTurnLimit)
+                                    : exchange_bytes(next, out, previous, in, kTurnLimit);
+      if (!done) {
+        throw std::runtime_error("the links cannot be measured: " + done.error().message());
+      }
+    };
     const auto slowest = [this](double own) {
       all_reduce({&own, 1, NumberType::kFloat64}, Reduction::kMax);
       return own;
     };
-    return measure_ring(
-        {.times_of_turns = [&](std::size_t bytes,
-                               int count) { return times_of_turns(next, previous, bytes, count); },
-         .slowest = slowest});
+    return measure_ring({.turn = turn, .slowest = slowest});
   }
 
   std::vector<std::size_t> machines() override {
@@ -274,25 +281,6 @@ class HubWorld final : public ProcessWorld {
         texts_.at(letter->from).push_back(*std::move(letter->text));
       }
     }
-  }
-
-  // The first turn is left out: it may find a token bucket full or a connection slow to start.
-  static std::vector<double> times_of_turns(const Socket& next, const Socket& previous,
-                                            std::size_t bytes, int count) {
-    const std::vector<std::byte> out(bytes + 1);
-    std::vector<std::byte> in(bytes + 1);
-    const Clock clock;
-    std::vector<double> times;
-    for (int turn = 0; turn <= count; ++turn) {
-      const Time begin = clock.now();
-      if (const auto done = exchange_bytes(next, out, previous, in, kTurnLimit); !done) {
-        throw std::runtime_error("the links cannot be measured: " + done.error().message());
-      }
-      if (turn > 0) {
-        times.push_back(to_us(clock.now() - begin) * 1e3);
-      }
-    }
-    return times;
   }
 
   const std::unique_ptr<HubConnection> connection_;

@@ -10,6 +10,7 @@
 
 #include "drivers/mpi/mpi_ping_pong.h"
 #include "drivers/mpi/mpi_tags.h"
+#include "drivers/mpi/mpi_take.h"
 #include "drivers/mpi/survey_messages.h"
 #include "drivers/mpi/survey_rounds.h"
 #include "drivers/processes/interfaces.h"
@@ -79,18 +80,7 @@ void Surveyor::post(std::string text, std::size_t to, MpiTag tag) {
 }
 
 std::optional<std::pair<std::size_t, std::string>> Surveyor::take(MpiTag tag) {
-  int here = 0;
-  MPI_Message message = MPI_MESSAGE_NULL;
-  MPI_Status status{};
-  MPI_Improbe(MPI_ANY_SOURCE, tag, MPI_COMM_WORLD, &here, &message, &status);
-  if (here == 0) {
-    return std::nullopt;
-  }
-  int bytes = 0;
-  MPI_Get_count(&status, MPI_BYTE, &bytes);
-  std::string text(static_cast<std::size_t>(bytes), '\0');
-  MPI_Mrecv(text.data(), bytes, MPI_BYTE, &message, MPI_STATUS_IGNORE);
-  return std::pair{static_cast<std::size_t>(status.MPI_SOURCE), std::move(text)};
+  return take_text(MPI_COMM_WORLD, tag);
 }
 
 std::optional<Survey> Surveyor::run() {

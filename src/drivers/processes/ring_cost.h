@@ -2,7 +2,7 @@
 
 #include <cstddef>
 #include <functional>
-#include <vector>
+#include <span>
 
 #include "model/job.h"
 
@@ -10,8 +10,8 @@ namespace sluice {
 
 // All processes in a ring: each sends to the next one and receives from the previous one.
 struct Ring {
-  // Nanoseconds of each of so many turns with messages of this length.
-  std::function<std::vector<double>(std::size_t bytes, int count)> times_of_turns;
+  // Both at once, as many bytes.
+  std::function<void(std::span<const std::byte> out, std::span<std::byte> in)> turn;
   // The highest value of all processes.
   std::function<double(double own)> slowest;
 };
