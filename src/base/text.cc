@@ -50,7 +50,7 @@ std::size_t character_length(std::string_view text) {
 
 }  // namespace
 
-std::string quoted(const std::string& text) {
+std::string shell_word(const std::string& text) {
   std::string result = "'";
   for (const char c : text) {
     result += c == '\'' ? "'\\''" : std::string(1, c);

@@ -11,7 +11,7 @@ namespace sluice {
 std::string one_line(std::string text);
 
 // In single quotes, which no shell expands: one word for it.
-std::string quoted(const std::string& text);
+std::string shell_word(const std::string& text);
 
 // The number of bytes before the first one that is not valid UTF-8.
 std::size_t utf8_length(std::string_view text);

@@ -77,7 +77,7 @@ std::string zsh_script() {
   std::string commands;
   std::string cases;
   for (const CommandEntry& command : command_table()) {
-    commands += "    " + quoted(escaped(command.name, ":") + ":" + command.help) + "\n";
+    commands += "    " + shell_word(escaped(command.name, ":") + ":" + command.help) + "\n";
     cases += fmt::format("    {})\n      _arguments -S \\\n", command.name);
     for (const Setting& option : options_of(command)) {
       const bool is_switch = option.form.kind() == Form::Kind::kSwitch;
@@ -86,8 +86,8 @@ std::string zsh_script() {
       const std::string value =
           words.empty() ? ":value:_files" : fmt::format(":value:({})", fmt::join(words, " "));
       cases += "        " +
-               quoted("--" + option.key + (is_switch ? "=-" : "=") + "[" + help + "]" +
-                      (is_switch ? ":" : "") + value) +
+               shell_word("--" + option.key + (is_switch ? "=-" : "=") + "[" + help + "]" +
+                          (is_switch ? ":" : "") + value) +
                " \\\n";
     }
     cases += "        '--help[show the settings]' '*::command:_default'\n      ;;\n";
@@ -119,7 +119,7 @@ std::string fish_script() {
       "command'\n";
   for (const CommandEntry& command : command_table()) {
     script += fmt::format("complete -c sluice -n __fish_use_subcommand -f -a {} -d {}\n",
-                          command.name, quoted(command.help));
+                          command.name, shell_word(command.help));
   }
   for (const CommandEntry& command : command_table()) {
     for (const Setting& option : options_of(command)) {
@@ -131,7 +131,7 @@ std::string fish_script() {
                       is_switch       ? ""
                       : words.empty() ? " -r"
                                       : fmt::format(" -x -a '{}'", fmt::join(words, " ")),
-                      quoted(option.help));
+                      shell_word(option.help));
     }
   }
   return script;

@@ -154,12 +154,12 @@ void HubRun::become(std::size_t rank, int token) const {
 void HubRun::become_remote(std::size_t rank, int token) const {
   dup2(token, STDIN_FILENO);
   std::string text = fmt::format("IFS= read -r {0}; export {0}; cd {1} && exec env",
-                                 kHubTokenVariable, quoted(std::filesystem::current_path()));
+                                 kHubTokenVariable, shell_word(std::filesystem::current_path()));
   for (const auto& [key, value] : variables(rank)) {
     text += fmt::format(" {}={}", key, value);
   }
   for (const std::string& word : plan_.command) {
-    text += " " + quoted(word);
+    text += " " + shell_word(word);
   }
   Words words = plan_.agent;
   words.insert(words.end(), {plan_.hosts[rank], text + " </dev/null"});

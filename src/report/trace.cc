@@ -13,7 +13,7 @@
 namespace sluice {
 namespace {
 
-std::string quoted(const std::string& text) {
+std::string json_text(const std::string& text) {
   return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
@@ -75,12 +75,12 @@ class TraceWriter::Printer {
   void print(const Span& span, int lane) {
     emit(R"({{"ph":"X","pid":{},"tid":{},"ts":{},"dur":{},"name":{},"args":{{{}}}}})", process_,
          lane, microseconds(ticks(span.begin)), microseconds(ticks(span.end) - ticks(span.begin)),
-         quoted(trace_.label(span)), trace_.details(span));
+         json_text(trace_.label(span)), trace_.details(span));
   }
   // The name and the place of a process or a lane.
   void describe(const char* what, const std::string& name, int lane, int place) {
     emit(R"({{"ph":"M","pid":{},"tid":{},"name":"{}_name","args":{{"name":{}}}}})", process_, lane,
-         what, quoted(name));
+         what, json_text(name));
     emit(R"({{"ph":"M","pid":{},"tid":{},"name":"{}_sort_index","args":{{"sort_index":{}}}}})",
          process_, lane, what, place);
   }

@@ -62,8 +62,8 @@ TEST(TextTest, Utf8EndsAtTheFirstWrongByte) {
 }
 
 TEST(Quoted, IsOneWordForAShell) {
-  EXPECT_EQ(quoted("plain"), "'plain'");
-  EXPECT_EQ(quoted("it's $HOME"), "'it'\\''s $HOME'");
+  EXPECT_EQ(shell_word("plain"), "'plain'");
+  EXPECT_EQ(shell_word("it's $HOME"), "'it'\\''s $HOME'");
 }
 
 }  // namespace
