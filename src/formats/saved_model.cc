@@ -48,12 +48,16 @@ Result<SavedModel> read_named(const fs::path& path) {
   return model;
 }
 
-// The sum of the workers' global parameters in the files of all hosts.
-class SumOfGlobals {
+// The sum of what the workers have under a name in the files of all hosts.
+class SumOfWorkers {
  public:
+  explicit SumOfWorkers(std::string name) : name_("." + std::move(name)) {}
+
   Result<void> add(std::span<const StoredTensor> tensors) {
     for (const StoredTensor& tensor : tensors) {
-      if (!tensor.name.starts_with("worker.") || !tensor.name.ends_with(".global")) {
+      const bool is_one = tensor.name.starts_with("worker.") && tensor.name.ends_with(name_) &&
+                          std::ranges::count(tensor.name, '.') == 2;
+      if (!is_one) {
         continue;
       }
       std::vector<float> values(tensor.bytes.size() / sizeof(float));
@@ -81,9 +85,27 @@ class SumOfGlobals {
   }
 
  private:
+  std::string name_;
   std::vector<double> sum_;
   int workers_ = 0;
 };
+
+// Reads and parses the files of a checkpoint, one after the other.
+template <class Visit>
+Result<void> for_each_file(const fs::path& path, const CheckpointManifest& manifest, Visit visit) {
+  for (const CheckpointFile& file : manifest.files) {
+    const auto bytes = read_checked(path, file);
+    if (!bytes) {
+      return bytes.error();
+    }
+    const auto tensors = parse_safetensors(std::as_bytes(std::span(*bytes)));
+    const Result<void> taken = tensors ? visit(file, *tensors) : tensors.error();
+    if (!taken) {
+      return taken.error().within((path / file.name).string());
+    }
+  }
+  return {};
+}
 
 // What worker 0 has, which the file of its host holds.
 Result<void> take_worker_0(std::span<const StoredTensor> tensors, SavedModel& model) {
@@ -101,21 +123,79 @@ Result<void> take_worker_0(std::span<const StoredTensor> tensors, SavedModel& mo
   return found ? Result<void>() : Error("has no parameters of worker 0");
 }
 
-// Where workers have parameters of their own, the result of the run is the mean of the global ones.
-Result<void> take_globals(const SumOfGlobals& globals, SavedModel& model) {
-  const auto mean = globals.mean();
-  if (!mean) {
-    return {};
+TensorCopy& parameters_of(SavedModel& model) {
+  return *std::ranges::find(model.tensors, std::string("parameters"), &TensorCopy::name);
+}
+
+// Puts the parameters of a server where the manifest says that they belong: ranges, in the order in
+// which the server has them. It throws if they are no ranges.
+Result<void> take_server(const StoredTensor& tensor, const Json& ranges, SavedModel& model) {
+  const std::span<std::byte> all = parameters_of(model).bytes;
+  std::span<const std::byte> left = tensor.bytes;
+  for (const Json& range : ranges) {
+    const auto begin = range.at(0).get<std::uint32_t>() * sizeof(float);
+    const auto end = range.at(1).get<std::uint32_t>() * sizeof(float);
+    if (begin > end || end > all.size() || end - begin > left.size()) {
+      return Error(tensor.name + " does not fit into the model");
+    }
+    std::ranges::copy(left.first(end - begin), all.begin() + static_cast<std::ptrdiff_t>(begin));
+    left = left.subspan(end - begin);
   }
-  const auto parameters =
-      std::ranges::find(model.tensors, std::string("parameters"), &TensorCopy::name);
+  return left.empty() ? Result<void>() : Error(tensor.name + " does not fit into the model");
+}
+
+// What is all zeros is in no file.
+Result<void> take_servers(const fs::path& path, const CheckpointManifest& manifest,
+                          const Json& shards, SavedModel& model) {
+  std::ranges::fill(parameters_of(model).bytes, std::byte{0});
+  return for_each_file(path, manifest, [&](const CheckpointFile&, const auto& tensors) {
+    for (std::size_t s = 0; s < shards.size(); ++s) {
+      const std::string name = fmt::format("server.{}.parameters", s);
+      const auto found = std::ranges::find(tensors, name, &StoredTensor::name);
+      if (found == tensors.end()) {
+        continue;
+      }
+      if (auto taken = take_server(*found, shards.at(s), model); !taken) {
+        return taken;
+      }
+    }
+    return Result<void>();
+  });
+}
+
+// If any worker has something under this name.
+Result<void> take_mean(const fs::path& path, const CheckpointManifest& manifest,
+                       const std::string& name, SavedModel& model) {
+  SumOfWorkers sum(name);
+  auto added = for_each_file(
+      path, manifest, [&](const CheckpointFile&, const auto& tensors) { return sum.add(tensors); });
+  const auto mean = sum.mean();
+  if (!added || !mean) {
+    return added;
+  }
   const auto bytes = std::as_bytes(std::span(*mean));
-  if (bytes.size() != parameters->bytes.size()) {
-    return Error("the global parameters are not as many as the worker's");
+  if (bytes.size() != parameters_of(model).bytes.size()) {
+    return Error(fmt::format("{}: the {} are not as many as the parameters of worker 0",
+                             path.string(), name));
   }
-  parameters->bytes.assign(bytes.begin(), bytes.end());
+  parameters_of(model).bytes.assign(bytes.begin(), bytes.end());
   model.lacks_statistics = true;
   return {};
+}
+
+// The result of a run whose replicas differ is what its servers have, the mean of its workers, or
+// that of their global parameters.
+Result<void> take_result(const fs::path& path, const CheckpointManifest& manifest,
+                         SavedModel& model) {
+  const Json& measured = manifest.measured;
+  try {
+    return measured.contains("shards")
+               ? take_servers(path, manifest, measured.at("shards"), model)
+               : take_mean(path, manifest, measured.value("means", "global"), model);
+  } catch (const Json::exception& fault) {
+    return Error(fmt::format("{}: the manifest does not say what the model is: {}", path.string(),
+                             fault.what()));
+  }
 }
 
 Result<SavedModel> read_checkpoint(const fs::path& path) {
@@ -124,29 +204,18 @@ Result<SavedModel> read_checkpoint(const fs::path& path) {
     return manifest.error();
   }
   SavedModel model{.path = path.string(), .by_name = false};
-  SumOfGlobals globals;
-  for (const CheckpointFile& file : manifest->files) {
-    const auto bytes = read_checked(path, file);
-    if (!bytes) {
-      return bytes.error();
-    }
-    const auto tensors = parse_safetensors(std::as_bytes(std::span(*bytes)));
-    Result<void> taken = tensors ? Result<void>() : tensors.error();
-    if (taken && file.name == host_file_name(0)) {
-      taken = take_worker_0(*tensors, model);
-    }
-    if (taken) {
-      taken = globals.add(*tensors);
-    }
-    if (!taken) {
-      return taken.error().within((path / file.name).string());
-    }
+  const auto read =
+      for_each_file(path, *manifest, [&](const CheckpointFile& file, const auto& tensors) {
+        return file.name == host_file_name(0) ? take_worker_0(tensors, model) : Result<void>();
+      });
+  if (!read) {
+    return read.error();
   }
   if (model.tensors.empty()) {
     return Error(fmt::format("{}: has no {}", path.string(), host_file_name(0)));
   }
-  if (const auto taken = take_globals(globals, model); !taken) {
-    return taken.error().within(path.string());
+  if (const auto taken = take_result(path, *manifest, model); !taken) {
+    return taken.error();
   }
   return model;
 }

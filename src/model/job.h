@@ -31,9 +31,14 @@ struct Job {
   Strategy strategy;
   std::vector<LayerGroup> groups = {};  // partition merged: see make_chunks
   Iteration first = 0;                  // where this job takes over, with the parameters in place
+  std::vector<Iteration> starts = {};   // by worker, where they do not all begin at `first`
   std::optional<HostId> here = {};      // the one host that this process runs; none: all of them
   LinkCost link = kSharedMemoryLink;    // what the choice of collectives goes by
   int server_threads = 1;               // work that a host does at a time
+
+  Iteration start_of(NodeId worker) const {
+    return starts.empty() ? first : starts.at(worker.index());
+  }
 };
 
 }  // namespace sluice

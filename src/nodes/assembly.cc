@@ -25,13 +25,17 @@ Assembly assemble(Job job) {
   return assembly;
 }
 
-std::optional<Iteration> Assembly::ended() const {
+std::map<NodeId, Iteration> Assembly::ended() const {
+  std::map<NodeId, Iteration> all;
   for (const auto& host : hosts) {
-    if (const auto iteration = host->ended()) {
-      return iteration;
-    }
+    all.insert(host->ended().begin(), host->ended().end());
   }
-  return std::nullopt;
+  return all;
+}
+
+std::span<double> Assembly::weights(NodeId worker) const {
+  const std::size_t host = job.here ? 0 : job.topology.host_of(worker).index();
+  return hosts.at(host)->weights(worker);
 }
 
 Counters Assembly::counters() const {

@@ -1,7 +1,8 @@
 #pragma once
 
+#include <map>
 #include <memory>
-#include <optional>
+#include <span>
 #include <vector>
 
 #include "nodes/host.h"
@@ -18,8 +19,10 @@ struct Assembly {
   std::vector<Protocol*> protocols;  // by host, as drivers see them; null: not of this process
 
   Counters counters() const;  // of all that are here
-  // Where the last phase ended, if workers are here that end together.
-  std::optional<Iteration> ended() const;
+  // The first iteration that each worker here did not begin in the last phase.
+  std::map<NodeId, Iteration> ended() const;
+  // See Protocol; of a worker here.
+  std::span<double> weights(NodeId worker) const;
 };
 
 // All hosts, or only the one that the job says is here.

@@ -23,6 +23,7 @@ class GoSgdWorker final : public BasicWorker {
 
   // With what has been received and not mixed in yet.
   double weight(ChunkId chunk) const;
+  std::span<double> weights() override { return weights_; }
 
  private:
   void exchange(ChunkId chunk, Iteration iteration, Effects& effects) override;

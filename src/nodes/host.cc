@@ -155,7 +155,7 @@ void Host::handle(const Event& event, Effects& effects) {
     workbench_.on_finished(effects);
   }
   if (const auto* ended = std::get_if<Ended>(&event)) {
-    ended_ = ended->iteration;
+    ended_[ended->worker] = ended->iteration;
   }
   if (const auto* lost = std::get_if<PeerLost>(&event)) {
     return on_peer_lost(lost->host, effects);

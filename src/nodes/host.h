@@ -1,8 +1,9 @@
 #pragma once
 
 #include <algorithm>
+#include <map>
 #include <memory>
-#include <optional>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -32,8 +33,10 @@ class Host final : public Protocol {
   void count_from(Iteration iteration);
   Counters counters() const;
   const Egress& egress() const { return egress_; }
-  // The first iteration that the workers here did not begin; none before one has ended.
-  std::optional<Iteration> ended() const { return ended_; }
+  // The first iteration that each worker here did not begin in the last phase.
+  const std::map<NodeId, Iteration>& ended() const { return ended_; }
+  // See Protocol; of a node here.
+  std::span<double> weights(NodeId id) const { return node(id).weights(); }
 
  private:
   class Scheduled;
@@ -68,7 +71,7 @@ class Host final : public Protocol {
   Iteration counted_from_ = 0;
   Counters counters_;
   Counters uncounted_;
-  std::optional<Iteration> ended_;
+  std::map<NodeId, Iteration> ended_;
 };
 
 }  // namespace sluice

@@ -6,12 +6,6 @@ namespace sluice {
 
 Result<void> check_resumable(const Strategy& strategy) {
   const AlgorithmTraits& algorithm = traits_of(strategy.algorithm);
-  const bool by_iteration = algorithm.replicas_agree() || algorithm.sends == Sends::kOuterGradients;
-  if (!by_iteration) {
-    return Error("algorithm " + std::string(algorithm.name) +
-                 " has no checkpoints yet: its workers are at different iterations, and its nodes "
-                 "know more than the iteration tells; take algorithm bsp, pipe-sgd or local-steps");
-  }
   if (algorithm.coupling == Coupling::kPipelined && strategy.sparse()) {
     return Error("algorithm " + std::string(algorithm.name) +
                  " with a sparse codec has no checkpoints yet: its workers keep sparse sums for "
@@ -33,6 +27,10 @@ Result<void> check_reshardable(const Strategy& strategy) {
   if (algorithm.sends == Sends::kOuterGradients) {
     return refusal("algorithm " + std::string(algorithm.name),
                    "each worker has parameters and an optimiser of its own between two exchanges");
+  }
+  if (!algorithm.replicas_agree()) {
+    return refusal("algorithm " + std::string(algorithm.name),
+                   "each worker has parameters and an iteration of its own");
   }
   if (algorithm.coupling != Coupling::kLockStep) {
     return refusal("algorithm " + std::string(algorithm.name),

@@ -32,7 +32,9 @@ Shard::Shard(const Job& job, std::shared_ptr<const ChunkMap> chunks, NodeId self
   for (Slot& slot : slots_) {
     slot.slowest = job.first;
     if (staleness_ > 0) {
-      slot.clocks.assign(groups_.size(), job.first);
+      for (std::size_t i = 0; i < groups_.size(); ++i) {
+        slot.clocks.push_back(job.start_of(groups_.leader(i)));
+      }
     }
   }
 }

@@ -6,7 +6,8 @@ StaleWorker::StaleWorker(const Job& job, std::shared_ptr<const ChunkMap> chunk_m
                          Completion& done)
     : BasicWorker(job, std::move(chunk_map), self, done),
       states_(chunks().size(),
-              State{.lent = std::vector<bool>(job.strategy.gradient_slots(), false)}) {}
+              State{.slowest = job.first,
+                    .lent = std::vector<bool>(job.strategy.gradient_slots(), false)}) {}
 
 void StaleWorker::exchange(ChunkId chunk, Iteration iteration, Effects& effects) {
   State& state = states_[chunk.index()];

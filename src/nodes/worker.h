@@ -24,6 +24,7 @@ class Worker final : public Protocol, private Completion {
 
   void handle(const Event& event, Effects& effects) override;
   BufferRange landing(const Message& message) const override;
+  std::span<double> weights() override { return algorithm_->weights(); }
 
  private:
   void on_gradient(const GradientReady& event, Effects& effects);

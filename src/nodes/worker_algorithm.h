@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <utility>
 
 #include "model/job.h"
@@ -30,8 +31,9 @@ class WorkerAlgorithm {
   virtual void on_ended(Iteration iteration, Effects& effects) = 0;
   // The host is lost, and the algorithm goes on without it.
   virtual void on_peer_lost(HostId host, Effects& effects) = 0;
-  // See Protocol::landing.
+  // See Protocol.
   virtual BufferRange landing(const Message& message) const = 0;
+  virtual std::span<double> weights() { return {}; }
 };
 
 // To whom an algorithm reports.

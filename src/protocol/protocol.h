@@ -1,5 +1,7 @@
 #pragma once
 
+#include <span>
+
 #include "protocol/effects.h"
 #include "protocol/event.h"
 
@@ -15,6 +17,9 @@ class Protocol {
   // Where the payload of an incoming message belongs, so that the driver can put it there directly.
   // With kNone, the payload comes with the event.
   virtual BufferRange landing(const Message& message) const = 0;
+  // Between two phases: with what weight the node's parameters go into means, by chunk; empty if
+  // its algorithm has no such weights. They are part of its state, as its parameters are.
+  virtual std::span<double> weights() { return {}; }
 };
 
 }  // namespace sluice

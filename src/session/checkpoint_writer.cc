@@ -76,8 +76,8 @@ Result<void> CheckpointWriter::write_files() {
 Result<void> CheckpointWriter::publish(const std::stop_token& stop) {
   const std::filesystem::path aside = part_.folder.aside(part_.iteration, part_.token);
   CheckpointManifest manifest = *part_.manifest;
-  for (std::size_t h = 0; h < part_.hosts; ++h) {
-    const std::string name = host_file_name(h);
+  for (const std::size_t host : part_.hosts) {
+    const std::string name = host_file_name(host);
     auto digest = read_digest(aside / name);
     for (; !digest; digest = read_digest(aside / name)) {
       std::unique_lock lock(mutex_);

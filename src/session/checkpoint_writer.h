@@ -29,9 +29,9 @@ struct CheckpointPart {
   std::string token;  // of the run
   Iteration iteration = 0;
   std::vector<Shard> shards;
-  // Of the leader: the manifest without its files, and how many hosts there are.
+  // Of the leader: the manifest without its files, and the hosts that write one.
   std::optional<CheckpointManifest> manifest = {};
-  std::size_t hosts = 0;
+  std::vector<std::size_t> hosts = {};
   std::size_t keep = 1;
 };
 

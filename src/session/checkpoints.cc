@@ -2,13 +2,45 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <functional>
+#include <iterator>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <random>
 
+#include "session/evaluated_model.h"
+#include "session/node_weights.h"
 #include "session/resumption.h"
 #include "state/saved_state.h"
 
 namespace sluice {
+
+Iteration mean_of(const std::vector<Iteration>& at) {
+  return std::accumulate(at.begin(), at.end(), Iteration{0}) / static_cast<Iteration>(at.size());
+}
+
+namespace {
+
+// Of which parameters the model is that such a run has trained, for those who know neither its
+// algorithm nor its chunks.
+Json result_of(const Assembly& assembly) {
+  const EvaluatedModel result = evaluated_model(assembly.job.strategy);
+  if (result == EvaluatedModel::kMean &&
+      traits_of(assembly.job.strategy.algorithm).sends != Sends::kOuterGradients) {
+    return {{"means", "parameters"}};
+  }
+  if (result != EvaluatedModel::kServers) {
+    return Json::object();
+  }
+  Json shards = std::vector(assembly.job.topology.servers(), Json::array());
+  for (const Chunk& chunk : assembly.chunks->all()) {
+    shards[chunk.server].push_back({chunk.range.begin, chunk.range.end});
+  }
+  return {{"shards", shards}};
+}
+
+}  // namespace
 
 Checkpoints::Checkpoints(ProcessGroup& group, const CheckpointSpec& spec, Json facts,
                          const Clock& clock, const Log& log)
@@ -32,25 +64,37 @@ bool Checkpoints::is_due() const {
 }
 
 CheckpointPart Checkpoints::part_of(const Assembly& assembly, TrainingState& state,
-                                    Iteration at) const {
+                                    const std::vector<Iteration>& at) const {
   const Job& job = assembly.job;
   CheckpointPart part{.folder = CheckpointFolder(spec_.folder),
                       .token = token_,
-                      .iteration = at,
+                      .iteration = mean_of(at),
                       .shards = {},
-                      .hosts = job.topology.hosts(),
+                      .hosts = {},
                       .keep = spec_.keep};
   for (const HostId host : hosts_here(group_, job.topology)) {
-    part.shards.push_back({host.index(), copy_state({.state = state,
-                                                     .topology = job.topology,
-                                                     .chunks = *assembly.chunks,
-                                                     .has_servers = job.strategy.uses_servers(),
-                                                     .host = host})});
+    std::vector<TensorCopy> tensors = copy_state({.state = state,
+                                                  .topology = job.topology,
+                                                  .chunks = *assembly.chunks,
+                                                  .has_servers = job.strategy.uses_servers(),
+                                                  .host = host});
+    std::ranges::move(copy_weights(assembly, host), std::back_inserter(tensors));
+    part.shards.push_back({host.index(), std::move(tensors)});
   }
   if (group_.is_leader()) {
+    const std::vector<std::size_t> lost = group_.lost();
+    for (std::size_t host = 0; host < job.topology.hosts(); ++host) {
+      if (std::ranges::find(lost, host) == lost.end()) {
+        part.hosts.push_back(host);
+      }
+    }
     Json measured = facts_;
     measured.update(measured_of(job));
-    part.manifest = CheckpointManifest{.iteration = at,
+    measured.update(result_of(assembly));
+    if (std::ranges::adjacent_find(at, std::not_equal_to<>()) != at.end()) {
+      measured["starts"] = at;
+    }
+    part.manifest = CheckpointManifest{.iteration = part.iteration,
                                        .version = SLUICE_VERSION,
                                        .settings = spec_.settings,
                                        .measured = std::move(measured)};
@@ -58,12 +102,13 @@ CheckpointPart Checkpoints::part_of(const Assembly& assembly, TrainingState& sta
   return part;
 }
 
-void Checkpoints::take(const Assembly& assembly, TrainingState& state, Iteration at) {
+void Checkpoints::take(const Assembly& assembly, TrainingState& state,
+                       const std::vector<Iteration>& at) {
   const Time begin = clock_.now();
-  if (last_ != at) {
+  if (last_ != mean_of(at)) {
     settle();
     writing_ = std::make_unique<CheckpointWriter>(part_of(assembly, state, at), clock_);
-    last_ = at;
+    last_ = mean_of(at);
   }
   copied_at_ = clock_.now();
   held_ += copied_at_.load() - begin;

@@ -6,6 +6,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "nodes/assembly.h"
 #include "session/checkpoint_writer.h"
@@ -18,6 +19,9 @@ namespace sluice {
 
 // By this a run asks itself to end the phase, because a checkpoint is due.
 inline constexpr int kCheckpointSignal = SIGALRM;
+
+// By which a checkpoint is named: where its workers are, in the mean.
+Iteration mean_of(const std::vector<Iteration>& at);
 
 // The checkpoints that a run writes. Between two phases the state of all nodes is copied; training
 // goes on while a thread writes it. At most one is being written: if the next is due before, it
@@ -34,8 +38,8 @@ class Checkpoints {
   bool is_due() const;
 
   // These are collective:
-  // Writes one, unless the last one was of this iteration.
-  void take(const Assembly& assembly, TrainingState& state, Iteration at);
+  // Writes one, of workers that are at these iterations; unless the last one had their mean.
+  void take(const Assembly& assembly, TrainingState& state, const std::vector<Iteration>& at);
   // Waits for the last one.
   void finish();
 
@@ -45,7 +49,8 @@ class Checkpoints {
  private:
   // Sees to it that the one before is written, or why it is not.
   void settle();
-  CheckpointPart part_of(const Assembly& assembly, TrainingState& state, Iteration at) const;
+  CheckpointPart part_of(const Assembly& assembly, TrainingState& state,
+                         const std::vector<Iteration>& at) const;
 
   ProcessGroup& group_;
   CheckpointSpec spec_;

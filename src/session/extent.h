@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "base/id.h"
 #include "data/sharding.h"
@@ -18,7 +19,8 @@ struct Extent {
   std::size_t workers = 1;
   std::int64_t batch = 1;  // of each worker, at most
   Iteration iterations = 0;
-  Iteration first = 0;  // of a run that goes on from a checkpoint
+  Iteration first = 0;                 // of a run that goes on from a checkpoint
+  std::vector<Iteration> starts = {};  // by worker, where they do not all begin with that
   Iteration per_epoch = 1;
   std::int64_t samples_per_epoch = 1;  // of all workers
   std::optional<Sharding> sharding{};  // none: all batches have the same size
@@ -33,6 +35,12 @@ struct Extent {
     return extent;
   }
 
+  // How many workers do this iteration in this run.
+  std::size_t workers_in(Iteration iteration) const {
+    const auto begins = [&](Iteration start) { return start <= iteration; };
+    return starts.empty() ? workers
+                          : static_cast<std::size_t>(std::ranges::count_if(starts, begins));
+  }
   // The samples of an iteration, at most.
   std::int64_t joined_batch() const { return static_cast<std::int64_t>(workers) * batch; }
   // From now on an epoch has so many iterations, each with as many samples as before.

@@ -32,8 +32,9 @@ void Journal::on_step(const StepReport& step) {
   }
   reports.last = std::max(reports.last, step.at);
   ++reports.count;
-  const std::size_t left = extent_.workers - (lost_ ? lost_() : 0);
-  while (!open_.empty() && open_.begin()->second.count >= left) {
+  const std::size_t lost = lost_ ? lost_() : 0;
+  while (!open_.empty() &&
+         open_.begin()->second.count + lost >= extent_.workers_in(open_.begin()->first)) {
     complete(open_.begin()->first, open_.begin()->second);
     open_.erase(open_.begin());
   }

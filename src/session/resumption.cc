@@ -6,13 +6,11 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <span>
-#include <stdexcept>
 
 #include "base/check.h"
-#include "partition/chunk_map.h"
+#include "nodes/host.h"
+#include "session/checkpoints.h"
 #include "session/former_hosts.h"
-#include "state/resharding.h"
-#include "state/saved_state.h"
 
 namespace sluice {
 namespace {
@@ -44,30 +42,12 @@ Result<void> check_settings(const CheckpointManifest& manifest, const Checkpoint
   return {};
 }
 
-// The bytes of a host's file, if it is sound.
-Result<std::string> read_sound(const Resumption& from, HostId host) {
-  const std::string name = host_file_name(host.index());
-  const auto& files = from.manifest.files;
-  const auto file = std::ranges::find(files, name, &CheckpointFile::name);
-  if (file == files.end()) {
-    return Error(fmt::format("{}: has no {}", from.path.string(), name));
-  }
-  auto bytes = read_checked(from.path, *file);
-  if (!bytes) {
-    return bytes;
-  }
-  if (const auto tensors = parse_safetensors(std::as_bytes(std::span(*bytes))); !tensors) {
-    return tensors.error().within((from.path / name).string());
-  }
-  return bytes;
-}
-
 // Looks at all files that this process needs. Those of other hosts are read again, one by one, when
 // their state is taken up.
 Result<Resumption> load(Resumption from, const std::vector<HostId>& hosts,
                         const Strategy& strategy) {
   for (const HostId host : from.former ? former_files(*from.former, strategy) : hosts) {
-    auto bytes = read_sound(from, host);
+    auto bytes = read_host_file(from, from.donors.contains(host) ? from.donors.at(host) : host);
     if (!bytes) {
       return bytes.error();
     }
@@ -99,6 +79,51 @@ Json offer(ProcessGroup& group, const std::filesystem::path* path) {
   return Json::parse(group.from_leader(offered.dump(), "a checkpoint"));
 }
 
+// Where the workers begin, if not all at the iteration of the checkpoint.
+Result<std::vector<Iteration>> starts_in(const CheckpointManifest& manifest, std::size_t workers) {
+  const Json saved = manifest.measured.value("starts", Json::array());
+  const Iteration most = manifest.iteration * static_cast<Iteration>(workers);
+  const auto is_start = [&](const Json& one) {
+    return one.is_number_integer() && one >= 0 && one <= most;
+  };
+  if (saved.empty()) {
+    return std::vector<Iteration>();
+  }
+  if (saved.is_array() && saved.size() == workers && std::ranges::all_of(saved, is_start)) {
+    auto starts = saved.get<std::vector<Iteration>>();
+    if (mean_of(starts) == manifest.iteration) {
+      return starts;
+    }
+  }
+  return Error(fmt::format("measured: starts: should be {} iterations whose mean is {}", workers,
+                           manifest.iteration));
+}
+
+// The hosts that the run had lost, if it went on without them. Each takes what the next one has.
+std::map<HostId, HostId> donors_in(const CheckpointManifest& manifest, const Topology& topology,
+                                   const Strategy& strategy) {
+  const auto has_file = [&](HostId host) {
+    const auto& files = manifest.files;
+    const std::string name = host_file_name(host.index());
+    return std::ranges::find(files, name, &CheckpointFile::name) != files.end();
+  };
+  std::map<HostId, HostId> donors;
+  for (std::size_t h = 0; h < topology.worker_hosts(); ++h) {
+    const HostId host(h);
+    if (has_file(host) || !why_it_ends(strategy, topology, host).empty()) {
+      continue;
+    }
+    for (std::size_t after = 1; after < topology.worker_hosts() && !donors.contains(host);
+         ++after) {
+      const HostId next((h + after) % topology.worker_hosts());
+      if (has_file(next)) {
+        donors.emplace(host, next);
+      }
+    }
+  }
+  return donors;
+}
+
 // The leader offers one after the other, and every process looks at its own files.
 Result<std::optional<Resumption>> last_sound(ProcessGroup& group, const CheckpointSpec& spec,
                                              const Topology& topology, const Strategy& strategy,
@@ -124,8 +149,17 @@ Result<std::optional<Resumption>> last_sound(ProcessGroup& group, const Checkpoi
       if (const auto fits = check_settings(*manifest, spec, other_workers); !fits) {
         return fits.error().within("resume: " + path);
       }
-      auto own = load({.path = path, .manifest = *manifest, .former = *former},
-                      hosts_here(group, topology), strategy);
+      const auto starts = starts_in(*manifest, topology.workers());
+      auto own =
+          starts ? load({.path = path,
+                         .manifest = *manifest,
+                         .first = starts->empty() ? manifest->iteration : std::ranges::min(*starts),
+                         .starts = *starts,
+                         .former = *former,
+                         .donors = *former ? std::map<HostId, HostId>()
+                                           : donors_in(*manifest, topology, strategy)},
+                        hosts_here(group, topology), strategy)
+                 : starts.error();
       fault = own ? "" : own.error().message();
       if (own) {
         loaded = *std::move(own);
@@ -171,38 +205,24 @@ Result<void> check_model(const Json& measured, const Job& job) {
   return {};
 }
 
-void adopt_measured(const Json& measured, Job& job) {
-  Strategy& strategy = job.strategy;
-  strategy.slice_params = measured.at("slice");
-  strategy.join_params = measured.at("join");
-  strategy.segment_params = measured.at("segment");
-  strategy.credit = measured.at("credit");
-  strategy.peer_credit = measured.at("peer_credit");
-  const Json& collective = measured.at("collective");
-  strategy.collective = collective.is_null()
-                            ? std::nullopt
-                            : value_of(kCollectiveNames, collective.get<std::string>());
-  job.link = link_from(measured.at("link"));
-  job.groups.clear();
-  for (const Json& group : measured.at("groups")) {
-    job.groups.push_back({group.at(0), group.at(1)});
-  }
-}
-
-// With the chunks that the servers of the run had.
-FormerNodes former_nodes(const Resumption& from, const Job& job) {
-  Job former = job;
-  former.topology = *from.former;
-  adopt_measured(from.manifest.measured, former);
-  const std::size_t servers = job.strategy.uses_servers() ? former.topology.servers() : 1;
-  return {former.topology, make_chunks(job.layers, servers, former.strategy, former.groups)};
-}
-
-std::vector<HostId> own_hosts(const Job& job) {
-  return job.here ? std::vector{*job.here} : all_hosts(job.topology);
-}
-
 }  // namespace
+
+Result<std::string> read_host_file(const Resumption& from, HostId host) {
+  const std::string name = host_file_name(host.index());
+  const auto& files = from.manifest.files;
+  const auto file = std::ranges::find(files, name, &CheckpointFile::name);
+  if (file == files.end()) {
+    return Error(fmt::format("{}: has no {}", from.path.string(), name));
+  }
+  auto bytes = read_checked(from.path, *file);
+  if (!bytes) {
+    return bytes;
+  }
+  if (const auto tensors = parse_safetensors(std::as_bytes(std::span(*bytes))); !tensors) {
+    return tensors.error().within((from.path / name).string());
+  }
+  return bytes;
+}
 
 std::vector<HostId> hosts_here(const ProcessGroup& group, const Topology& topology) {
   return group.own_host() ? std::vector{*group.own_host()} : all_hosts(topology);
@@ -230,6 +250,12 @@ Result<std::optional<Resumption>> find_checkpoint(ProcessGroup& group, const Che
   if (group.is_leader() && *found && (*found)->former) {
     log.info(taken_up_text(*(*found)->former, topology, strategy));
   }
+  if (group.is_leader() && *found) {
+    for (const auto& [lost, donor] : (*found)->donors) {
+      log.info(fmt::format("host {} was lost before; it goes on with what host {} had",
+                           lost.index(), donor.index()));
+    }
+  }
   return found;
 }
 
@@ -254,6 +280,24 @@ Json measured_of(const Job& job) {
           {"groups", groups}};
 }
 
+void adopt_measured(const Json& measured, Job& job) {
+  Strategy& strategy = job.strategy;
+  strategy.slice_params = measured.at("slice");
+  strategy.join_params = measured.at("join");
+  strategy.segment_params = measured.at("segment");
+  strategy.credit = measured.at("credit");
+  strategy.peer_credit = measured.at("peer_credit");
+  const Json& collective = measured.at("collective");
+  strategy.collective = collective.is_null()
+                            ? std::nullopt
+                            : value_of(kCollectiveNames, collective.get<std::string>());
+  job.link = link_from(measured.at("link"));
+  job.groups.clear();
+  for (const Json& group : measured.at("groups")) {
+    job.groups.push_back({group.at(0), group.at(1)});
+  }
+}
+
 Result<void> take_up(const Resumption& from, Job& job) {
   const Json& measured = from.manifest.measured;
   try {
@@ -263,43 +307,11 @@ Result<void> take_up(const Resumption& from, Job& job) {
     if (!from.former) {
       adopt_measured(measured, job);
     }
-    job.first = from.manifest.iteration;
+    job.first = from.first;
+    job.starts = from.starts;
     return {};
   } catch (const Json::exception& fault) {
     return Error(fmt::format("what was measured is not all there: {}", fault.what()));
-  }
-}
-
-void restore(const Resumption& from, const Assembly& assembly, TrainingState& state) {
-  const auto note = [&](HostId host, const Result<void>& step) {
-    if (!step) {
-      throw std::runtime_error(fmt::format("resume: {}: {}",
-                                           (from.path / host_file_name(host.index())).string(),
-                                           step.error().message()));
-    }
-  };
-  for (const auto& [host, bytes] : from.files) {
-    const auto tensors = parse_safetensors(std::as_bytes(std::span(bytes)));
-    note(host, tensors
-                   ? restore_state(*tensors, {.state = state,
-                                              .topology = assembly.job.topology,
-                                              .chunks = *assembly.chunks,
-                                              .has_servers = assembly.job.strategy.uses_servers(),
-                                              .host = host})
-                   : Result<void>(tensors.error()));
-  }
-  if (!from.former) {
-    return;
-  }
-  Resharding resharding(former_nodes(from, assembly.job), {.state = state,
-                                                           .job = assembly.job,
-                                                           .chunks = *assembly.chunks,
-                                                           .hosts = own_hosts(assembly.job)});
-  for (const HostId host : former_files(*from.former, assembly.job.strategy)) {
-    const auto bytes = read_sound(from, host);
-    const auto tensors = bytes ? parse_safetensors(std::as_bytes(std::span(*bytes)))
-                               : Result<std::vector<StoredTensor>>(bytes.error());
-    note(host, tensors ? resharding.take(host, *tensors) : Result<void>(tensors.error()));
   }
 }
 

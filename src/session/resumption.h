@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -20,9 +21,14 @@ namespace sluice {
 struct Resumption {
   std::filesystem::path path;
   CheckpointManifest manifest;
+  // The iteration that the run begins with, and by worker, where these do not all begin with it.
+  Iteration first = 0;
+  std::vector<Iteration> starts = {};
   // The hosts that the run had, if they are others now: then its state is re-sharded.
   std::optional<Topology> former = {};
-  // Else the files of the hosts of this process.
+  // The hosts that the run went on without, each with the one whose state it begins with.
+  std::map<HostId, HostId> donors = {};
+  // Unless it is re-sharded: the files of the hosts of this process, or of their donors.
   std::vector<std::pair<HostId, std::string>> files = {};
 };
 
@@ -38,8 +44,13 @@ Result<std::optional<Resumption>> find_checkpoint(ProcessGroup& group, const Che
                                                   const Topology& topology,
                                                   const Strategy& strategy, const Log& log);
 
+// The bytes of a host's file, if it is sound.
+Result<std::string> read_host_file(const Resumption& from, HostId host);
+
 // Of the tuned job: what the bits of a run depend on.
 Json measured_of(const Job& job);
+// Gives a job what it had there. Throws if something is missing.
+void adopt_measured(const Json& measured, Job& job);
 // The job from there on. On the hosts that the run had, with what measured_of() gave instead of
 // what was measured now.
 Result<void> take_up(const Resumption& from, Job& job);

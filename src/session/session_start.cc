@@ -43,7 +43,8 @@ Result<void> TrainingSession::find_start() {
   }
   const Iteration end = std::stoll(
       group_.from_leader(std::to_string(work_.extent.iterations), "the length of the run"));
-  work_.extent.first = resumption_->manifest.iteration;
+  work_.extent.first = resumption_->first;
+  work_.extent.starts = resumption_->starts;
   if (work_.extent.first >= end) {
     return Error(
         fmt::format("resume: {} is after {} iterations, and the run has {}: nothing is left to "

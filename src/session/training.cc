@@ -1,10 +1,13 @@
 #include "session/training.h"
 
 #include <algorithm>
+#include <atomic>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <string>
 #include <utility>
 
+#include "drivers/realtime/finish_line.h"
 #include "learners/idle_learner.h"
 #include "nodes/host.h"
 #include "planner/merged_training.h"
@@ -32,9 +35,10 @@ MergePolicy::Decision decode_decision(const std::string& text) {
   return decision;
 }
 
-// A phase that only trains; the caller adds whom it reports to. It refers to its arguments.
-Phase phase_of(const Assembly& assembly, TrainingState& state, Iteration first, Iteration last,
-               const Clock& clock, Observer* observer) {
+// A phase that only trains, all workers from `starts` on; the caller adds whom it reports to. It
+// refers to its arguments.
+Phase phase_of(const Assembly& assembly, TrainingState& state, std::span<const Iteration> starts,
+               Iteration last, const Clock& clock, Observer* observer) {
   const Job& job = assembly.job;
   return {.topology = job.topology,
           .chunks = *assembly.chunks,
@@ -42,28 +46,38 @@ Phase phase_of(const Assembly& assembly, TrainingState& state, Iteration first, 
           .rules = *assembly.rules,
           .hosts = assembly.protocols,
           .state = state,
-          .first = first,
+          .first = std::ranges::min(starts),
           .last = last,
           .clock = clock,
           .observer = observer,
           .on_step = {},
           .on_boundary = {},
-          .outlives = [strategy = job.strategy, topology = job.topology](HostId lost) {
-            return why_it_ends(strategy, topology, lost).empty();
-          }};
+          .outlives = [strategy = job.strategy, topology = job.topology](
+                          HostId lost) { return why_it_ends(strategy, topology, lost).empty(); },
+          .starts = starts};
+}
+
+// Where the workers of the job begin.
+std::vector<Iteration> starts_of(const Job& job) {
+  std::vector<Iteration> starts;
+  for (std::size_t w = 0; w < job.topology.workers(); ++w) {
+    starts.push_back(job.start_of(job.topology.worker(w)));
+  }
+  return starts;
 }
 
 class Run {
  public:
-  Run(const Job& job, const Training& training) : job_(job), training_(training) {}
+  Run(const Job& job, const Training& training)
+      : job_(job), training_(training), at_(starts_of(job)) {}
 
   Trained run();
 
  private:
   MergeOutcome train_merged();
-  // Continues from the job's first iteration up to `last`; false if it was stopped early.
+  // Continues from where the workers are up to `last`; false if it was stopped early.
   bool train(Assembly assembly, Iteration last, Observer* also);
-  void train_phase(Iteration first, Iteration last, Observer* observer);
+  void train_phase(Iteration last, Observer* observer);
   // Whether the workers have to meet for an evaluation before the end.
   bool meets() const;
   // Whether they do so before this iteration.
@@ -72,13 +86,20 @@ class Run {
   }
   // The end of the phase that begins here, if nothing stops it.
   Iteration end_of_phase(Iteration first, Iteration last) const;
-  // Where a phase ended that did not reach its end. Collective.
-  Iteration stopped_at();
-  // Collective.
-  void checkpoint_at(Iteration iteration);
+  // Where the slowest worker is.
+  Iteration behind() const { return std::ranges::min(at_); }
+  // Learns where the workers are after a phase that did not reach its end. Collective.
+  void note_stop();
+  // Writes one if it is due. Collective.
+  void checkpoint();
+  // Whether workers that are not together have come so far that a checkpoint is due.
+  bool have_come_far() const;
   int interruption() const;
   void evaluate(Iteration iterations);
   Merging merging_of(const MergeOutcome& outcome) const;
+  bool is_together() const {
+    return pace_of(job_.strategy.algorithm) == FinishLine::Pace::kTogether;
+  }
   // Whether the result of the run is not just any replica.
   bool collects() const {
     return training_.evaluates && evaluated_model(job_.strategy) != EvaluatedModel::kReplica;
@@ -90,6 +111,9 @@ class Run {
   const Training& training_;
   std::optional<TrainingState> state_;
   Trained trained_;
+  std::vector<Iteration> at_;  // by worker, between phases: the iteration that it begins with next
+  // In the leader: the steps of all workers, those before this run included. While a phase runs.
+  std::atomic<std::int64_t> steps_{0};
   Iteration evaluated_ = 0;  // when the workers last met for it
 };
 
@@ -165,26 +189,32 @@ bool Run::train(Assembly assembly, Iteration last, Observer* also) {
   }
   const bool is_watched = !observers.empty();
   Tee tee(std::move(observers));
-  for (Iteration at = now.job.first; at < last && !trained_.stopped;) {
-    if (meets_at(at) && evaluated_ != at) {
-      evaluate(at);
+  while (behind() < last && !trained_.stopped) {
+    if (meets_at(behind()) && evaluated_ != behind()) {
+      evaluate(behind());
     }
-    const Iteration end = end_of_phase(at, last);
-    train_phase(at, end, is_watched ? &tee : nullptr);
-    at = trained_.stopped ? stopped_at() : end;
-    checkpoint_at(at);
+    train_phase(end_of_phase(behind(), last), is_watched ? &tee : nullptr);
+    checkpoint();
   }
   trained_.counters += now.counters();
   return !trained_.stopped;
 }
 
-void Run::train_phase(Iteration first, Iteration last, Observer* observer) {
+void Run::train_phase(Iteration last, Observer* observer) {
   const Assembly& assembly = trained_.assembly;
-  Phase phase = phase_of(assembly, *state_, first, last, training_.clock, observer);
+  const std::vector<Iteration> starts = at_;
+  Phase phase = phase_of(assembly, *state_, starts, last, training_.clock, observer);
   phase.on_nonfinite = training_.on_nonfinite;
   phase.interrupted = [this] { return interruption(); };
-  if (Journal* journal = training_.journal) {
-    phase.on_step = [=](const StepReport& step) { journal->on_step(step); };
+  steps_ = std::accumulate(at_.begin(), at_.end(), std::int64_t{0});
+  Journal* const journal = training_.journal;
+  phase.on_step = [=, this](const StepReport& step) {
+    ++steps_;
+    if (journal != nullptr) {
+      journal->on_step(step);
+    }
+  };
+  if (journal != nullptr) {
     phase.boundary_every = meets() ? 0 : training_.extent.evaluate_every();
     phase.on_boundary = [=, this, &assembly](Iteration t) {
       if (collects()) {
@@ -195,6 +225,11 @@ void Run::train_phase(Iteration first, Iteration last, Observer* observer) {
     };
   }
   trained_.stopped = training_.group.train(phase);
+  if (trained_.stopped) {
+    note_stop();
+  } else {
+    std::ranges::transform(at_, at_.begin(), [&](Iteration at) { return std::max(at, last); });
+  }
 }
 
 Iteration Run::end_of_phase(Iteration first, Iteration last) const {
@@ -203,37 +238,57 @@ Iteration Run::end_of_phase(Iteration first, Iteration last) const {
     const Iteration every = training_.extent.evaluate_every();
     end = std::min(end, (first / every + 1) * every);
   }
-  if (training_.checkpoints != nullptr) {
+  if (training_.checkpoints != nullptr && is_together()) {
     end = std::min(end, training_.checkpoints->next_after(first).value_or(end));
   }
   return end;
 }
 
+// They do not wait for each other, also for a checkpoint: it is due after so many iterations in the
+// mean, and finds each worker where it is.
+bool Run::have_come_far() const {
+  const auto due = training_.checkpoints->next_after(mean_of(at_));
+  return !is_together() && training_.group.is_leader() && due &&
+         steps_ / static_cast<std::int64_t>(at_.size()) >= *due;
+}
+
 int Run::interruption() const {
   const int signal = training_.interrupted ? training_.interrupted() : 0;
-  const bool due = training_.checkpoints != nullptr && training_.checkpoints->is_due();
+  const bool due =
+      training_.checkpoints != nullptr && (training_.checkpoints->is_due() || have_come_far());
   return signal == 0 && due ? kCheckpointSignal : signal;
 }
 
-// A process with servers only does not know.
-Iteration Run::stopped_at() {
+// A worker that was lost stays where it was last known to be.
+void Run::note_stop() {
   if (training_.checkpoints == nullptr) {
-    return training_.extent.iterations;
+    return;
   }
-  const Iteration own = trained_.assembly.ended().value_or(0);
-  return std::stoll(training_.group.from_leader(std::to_string(own), "where training stopped"));
+  Json own = Json::array();
+  for (const auto& [worker, iteration] : trained_.assembly.ended()) {
+    own.push_back({worker.index(), iteration});
+  }
+  ProcessGroup& group = training_.group;
+  for (const std::string& part : group.to_leader(own.dump(), "where training stopped")) {
+    for (const Json& one : part.empty() ? Json::array() : Json::parse(part)) {
+      at_.at(one.at(0)) = one.at(1);
+    }
+  }
+  at_ = Json::parse(group.from_leader(Json(at_).dump(), "where training stopped"))
+            .get<std::vector<Iteration>>();
 }
 
 // After a divergence there is nothing to keep.
-void Run::checkpoint_at(Iteration iteration) {
+void Run::checkpoint() {
   Checkpoints* const checkpoints = training_.checkpoints;
   if (checkpoints == nullptr) {
     return;
   }
+  const Iteration iteration = mean_of(at_);
   const bool is_due = checkpoints->next_after(iteration - 1) == iteration;
-  const bool is_end = iteration == training_.extent.iterations;
+  const bool is_end = behind() >= training_.extent.iterations;
   if (is_due || is_end || (trained_.stopped && trained_.stopped != kDivergedSignal)) {
-    checkpoints->take(trained_.assembly, *state_, iteration);
+    checkpoints->take(trained_.assembly, *state_, at_);
   }
   if (trained_.stopped == kCheckpointSignal) {
     trained_.stopped.reset();
@@ -269,7 +324,8 @@ void train_idle(ProcessGroup& group, const Clock& clock, const Assembly& assembl
     learners.push_back(std::make_unique<IdleLearner>(assembly.job.layers));
   }
   TrainingState state = state_of(group, assembly, learners, {});
-  Phase phase = phase_of(assembly, state, assembly.job.first, last, clock, &observer);
+  const std::vector<Iteration> starts = starts_of(assembly.job);
+  Phase phase = phase_of(assembly, state, starts, last, clock, &observer);
   phase.may_spin = may_spin;
   group.train(phase);
 }

@@ -220,7 +220,7 @@ TrainReport TrainingSession::serve() {
   }
   const Outline outline = outline_from(group_.from_leader("", "the outline of the run"));
   work_.extent = outline.extent;
-  work_.extent.first = resumption_ ? resumption_->manifest.iteration : 0;
+  work_.extent.first = resumption_ ? resumption_->first : 0;
   rule_ = rule_of(spec_.optimizer, work_.extent);
   NetworkFacts network;
   const Job job = taken_up(tuned_job(outline.layers, {}, network));

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "model/aggregation_groups.h"
+#include "state/saved_state.h"
 
 namespace sluice {
 namespace {
@@ -20,11 +21,6 @@ constexpr std::string_view kLearner = "learner.";
 // What packing has lost.
 bool is_residual(const std::string& name) {
   return name == "residual" || name == "powersgd.residual";
-}
-
-std::string prefix_in(const Topology& topology, NodeId node) {
-  return topology.is_worker(node) ? fmt::format("worker.{}.", node.index())
-                                  : fmt::format("server.{}.", topology.server_index(node));
 }
 
 Error unknown(const StoredTensor& tensor) {
@@ -116,7 +112,7 @@ void Resharding::add_node(NodeId id) {
 Result<void> Resharding::take(HostId host, std::span<const StoredTensor> saved) {
   std::vector<StoredTensor> known;
   for (const NodeId node : from_.topology.nodes_on(host)) {  // workers first
-    const std::string prefix = prefix_in(from_.topology, node);
+    const std::string prefix = saved_prefix(node, from_.topology);
     for (const StoredTensor& tensor : saved) {
       if (!tensor.name.starts_with(prefix)) {
         continue;
@@ -218,7 +214,7 @@ Result<void> Resharding::take_from_server(std::size_t server, const std::string&
 }
 
 Result<void> Resharding::recall(std::span<const StoredTensor> of_first_host) const {
-  const std::string prefix = prefix_in(from_.topology, NodeId(0)) + std::string(kLearner);
+  const std::string prefix = saved_prefix(NodeId(0), from_.topology) + std::string(kLearner);
   std::vector<StoredTensor> state;
   for (const StoredTensor& tensor : of_first_host) {
     if (tensor.name.starts_with(prefix)) {

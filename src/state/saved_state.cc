@@ -40,17 +40,11 @@ TensorCopy copy_of(const std::string& name, const Remembered& one) {
   return copy;
 }
 
-// "worker.3." or "server.0.", before the names of what it remembers.
-std::string prefix_of(NodeId node, const Topology& topology) {
-  return topology.is_worker(node) ? fmt::format("worker.{}.", node.index())
-                                  : fmt::format("server.{}.", topology.server_index(node));
-}
-
 template <class Visit>
 void for_each_node(const HostState& of, Visit visit) {
   for (const NodeId node : of.topology.nodes_on(of.host)) {
     if (of.topology.is_worker(node) || of.has_servers) {
-      visit(node, prefix_of(node, of.topology));
+      visit(node, saved_prefix(node, of.topology));
     }
   }
 }
@@ -109,7 +103,23 @@ class Saved {
   std::map<std::string, StoredTensor> by_name_;
 };
 
+// Where a worker has the parameters that this server keeps.
+Remembered shard_in(NodeId worker, NodeId server, const HostState& of) {
+  Remembered shard{.name = "parameters", .parts = {}};
+  for (const Chunk& chunk : of.chunks.all()) {
+    if (of.topology.server(chunk.server) == server) {
+      shard.parts.push_back(of.state.workspace(worker).view({Buffer::kParameters, chunk.range}));
+    }
+  }
+  return shard;
+}
+
 }  // namespace
+
+std::string saved_prefix(NodeId node, const Topology& topology) {
+  return topology.is_worker(node) ? fmt::format("worker.{}.", node.index())
+                                  : fmt::format("server.{}.", topology.server_index(node));
+}
 
 std::vector<TensorCopy> copy_state(const HostState& from) {
   std::vector<TensorCopy> copies;
@@ -147,6 +157,26 @@ Result<void> restore_state(std::span<const StoredTensor> tensors, const HostStat
   });
   note(saved.expect_none());
   return result;
+}
+
+Result<void> copy_servers(std::span<const StoredTensor> tensors, HostId from, const HostState& to) {
+  for (const NodeId worker : to.topology.nodes_on(to.host)) {
+    if (!to.topology.is_worker(worker)) {
+      continue;
+    }
+    Saved saved(tensors);
+    for (const NodeId server : to.topology.nodes_on(from)) {
+      if (to.topology.is_worker(server)) {
+        continue;
+      }
+      const Remembered shard = shard_in(worker, server, to);
+      if (auto filled = saved.fill(saved_prefix(server, to.topology) + shard.name, shard);
+          !filled) {
+        return filled;
+      }
+    }
+  }
+  return {};
 }
 
 }  // namespace sluice

@@ -115,7 +115,7 @@ TEST_F(CliHubLaunchTest, WorkersGoOnWithoutOneThatWasKilled) {
     ASSERT_EQ(outcome.code, 0) << preset << ": " << outcome.err;
     EXPECT_THAT(outcome.err, HasSubstr("rank 2 was lost: "));
     EXPECT_THAT(outcome.err, HasSubstr("; the others go on"));
-    EXPECT_EQ(summary_in(outcome).at("lost_ranks"), Json::array({2})) << preset;
+    EXPECT_EQ(summary_in(outcome).at("lost_ranks"), Json::array({2})) << preset << outcome.err;
     EXPECT_EQ(summary_in(outcome).at("iterations"), 3000) << preset;
   }
 }
@@ -140,6 +140,33 @@ TEST_F(CliHubLaunchTest, AKilledTrainingGoesOnFromItsNewestCheckpoint) {
   EXPECT_GE(summary.at("resumed").at("iteration"), 20);
   const Json calm = Json::parse(sluice(train + " --workers 2", folder_).out);
   EXPECT_EQ(summary.at("parameters_hash"), calm.at("parameters_hash"));
+}
+
+// Rank 1 is killed once there is a checkpoint, and rank 0 once there is one without rank 1.
+TEST_F(CliHubLaunchTest, AWorkerThatTheOthersWentOnWithoutIsBackAfterARestart) {
+  folder_.write("work.sh", "'" SLUICE_BINARY
+                           "' train --model replay:net.json --iterations 3000 --json --preset gosgd"
+                           R"( --checkpoint kept --checkpoint-every 100it 2> said-$SLUICE_RANK &
+        later() { for i in $(seq 600); do sh -c "$1" > /dev/null 2>&1 && break; sleep 0.1; done; }
+        if [ $SLUICE_RESTART = 0 ] && [ $SLUICE_RANK = 1 ]; then
+          later 'ls kept/iteration-*'
+          kill -9 $!
+        elif [ $SLUICE_RESTART = 0 ] && [ $SLUICE_RANK = 0 ]; then
+          later 'ls kept/iteration-*/manifest.json && grep -L host-1 kept/iteration-*/manifest.json | grep kept'
+          kill -9 $!
+        fi
+        wait $!
+        code=$?
+        cat said-$SLUICE_RANK >&2
+        exit $code)");
+  const Outcome outcome = launch("-n 3 --max-restarts 1 -- sh work.sh --checkpoint kept");
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(outcome.err, HasSubstr("rank 1 was lost: ")) << outcome.err;
+  EXPECT_THAT(outcome.err, HasSubstr("starting again (1 of 1)")) << outcome.err;
+  EXPECT_THAT(outcome.err, HasSubstr("host 1 was lost before; it goes on with what host 2 had"));
+  const Json summary = summary_in(outcome);
+  EXPECT_EQ(summary.at("iterations"), 3000);
+  EXPECT_FALSE(summary.contains("lost_ranks"));
 }
 
 TEST_F(CliHubLaunchTest, SumsOfMpiAreRefused) {

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "nodes/presets.h"
-#include "nodes/resumable.h"
 #include "support/lines.h"
 #include "support/mpirun.h"
+#include "support/resumed_runs.h"
 
 namespace sluice {
 namespace {
@@ -39,7 +39,7 @@ class CheckpointsMpiTest : public MpiJobTest {
 TEST_F(CheckpointsMpiTest, AllSynchronousPresetsGoOnWithTheSameBits) {
   std::vector<std::string> names;
   for (const Preset& preset : presets()) {
-    if (check_resumable(preset.strategy)) {
+    if (testing::has_exact_checkpoints(preset.strategy)) {
       names.emplace_back(preset.name);
     }
   }
@@ -85,6 +85,28 @@ TEST_F(CheckpointsMpiTest, ASignalWritesOneAndTheNextRunGoesOn) {
   EXPECT_EQ(end.at("iterations"), last);
   EXPECT_EQ(end.at("resumed").at("iteration"), first);
   EXPECT_EQ(end.at("parameters_hash"), json::parse(whole.out).at("parameters_hash"));
+}
+
+// Every process has its own worker somewhere else when a checkpoint is written.
+TEST_F(CheckpointsMpiTest, WorkersThatDoNotWaitGoOnFromWhereTheyAre) {
+  folder_.write("net.json", R"({"name":"net","batch":8,"layers":[
+    {"name":"a","params":30000,"forward_us":300,"backward_us":300},
+    {"name":"b","params":300,"forward_us":300,"backward_us":300}]})");
+  for (const std::string preset : {"asp", "easgd", "gosgd", "ad-psgd", "ssp+dgc"}) {
+    const std::string train = fmt::format(
+        "'" SLUICE_BINARY
+        "' train --model replay:net.json --json --preset {0} --checkpoint {0} --resume auto "
+        "--checkpoint-every 30it --iterations ",
+        preset);
+    const Outcome first = mpirun(3, train + "100", folder_);
+    ASSERT_EQ(first.code, 0) << preset << first.err;
+    EXPECT_GE(json::parse(first.out).at("checkpoints").at("written"), 3) << preset;
+    EXPECT_EQ(json::parse(first.out).at("checkpoints").at("failed"), 0) << preset;
+    const Outcome second = mpirun(3, train + "200", folder_);
+    ASSERT_EQ(second.code, 0) << preset << second.err;
+    EXPECT_EQ(json::parse(second.out).at("resumed").at("iteration"), 100) << preset;
+    EXPECT_EQ(json::parse(second.out).at("iterations"), 200) << preset;
+  }
 }
 
 // Threads, then processes, then a process for servers alone. All workers of a replay have the same

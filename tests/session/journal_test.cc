@@ -56,6 +56,27 @@ class JournalTest : public ::testing::Test {
   std::optional<Journal> journal_;
 };
 
+// Worker 1 goes on two iterations ahead.
+TEST_F(JournalTest, AnIterationIsDoneWhenThoseHaveDoneItWhoDoIt) {
+  journal_.emplace(
+      Extent{.workers = 2,
+             .batch = 8,
+             .iterations = 6,
+             .first = 1,
+             .starts = {1, 3},
+             .per_epoch = 3,
+             .samples_per_epoch = 48},
+      RunClock{clock_}, [this] { return result_; }, *run_, log_);
+  step(1, 3, 5.0);
+  EXPECT_EQ(journal_->done(), 1);
+  step(0, 1, 1.0);
+  step(0, 2, 1.0);
+  EXPECT_EQ(journal_->done(), 3);
+  step(0, 3, 1.0);
+  EXPECT_EQ(journal_->done(), 4);
+  EXPECT_EQ(journal_->loss(), 3.0);
+}
+
 TEST_F(JournalTest, AnIterationIsDoneWhenAllWorkersHaveDoneIt) {
   step(0, 0, 1.0);
   step(0, 1, 5.0);

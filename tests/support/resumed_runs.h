@@ -41,6 +41,14 @@ inline UpdateRule resumed_rule(const Preset& preset) {
   return rule;
 }
 
+// Whether a run that goes on from a checkpoint must end with the bits of one that was never
+// stopped.
+inline bool has_exact_checkpoints(const Strategy& strategy) {
+  const AlgorithmTraits& algorithm = traits_of(strategy.algorithm);
+  return check_resumable(strategy) &&
+         (algorithm.replicas_agree() || algorithm.sends == Sends::kOuterGradients);
+}
+
 // A run up to some iteration: from the beginning, or from where the spec says.
 struct ToyTraining {
   Job job;
@@ -58,6 +66,7 @@ struct ToyOutcome {
   Iteration first = 0;
   std::optional<int> stopped = {};
   nlohmann::ordered_json checkpoints = {};
+  std::uint64_t updates = 0;  // in this process
 };
 
 inline ToyOutcome train_toys(ProcessGroup& group, const ToyTraining& of) {
@@ -79,6 +88,7 @@ inline ToyOutcome train_toys(ProcessGroup& group, const ToyTraining& of) {
       throw std::runtime_error(fits.error().message());
     }
     extent.first = job.first;
+    extent.starts = job.starts;
   }
   const Clock clock;
   std::unique_ptr<Checkpoints> checkpoints;
@@ -94,8 +104,12 @@ inline ToyOutcome train_toys(ProcessGroup& group, const ToyTraining& of) {
                                              .interrupted = of.interrupted,
                                              .checkpoints = checkpoints.get(),
                                              .resumption = resumption ? &*resumption : nullptr});
-  ToyOutcome outcome{
-      .hashes = {}, .parameters = {}, .first = job.first, .stopped = trained.stopped};
+  ToyOutcome outcome{.hashes = {},
+                     .parameters = {},
+                     .first = job.first,
+                     .stopped = trained.stopped,
+                     .checkpoints = {},
+                     .updates = static_cast<std::uint64_t>(trained.counters.updates)};
   if (checkpoints) {
     outcome.checkpoints = checkpoints->summary();
   }

@@ -124,7 +124,7 @@ Session::Session(ProcessWorld& world, const Phase& phase, const Carrier& carrier
                     .warn = warn}),
       loop_(phase, host_of(world), {*mailbox_, supervision_, gates_, offloading_for(phase)}) {
   for (const auto& [worker, gate] : gates_) {
-    mailbox_->post(Started{worker, phase.first});
+    mailbox_->post(Started{worker, phase.start_of(worker)});
   }
 }
 
@@ -216,11 +216,12 @@ void Session::guarded(const std::function<void()>& work) {
 }
 
 void Session::train(NodeId worker) {
+  const Iteration start = phase_.start_of(worker);
   Trainer trainer(phase_, {.worker = worker,
                            .gate = gates_.at(worker),
                            .host = *mailbox_,
                            .leading = leading_,
-                           .begins = [this](Iteration t) { return line_.begin(t); },
+                           .begins = [this, start](Iteration t) { return line_.begin(t, start); },
                            .stepped =
                                [&](Iteration t, std::optional<double> loss) {
                                  supervision_.stepped(worker.index(), t, loss);

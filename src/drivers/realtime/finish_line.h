@@ -14,8 +14,8 @@ namespace sluice {
 // Workers that wait for each other must stop at the same iteration in all processes, one that none
 // of them has passed. So each process first holds its workers and reports how far they have come;
 // then all end at the furthest of these. Workers that do not wait for each other stop where they
-// are. Workers that wait for each other take at least one step in each phase, so that a run goes on
-// even if it is stopped for a checkpoint all the time; the others at least one in all.
+// are. Every worker takes at least one step in each phase that has one for it, so that a run goes
+// on even if it is stopped for a checkpoint all the time.
 class FinishLine {
  public:
   enum class Pace : bool { kTogether, kEachItsOwn };
@@ -23,14 +23,15 @@ class FinishLine {
   FinishLine(Iteration first, Iteration last, Pace pace)
       : pace_(pace), last_(last), begun_(first + 1) {}
 
-  // Whether a worker should run this iteration. Waits while that depends on the other processes.
-  bool begin(Iteration iteration) {
+  // Whether a worker that began the phase with `start` should run this iteration. Waits while that
+  // depends on the other processes.
+  bool begin(Iteration iteration, Iteration start) {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return cancelled_ || !held_ || iteration < begun_; });
     if (cancelled_) {
       throw Cancelled();
     }
-    if (iteration >= last_ || (ended_ && pace_ == Pace::kEachItsOwn && iteration > 0)) {
+    if (iteration >= last_ || (ended_ && pace_ == Pace::kEachItsOwn && iteration > start)) {
       return false;
     }
     begun_ = std::max(begun_, iteration + 1);
@@ -44,11 +45,14 @@ class FinishLine {
     return begun_;
   }
 
-  // The first iteration that does not run; at least the result of hold().
+  // Workers that wait for each other end at this iteration, which is at least the result of hold();
+  // the others now.
   void end_at(Iteration last) {
     {
       const std::lock_guard lock(mutex_);
-      last_ = std::min(last_, last);
+      if (pace_ == Pace::kTogether) {
+        last_ = std::min(last_, last);
+      }
       ended_ = true;
       held_ = false;
     }

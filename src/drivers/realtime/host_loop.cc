@@ -24,7 +24,8 @@ HostLoop::HostLoop(const Phase& phase, HostId host, const World& world)
   for (const NodeId node : phase.topology.nodes_on(host)) {
     Gate* gate = nullptr;
     if (phase.topology.is_worker(node)) {
-      gate = &world_.gates.try_emplace(node, phase.chunks.layers(), phase.first).first->second;
+      gate = &world_.gates.try_emplace(node, phase.chunks.layers(), phase.start_of(node))
+                  .first->second;
     }
     nodes_.try_emplace(node, phase.state.workspace(node), gate);
   }

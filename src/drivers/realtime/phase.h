@@ -27,7 +27,7 @@ struct Phase {
   const MessageRules& rules;         // of messages between hosts
   std::span<Protocol* const> hosts;  // those of other processes may be null
   TrainingState& state;              // of the nodes that this process runs
-  Iteration first = 0;               // the job's
+  Iteration first = 0;               // that any worker begins with
   Iteration last = 0;                // the first that does not run
   const Clock& clock;
   Observer* observer = nullptr;
@@ -51,6 +51,12 @@ struct Phase {
   // Whether a process may keep idle cores busy to hear of messages sooner.
   bool may_spin = true;
   StartThread start = start_thread;
+  // By worker, where they do not all begin with the first iteration.
+  std::span<const Iteration> starts{};
+
+  Iteration start_of(NodeId worker) const {
+    return starts.empty() ? first : starts[worker.index()];
+  }
 };
 
 // A phase that has begun, carried out by calls from one thread, which may do other things in

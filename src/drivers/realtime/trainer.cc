@@ -5,7 +5,7 @@
 namespace sluice {
 
 void Trainer::run() {
-  iteration_ = phase_.first;
+  iteration_ = phase_.start_of(world_.worker);
   if (learner_.drives()) {
     run_open();
   } else {

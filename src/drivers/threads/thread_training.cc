@@ -25,7 +25,7 @@ class Session {
  private:
   void start_threads(std::vector<std::jthread>& hosts, std::vector<std::jthread>& workers);
   void train(NodeId worker);
-  bool begins(Iteration iteration);
+  bool begins(NodeId worker, Iteration iteration);
   // Runs on a thread of its own; an exception ends the whole session.
   template <class Body>
   void guarded(Body body);
@@ -52,7 +52,7 @@ Session::Session(const Phase& phase, const std::optional<Offloading>& offloading
     loops_.push_back(std::make_unique<HostLoop>(phase, HostId(h), world));
   }
   for (const auto& [worker, gate] : gates_) {
-    transport_.mailbox(topology.host_of(worker)).post(Started{worker, phase.first});
+    transport_.mailbox(topology.host_of(worker)).post(Started{worker, phase.start_of(worker)});
   }
 }
 
@@ -86,7 +86,7 @@ void Session::train(NodeId worker) {
                            .gate = gates_.at(worker),
                            .host = transport_.mailbox(phase_.topology.host_of(worker)),
                            .leading = mutex_,
-                           .begins = [this](Iteration t) { return begins(t); },
+                           .begins = [this, worker](Iteration t) { return begins(worker, t); },
                            .stepped =
                                [&](Iteration t, std::optional<double> loss) {
                                  const std::lock_guard lock(mutex_);
@@ -98,7 +98,7 @@ void Session::train(NodeId worker) {
 }
 
 // The first worker to see a signal decides for all where the run ends.
-bool Session::begins(Iteration iteration) {
+bool Session::begins(NodeId worker, Iteration iteration) {
   const int signal = phase_.interrupted ? phase_.interrupted() : 0;
   if (signal != 0) {
     const std::lock_guard lock(mutex_);
@@ -108,7 +108,7 @@ bool Session::begins(Iteration iteration) {
       stopped_ = signal;
     }
   }
-  return line_.begin(iteration);
+  return line_.begin(iteration, phase_.start_of(worker));
 }
 
 template <class Body>

@@ -14,7 +14,7 @@ using Pace = FinishLine::Pace;
 
 Iteration train_on(FinishLine& line, Iteration from) {
   Iteration next = from;
-  while (line.begin(next)) {
+  while (line.begin(next, from)) {
     ++next;
   }
   return next;
@@ -42,7 +42,7 @@ RC_GTEST_PROP(FinishLineTest, AllEndWhereTheFurthestIs, ()) {
   for (const Iteration iterations : begun) {
     lines.push_back(std::make_unique<FinishLine>(0, kLast, Pace::kTogether));
     for (Iteration t = 0; t < iterations; ++t) {
-      RC_ASSERT(lines.back()->begin(t));
+      RC_ASSERT(lines.back()->begin(t, 0));
     }
     furthest = std::max(furthest, lines.back()->hold());
   }
@@ -56,17 +56,19 @@ RC_GTEST_PROP(FinishLineTest, AllEndWhereTheFurthestIs, ()) {
 TEST(FinishLineTest, AtItsOwnPaceAWorkerEndsWhereItIs) {
   FinishLine line(0, 100, Pace::kEachItsOwn);
   for (Iteration t = 0; t < 9; ++t) {
-    ASSERT_TRUE(line.begin(t));
+    ASSERT_TRUE(line.begin(t, 0));
   }
   line.end_at(line.hold());
-  EXPECT_FALSE(line.begin(9));
-  EXPECT_FALSE(line.begin(4)) << "a slower worker of the same process";
-  EXPECT_TRUE(line.begin(0)) << "every worker takes one step";
+  EXPECT_FALSE(line.begin(9, 0));
+  EXPECT_FALSE(line.begin(4, 0)) << "a slower worker of the same process";
+  EXPECT_TRUE(line.begin(0, 0)) << "every worker takes one step";
+  EXPECT_TRUE(line.begin(30, 30)) << "also one that began far ahead of the others";
+  EXPECT_FALSE(line.begin(100, 100)) << "unless it has none to take";
 }
 
 TEST(FinishLineThreadsTest, AHeldWorkerGoesOnToTheEndThatIsAgreedOn) {
   FinishLine line(0, 100, Pace::kTogether);
-  ASSERT_TRUE(line.begin(0));
+  ASSERT_TRUE(line.begin(0, 0));
   ASSERT_EQ(line.hold(), 1);
   Iteration end = 0;
   std::jthread worker([&] { end = train_on(line, 1); });
@@ -77,9 +79,9 @@ TEST(FinishLineThreadsTest, AHeldWorkerGoesOnToTheEndThatIsAgreedOn) {
 
 TEST(FinishLineThreadsTest, AHeldWorkerCanBeCancelled) {
   FinishLine line(0, 100, Pace::kTogether);
-  ASSERT_TRUE(line.begin(0));
+  ASSERT_TRUE(line.begin(0, 0));
   line.hold();
-  std::jthread worker([&] { EXPECT_THROW(line.begin(1), Cancelled); });
+  std::jthread worker([&] { EXPECT_THROW(line.begin(1, 0), Cancelled); });
   line.cancel();
 }
 
