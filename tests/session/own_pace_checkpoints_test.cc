@@ -230,7 +230,7 @@ TEST_F(OwnPaceThreadsTest, LostHostsGoOnWithWhatAnotherHad) {
 // From a checkpoint one takes what the run would have saved.
 TEST_F(OwnPaceThreadsTest, AModelOfACheckpointIsTheResultOfTheRun) {
   for (const char* preset :
-       {"asp", "ssp", "easgd", "gosgd", "ad-psgd", "asp+dgc", "p3", "diloco"}) {
+       {"asp", "ssp", "easgd", "gosgd", "ad-psgd", "asp+dgc", "ssp+dgc", "p3", "diloco"}) {
     SCOPED_TRACE(preset);
     ToyTraining run = run_of(preset);
     run.until = 6;
@@ -248,6 +248,11 @@ TEST_F(OwnPaceThreadsTest, AModelOfACheckpointIsTheResultOfTheRun) {
     if (evaluated_model(job.strategy) != EvaluatedModel::kReplica) {
       const std::string all = contribution_of(assembly, state, std::nullopt);
       expected = model_from(assembly, {&all, 1});
+    }
+    if (job.strategy.sparse()) {  // servers have told nobody anything yet
+      for (const auto& learner : learners) {
+        EXPECT_TRUE(std::ranges::equal(learner->parameters(), expected));
+      }
     }
     const auto model = read_saved_model(run.checkpoint.folder);
     ASSERT_TRUE(model);
