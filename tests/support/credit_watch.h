@@ -1,9 +1,9 @@
 #pragma once
 
 #include <limits>
-#include <map>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "base/check.h"
 #include "model/strategy.h"
@@ -20,28 +20,34 @@ class CreditWatch {
       : topology_(topology),
         host_credit_(strategy.order == Order::kPriority ? strategy.credit
                                                         : std::numeric_limits<Bytes>::max()),
-        peer_credit_(strategy.peer_credit) {}
+        peer_credit_(strategy.peer_credit),
+        by_host_(topology.hosts()),
+        by_pair_(topology.hosts() * topology.hosts()) {}
 
   void on_send(const Message& message) {
     const auto [from, to] = ends_of(message);
-    take(by_host_[from], message.payload_bytes, host_credit_, "a host keeps to its credit");
-    take(by_pair_[{from, to}], message.payload_bytes, peer_credit_, "a host keeps to a peer's");
+    take(by_host_[from.index()], message.payload_bytes, host_credit_, "a host keeps to its credit");
+    take(of_pair(from, to), message.payload_bytes, peer_credit_, "a host keeps to a peer's");
   }
 
   void on_sent(const Message& message) {
     const auto [from, to] = ends_of(message);
-    by_host_[from] -= message.payload_bytes;
-    by_pair_[{from, to}] -= message.payload_bytes;
+    by_host_[from.index()] -= message.payload_bytes;
+    of_pair(from, to) -= message.payload_bytes;
   }
 
   // What the host has in flight to the lost one counts no longer.
   void on_lost(HostId host, HostId lost) {
-    by_host_[host] -= std::exchange(by_pair_[{host, lost}], 0);
+    by_host_[host.index()] -= std::exchange(of_pair(host, lost), 0);
   }
 
  private:
   std::pair<HostId, HostId> ends_of(const Message& message) const {
     return {topology_.host_of(message.from), topology_.host_of(message.to)};
+  }
+
+  Bytes& of_pair(HostId from, HostId to) {
+    return by_pair_[from.index() * by_host_.size() + to.index()];
   }
 
   static void take(Bytes& in_flight, Bytes bytes, Bytes credit, std::string_view rule) {
@@ -52,8 +58,8 @@ class CreditWatch {
   Topology topology_;
   Bytes host_credit_;
   Bytes peer_credit_;
-  std::map<HostId, Bytes> by_host_;
-  std::map<std::pair<HostId, HostId>, Bytes> by_pair_;
+  std::vector<Bytes> by_host_;
+  std::vector<Bytes> by_pair_;
 };
 
 }  // namespace sluice::testing

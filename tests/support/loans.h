@@ -4,6 +4,7 @@
 #include <cstring>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "base/check.h"
@@ -15,30 +16,52 @@ namespace sluice::testing {
 class Loans {
  public:
   Payload lend(std::span<const float> values) {
-    const auto bytes = std::as_bytes(values);
-    auto loan = std::make_shared<const Loan>(Loan{bytes, {bytes.begin(), bytes.end()}});
-    live_.push_back(loan);
-    return {values, std::move(loan)};
+    return {values, std::make_shared<const Loan>(live_, std::as_bytes(values))};
   }
 
   // Throws if lent memory has changed.
-  void verify() {
-    std::erase_if(live_, [](const auto& weak) {
-      const auto loan = weak.lock();
-      check(!loan ||
-                std::memcmp(loan->memory.data(), loan->content.data(), loan->content.size()) == 0,
+  void verify() const {
+    for (const Loan* loan : *live_) {
+      check(loan->is_unchanged(),
             "memory that a node has lent stays as it is until nobody reads it");
-      return !loan;
-    });
+    }
   }
 
  private:
-  struct Loan {
-    std::span<const std::byte> memory;
-    std::vector<std::byte> content;
+  class Loan;
+  using Live = std::vector<const Loan*>;
+
+  // Is listed as long as anybody holds it.
+  class Loan {
+   public:
+    Loan(std::shared_ptr<Live> live, std::span<const std::byte> memory)
+        : live_(std::move(live)),
+          place_(live_->size()),
+          memory_(memory),
+          content_(memory.begin(), memory.end()) {
+      live_->push_back(this);
+    }
+    Loan(const Loan&) = delete;
+    Loan& operator=(const Loan&) = delete;
+    ~Loan() {
+      const Loan* const last = live_->back();
+      (*live_)[place_] = last;
+      last->place_ = place_;
+      live_->pop_back();
+    }
+
+    bool is_unchanged() const {
+      return std::memcmp(memory_.data(), content_.data(), content_.size()) == 0;
+    }
+
+   private:
+    std::shared_ptr<Live> live_;
+    mutable std::size_t place_;  // in the list
+    std::span<const std::byte> memory_;
+    std::vector<std::byte> content_;
   };
 
-  std::vector<std::weak_ptr<const Loan>> live_;
+  std::shared_ptr<Live> live_ = std::make_shared<Live>();
 };
 
 }  // namespace sluice::testing

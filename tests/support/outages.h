@@ -40,6 +40,9 @@ class Outages {
   }
   // Neither computes nor handles events any more.
   bool is_out(HostId host) const { return !dead_.empty() && (is_dead(host) || has_ended(host)); }
+  bool is_moving(HostId host) const { return !is_out(host) && !is_stopped(host); }
+  // Nothing is wrong.
+  bool none() const { return dead_.empty() && !stopped_ && !cut_; }
   const std::vector<std::pair<HostId, LostPeer>>& errors() const { return errors_; }
 
   // ---- For a while ----------------------------------------------------------------------------

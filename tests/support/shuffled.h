@@ -20,6 +20,7 @@
 #include "support/flights.h"
 #include "support/loans.h"
 #include "support/outages.h"
+#include "support/pending.h"
 #include "support/shuffled_worker.h"
 #include "support/toy_learner.h"
 
@@ -59,6 +60,9 @@ class ShuffledWorld final : public Effects {
     }
   }
 
+  ShuffledWorld(const ShuffledWorld&) = delete;
+  ShuffledWorld& operator=(const ShuffledWorld&) = delete;
+
   // Called after every event.
   std::function<void(const ShuffledWorld&)> watch;
   // Called before every event.
@@ -74,16 +78,19 @@ class ShuffledWorld final : public Effects {
     for (std::size_t w = 0; w < workers_.size(); ++w) {
       handle(workers_[w].worker.take_posted(), NodeId(w));
     }
-    for (auto choices = next_choices(); !choices.empty(); choices = next_choices()) {
-      take(choose(choices, rivals_, random_));
+    while (find_choices()) {
+      take(choices_.draw(rivals_, random_));
       for (HastyWorker& of : workers_) {
         of.worker.end_at(iterations_);
       }
-      loans_.verify();
+      if (std::exchange(has_written_, false)) {
+        loans_.verify();
+      }
       if (watch) {
         watch(*this);
       }
     }
+    loans_.verify();
     for (std::size_t w = 0; w < workers_.size(); ++w) {
       if (iteration(w) != iterations_ && !outages_.is_out(topology_.host_of(NodeId(w)))) {
         return false;
@@ -104,14 +111,15 @@ class ShuffledWorld final : public Effects {
   // The host is gone, and the others will hear of it.
   void kill(HostId host) {
     outages_.kill(host);
-    std::erase_if(works_, [&](const PendingWork& of) { return host_of(of.work.node) == host; });
-    flights_.lose_if([&](const Message& message) {
+    std::erase_if(pending_.works,
+                  [&](const PendingWork& of) { return host_of(of.work.node) == host; });
+    pending_.flights.lose_if([&](const Message& message) {
       return host_of(message.to) == host ||
              (host_of(message.from) == host && random_.below(2) == 0);
     });
     for (std::size_t h = 0; h < hosts_.size(); ++h) {
       if (HostId(h) != host) {
-        notices_.push_back({HostId(h), host, random_.uniform()});
+        pending_.notices.push_back({HostId(h), host, random_.uniform()});
       }
     }
   }
@@ -124,7 +132,7 @@ class ShuffledWorld final : public Effects {
   }
   // Of the worker; see ShuffledWorker.
   Iteration iteration(std::size_t rank) const { return workers_[rank].worker.iteration(); }
-  const Flights& flights() const { return flights_; }
+  const Flights& flights() const { return pending_.flights; }
 
   void send(const Message& message, Payload payload) override {
     if (message.kind == MessageKind::kAllReduce) {
@@ -135,13 +143,14 @@ class ShuffledWorld final : public Effects {
       credits_.on_send(message);
     }
     if (outages_.is_dead(host_of(message.to))) {
-      return flights_.lose(message);
+      return pending_.flights.lose(message);
     }
     const bool by_wire = leaves_host(message) && random_.below(2) == 0;
-    flights_.add({message, std::move(payload),
-                  by_wire ? Flight::Stage::kLeft : Flight::Stage::kReference, random_.uniform()});
+    pending_.flights.add({message, std::move(payload),
+                          by_wire ? Flight::Stage::kLeft : Flight::Stage::kReference,
+                          random_.uniform()});
   }
-  void start(Work work) override { works_.push_back({std::move(work), random_.uniform()}); }
+  void start(Work work) override { pending_.works.push_back({std::move(work), random_.uniform()}); }
   void release(NodeId worker, LayerId layer, Iteration iteration) override {
     workers_[worker.index()].worker.release(layer, iteration);
   }
@@ -159,87 +168,66 @@ class ShuffledWorld final : public Effects {
     double haste;
   };
 
-  struct PendingWork {
-    Work work;
-    double haste;
-  };
-
   using Kind = Choice::Kind;
 
-  std::vector<Choice> next_choices() {
+  // False if nothing can happen any more.
+  bool find_choices() {
     if (disturb) {
       disturb(*this);
     }
-    std::vector<Choice> choices = possible_choices();
-    return choices.empty() && outages_.end() ? possible_choices() : choices;
+    list_choices();
+    if (choices_.empty() && outages_.end()) {
+      list_choices();
+    }
+    return !choices_.empty();
   }
 
-  std::vector<Choice> possible_choices() const {
-    std::vector<Choice> choices;
-    choices.reserve(workers_.size() * 2 + flights_.all().size() + sent_.size() + returned_->size() +
-                    works_.size() + notices_.size());
+  void list_choices() {
+    choices_.clear();
     for (std::size_t w = 0; w < workers_.size(); ++w) {
-      if (!is_moving(host_of(NodeId(w)))) {
+      if (!outages_.is_moving(host_of(NodeId(w)))) {
         continue;
       }
       const auto& [worker, haste] = workers_[w];
       if (worker.is_in_backward()) {
-        choices.push_back({Kind::kBackward, w, haste});
+        choices_.add({Kind::kBackward, w, haste});
       } else if (worker.iteration() < iterations_ && worker.can_go_forward()) {
-        choices.push_back({Kind::kForward, w, haste});
+        choices_.add({Kind::kForward, w, haste});
       }
       if (worker.has_posted()) {
-        choices.push_back({Kind::kPosted, w, haste});
+        choices_.add({Kind::kPosted, w, haste});
       }
     }
-    const auto add = [&](Kind kind, const auto& pending, const auto& can_happen) {
-      for (std::size_t i = 0; i < pending.size(); ++i) {
-        if (can_happen(pending[i])) {
-          choices.push_back({kind, i, pending[i].haste});
-        }
-      }
-    };
-    const auto is_heard = [&](const Confirmation& of) {
-      return is_moving(host_of(of.message.from));
-    };
-    add(Kind::kFlight, flights_.all(), [&](const Flight& of) {
-      const HostId to = host_of(of.message.to);
-      return is_moving(to) && !outages_.is_cut(host_of(of.message.from), to);
-    });
-    add(Kind::kSent, sent_, is_heard);
-    add(Kind::kReturned, *returned_, is_heard);
-    add(Kind::kWork, works_,
-        [&](const PendingWork& of) { return is_moving(host_of(of.work.node)); });
-    add(Kind::kLost, notices_, [&](const Outages::Notice& of) { return is_moving(of.host); });
-    return choices;
+    choices_.add_pending();
   }
-  bool is_moving(HostId host) const { return !outages_.is_out(host) && !outages_.is_stopped(host); }
 
   void take(const Choice& choice) {
     switch (choice.kind) {
       case Kind::kForward:
+        has_written_ = true;
         return workers_[choice.index].worker.run_forward();
       case Kind::kBackward:
+        has_written_ = true;
         return workers_[choice.index].worker.run_backward();
       case Kind::kPosted:
         return handle(workers_[choice.index].worker.take_posted(), NodeId(choice.index));
       case Kind::kFlight:
         return move_on(choice.index);
       case Kind::kSent: {
-        const Message message = pick(sent_, choice.index).message;
+        const Message message = pick(pending_.sent, choice.index).message;
         if (has_egress) {
           credits_.on_sent(message);
         }
         return handle(Sent{message}, message.from);
       }
       case Kind::kReturned: {
-        const Message message = pick(*returned_, choice.index).message;
+        const Message message = pick(*pending_.returned, choice.index).message;
         return handle(Returned{message}, message.from);
       }
       case Kind::kWork:
         return finish(choice.index);
       case Kind::kLost: {
-        const Outages::Notice notice = pick(notices_, choice.index);
+        const Outages::Notice notice = pick(pending_.notices, choice.index);
         return tell(notice.host, notice.lost);
       }
     }
@@ -252,8 +240,8 @@ class ShuffledWorld final : public Effects {
       const HostId to = host_of(message.to);
       return (from == host && to == lost) || (from == lost && to == host);
     };
-    flights_.lose_if(is_between);
-    for (auto* const notices : {&sent_, returned_.get()}) {
+    pending_.flights.lose_if(is_between);
+    for (auto* const notices : {&pending_.sent, pending_.returned.get()}) {
       std::erase_if(*notices, [&](const Confirmation& of) { return is_between(of.message); });
     }
     credits_.on_lost(host, lost);
@@ -266,13 +254,6 @@ class ShuffledWorld final : public Effects {
     outages_.tell(host, lost, std::move(error));
   }
 
-  template <class T>
-  static T pick(std::vector<T>& from, std::size_t index) {
-    T item = std::move(from[index]);
-    from.erase(from.begin() + static_cast<std::ptrdiff_t>(index));
-    return item;
-  }
-
   HostId host_of(NodeId node) const { return topology_.host_of(node); }
   Protocol& protocol_of(NodeId node) const { return *hosts_[host_of(node).index()]; }
   void handle(const Event& event, NodeId node) { protocol_of(node).handle(event, *this); }
@@ -280,25 +261,31 @@ class ShuffledWorld final : public Effects {
     return host_of(message.from) != host_of(message.to);
   }
 
+  // The memory of the node, which this event changes.
+  Workspace& written(NodeId node) {
+    has_written_ = true;
+    return state_.workspace(node);
+  }
+
   // ---- Messages ---------------------------------------------------------------------------------
 
   void move_on(std::size_t index) {
-    Flight& flight = flights_.all()[index];
+    Flight& flight = pending_.flights.all()[index];
     const Message& message = flight.message;
     switch (flight.stage) {
       case Flight::Stage::kReference:
-        return deliver_reference(pick(flights_.all(), index));
+        return deliver_reference(pick(pending_.flights.all(), index));
       case Flight::Stage::kLeft:
         flight.place = protocol_of(message.to).landing(message);
         if (flight.place.buffer != Buffer::kNone) {
-          poison(state_.workspace(message.to).view(flight.place));
+          poison(written(message.to).view(flight.place));
         }
         flight.stage = Flight::Stage::kPlaced;
         return;
       case Flight::Stage::kPlaced:
         return read(flight);
       case Flight::Stage::kRead: {
-        const Flight arrived = pick(flights_.all(), index);
+        const Flight arrived = pick(pending_.flights.all(), index);
         return handle(Received{arrived.message, arrived.payload}, arrived.message.to);
       }
     }
@@ -308,14 +295,14 @@ class ShuffledWorld final : public Effects {
     const Message& message = flight.message;
     const BufferRange place = protocol_of(message.to).landing(message);
     if (place.buffer != Buffer::kNone) {
-      state_.workspace(message.to).land(place, flight.payload);
+      written(message.to).land(place, flight.payload);
     }
     if (leaves_host(message)) {
-      sent_.push_back({message, random_.uniform()});
+      pending_.sent.push_back({message, random_.uniform()});
     }
     if (message.wants_return) {
       const Confirmation confirmation{message, random_.uniform()};
-      auto hold = std::make_shared<const Return>(returned_, confirmation, flight.payload);
+      auto hold = std::make_shared<const Return>(pending_.returned, confirmation, flight.payload);
       flight.payload = flight.payload.held_by(std::move(hold));
     }
     handle(Received{message, std::exchange(flight.payload, {})}, message.to);
@@ -324,7 +311,7 @@ class ShuffledWorld final : public Effects {
   void read(Flight& flight) {
     const Message& message = flight.message;
     if (flight.place.buffer != Buffer::kNone) {
-      Workspace& workspace = state_.workspace(message.to);
+      Workspace& workspace = written(message.to);
       workspace.land(flight.place, flight.payload);
       flight.payload = Payload(workspace.view(flight.place), nullptr);
     } else {
@@ -332,9 +319,9 @@ class ShuffledWorld final : public Effects {
       flight.payload = Payload::owning(std::vector<std::byte>(bytes.begin(), bytes.end()));
     }
     flight.stage = Flight::Stage::kRead;
-    sent_.push_back({message, random_.uniform()});
+    pending_.sent.push_back({message, random_.uniform()});
     if (message.wants_return) {
-      returned_->push_back({message, random_.uniform()});
+      pending_.returned->push_back({message, random_.uniform()});
     }
   }
 
@@ -352,19 +339,20 @@ class ShuffledWorld final : public Effects {
       std::transform(sum.begin(), sum.end(), term.begin(), sum.begin(), std::plus<>());
     }
     for (const Message& request : joined) {
-      const auto place = state_.workspace(request.to).view(where);
+      const auto place = written(request.to).view(where);
       std::copy(sum.begin(), sum.end(), place.begin());
-      flights_.add({request, Payload(place, nullptr), Flight::Stage::kRead, random_.uniform()});
+      pending_.flights.add(
+          {request, Payload(place, nullptr), Flight::Stage::kRead, random_.uniform()});
     }
     sums_.erase({message.chunk, message.iteration});
   }
 
   void finish(std::size_t index) {
-    Work work = pick(works_, index).work;
+    Work work = pick(pending_.works, index).work;
     if (on_work) {
       on_work(work);
     }
-    Payload output = state_.workspace(work.node).execute(work);
+    Payload output = written(work.node).execute(work);
     work.sources.clear();
     const NodeId node = work.node;
     handle(Finished{std::move(work), std::move(output)}, node);
@@ -379,13 +367,10 @@ class ShuffledWorld final : public Effects {
   std::vector<HastyWorker> workers_;
   CreditWatch credits_;
   Loans loans_;
-  Flights flights_;
-  std::vector<Confirmation> sent_;  // to be confirmed
-  std::shared_ptr<std::vector<Confirmation>> returned_ =
-      std::make_shared<std::vector<Confirmation>>();
-  std::vector<PendingWork> works_;
+  Pending pending_;
   Outages outages_;
-  std::vector<Outages::Notice> notices_;  // of lost hosts, to be heard
+  Choices choices_{topology_, pending_, outages_};
+  bool has_written_ = false;  // in this event
   std::array<std::int64_t, kMessageKinds> messages_{};
   std::map<std::pair<ChunkId, Iteration>, std::vector<Message>> sums_;  // that workers wait for
 };
