@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/check.h"
 #include "base/random.h"
 #include "faults/gossip_run.h"
 #include "nodes/presets.h"
@@ -104,10 +105,15 @@ class Trigger {
     switch (schedule_.fault) {
       case Fault::kKill:
         return world.kill(schedule_.victim);
+      case Fault::kKillUnheard:
+        world.kill(schedule_.victim);
+        return world.delay(schedule_.other);
       case Fault::kStop:
         return world.stop(schedule_.victim);
       case Fault::kCut:
         return world.cut(schedule_.victim, schedule_.other);
+      case Fault::kDelay:
+        return world.delay(schedule_.victim);
     }
   }
   bool has_fired() const { return has_fired_; }
@@ -160,7 +166,7 @@ class Once {
 
 Outcome check_outcome(const Schedule& schedule, const testing::Outages& outages) {
   const auto& errors = outages.errors();
-  if (schedule.fault != Fault::kKill || !must_end(schedule.job, schedule.victim)) {
+  if (!is_kill(schedule.fault) || !must_end(schedule.job, schedule.victim)) {
     expect(errors.empty(), "nobody ends who can go on");
     return Outcome::kWentOn;
   }
@@ -239,7 +245,27 @@ Outcome run_gossip(const Schedule& schedule) {
   return check_outcome(schedule, run.world.outages());
 }
 
+// To the victim.
+std::string what_happens(const Schedule& schedule) {
+  const std::size_t other = schedule.other.index();
+  switch (schedule.fault) {
+    case Fault::kKill:
+      return "is lost";
+    case Fault::kKillUnheard:
+      return fmt::format("is lost, of which host {} hears last,", other);
+    case Fault::kStop:
+      return "stops for a while";
+    case Fault::kCut:
+      return fmt::format("and host {} do not hear of each other for a while", other);
+    case Fault::kDelay:
+      return "gets no control messages for a while";
+  }
+  fail_check("there are no others");
+}
+
 }  // namespace
+
+bool is_kill(Fault fault) { return fault == Fault::kKill || fault == Fault::kKillUnheard; }
 
 Schedule draw(std::uint64_t seed) {
   Random random(seed, 19);
@@ -252,7 +278,8 @@ Schedule draw(std::uint64_t seed) {
   job.strategy = testing::talkative(preset.strategy);
   job.topology = any_topology(random, job.strategy);
   vary(job, random);
-  schedule.fault = one_of(random, {Fault::kKill, Fault::kKill, Fault::kStop, Fault::kCut});
+  schedule.fault = one_of(random, {Fault::kKill, Fault::kKill, Fault::kKillUnheard, Fault::kStop,
+                                   Fault::kCut, Fault::kDelay});
   const std::size_t hosts = job.topology.hosts();
   schedule.victim = HostId(random.below(hosts));
   schedule.other = HostId((schedule.victim.index() + 1 + random.below(hosts - 1)) % hosts);
@@ -263,17 +290,10 @@ Schedule draw(std::uint64_t seed) {
 
 std::string describe(const Schedule& schedule) {
   const Topology& topology = schedule.job.topology;
-  const std::string what = schedule.fault == Fault::kKill ? "is lost"
-                           : schedule.fault == Fault::kStop
-                               ? "stops for a while"
-                               : fmt::format(
-                                     "and host {} do not hear of each other "
-                                     "for a while",
-                                     schedule.other.index());
   return fmt::format(
       "{} on {} hosts with {} workers each, {} for servers: host {} {} in iteration {}",
       schedule.preset, topology.worker_hosts(), topology.workers_per_host(),
-      topology.hosts() - topology.worker_hosts(), schedule.victim.index(), what,
+      topology.hosts() - topology.worker_hosts(), schedule.victim.index(), what_happens(schedule),
       schedule.iteration);
 }
 

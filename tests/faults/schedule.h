@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 
@@ -8,7 +9,14 @@
 // A short training in a shuffled world that meets one fault.
 namespace sluice::faults {
 
-enum class Fault : std::uint8_t { kKill, kStop, kCut };
+enum class Fault : std::uint8_t {
+  kKill,
+  kKillUnheard,  // and the other host is the last to hear of it
+  kStop,
+  kCut,
+  kDelay,  // of control messages
+};
+inline constexpr std::size_t kFaults = 5;
 
 struct Schedule {
   std::uint64_t seed = 0;
@@ -16,10 +24,13 @@ struct Schedule {
   Job job;
   Fault fault = Fault::kKill;
   HostId victim;
-  HostId other;              // at the other end of a link that is cut
+  HostId other;              // at the other end of a link that is cut, or the last to hear
   Iteration iteration = 0;   // that a worker has reached when it happens
   std::uint64_t events = 0;  // after that, unless the worker ends before
 };
+
+// Whether the victim is lost.
+bool is_kill(Fault fault);
 
 // What this seed stands for. Presets take turns.
 Schedule draw(std::uint64_t seed);

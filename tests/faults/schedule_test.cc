@@ -33,13 +33,13 @@ TEST(FaultSchedules, KeepEveryPromise) {
 
 TEST(FaultSchedules, HaveAllPresetsAndFaults) {
   std::set<std::pair<std::string, Fault>> met;
-  for (std::uint64_t seed = 0; seed < kSchedules; ++seed) {
+  for (std::uint64_t seed = 0; seed < 4 * kSchedules; ++seed) {
     const Schedule schedule = draw(seed);
     met.emplace(schedule.preset, schedule.fault);
     EXPECT_GE(schedule.job.topology.workers(), 3U);
     EXPECT_EQ(faults::describe(schedule), faults::describe(draw(seed)));
   }
-  EXPECT_EQ(met.size(), 3 * presets().size());
+  EXPECT_EQ(met.size(), faults::kFaults * presets().size());
 }
 
 }  // namespace

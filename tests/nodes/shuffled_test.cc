@@ -10,15 +10,24 @@
 
 #include "base/check.h"
 #include "partition/chunk_map.h"
+#include "support/choices.h"
 #include "support/credit_watch.h"
+#include "support/flights.h"
 #include "support/loans.h"
+#include "support/outages.h"
+#include "support/pending.h"
 
 namespace sluice {
 namespace {
 
+using testing::Choices;
 using testing::CreditWatch;
+using testing::Flight;
 using testing::Loans;
+using testing::Outages;
+using testing::Pending;
 using testing::ShuffledWorld;
+using ChoiceKind = testing::Choice::Kind;
 
 TEST(Loans, NoticeAChangeWhileAnybodyHoldsThem) {
   std::vector<float> memory{1, 2, 3};
@@ -71,6 +80,51 @@ TEST(CreditWatch, LetsAMessageThatIsTooLargeGoAlone) {
   fresh.on_send(message_to(1, 500));
   fresh.on_sent(message_to(1, 500));
   fresh.on_send(message_to(2, 1));
+}
+
+// What can happen, in its order.
+std::vector<ChoiceKind> kinds_of(Choices& choices) {
+  choices.clear();
+  choices.add_pending();
+  std::vector<ChoiceKind> kinds;
+  for (std::size_t i = 0; i < choices.size(); ++i) {
+    kinds.push_back(choices[i].kind);
+  }
+  return kinds;
+}
+
+TEST(Choices, LeaveOutWhatStandsStill) {
+  const Topology topology(3, 1, 0);
+  Outages outages;
+  Pending pending;
+  Choices choices(topology, pending, outages);
+  pending.flights.add({message_to(1, 8), Payload(8), Flight::Stage::kReference, 0.5});
+  pending.flights.add({message_to(1, 0), {}, Flight::Stage::kReference, 0.5});
+  pending.sent.push_back({message_to(2, 8), 0.5});
+  pending.returned->push_back({message_to(2, 8), 0.5});
+  pending.works.emplace_back().work.node = NodeId(1);
+  pending.notices.push_back({HostId(0), HostId(2), 0.5});
+  const std::vector<ChoiceKind> all{ChoiceKind::kFlight,   ChoiceKind::kFlight, ChoiceKind::kSent,
+                                    ChoiceKind::kReturned, ChoiceKind::kWork,   ChoiceKind::kLost};
+  EXPECT_EQ(kinds_of(choices), all);
+
+  const auto left_while = [&](const auto& disturb) {
+    disturb();
+    std::vector<ChoiceKind> left = kinds_of(choices);
+    EXPECT_TRUE(outages.end());
+    EXPECT_EQ(kinds_of(choices), all);
+    return left;
+  };
+  EXPECT_EQ(left_while([&] { outages.stop(HostId(0)); }),
+            (std::vector{ChoiceKind::kFlight, ChoiceKind::kFlight, ChoiceKind::kWork}));
+  EXPECT_EQ(left_while([&] { outages.cut(HostId(1), HostId(0)); }),
+            (std::vector{ChoiceKind::kSent, ChoiceKind::kReturned, ChoiceKind::kWork,
+                         ChoiceKind::kLost}));
+  EXPECT_EQ(left_while([&] { outages.delay(HostId(0)); }),
+            (std::vector{ChoiceKind::kFlight, ChoiceKind::kFlight, ChoiceKind::kWork}));
+  EXPECT_EQ(left_while([&] { outages.delay(HostId(1)); }),
+            (std::vector{ChoiceKind::kFlight, ChoiceKind::kSent, ChoiceKind::kReturned,
+                         ChoiceKind::kWork, ChoiceKind::kLost}));
 }
 
 // A worker that knows nothing of others and does one forbidden thing, or none.

@@ -58,19 +58,20 @@ class Choices {
         }
       }
     };
-    const auto is_heard = [&](const Confirmation& of) {
-      return outages_.is_moving(host_of(of.message.from));
+    const auto hears = [&](HostId host) {
+      return outages_.is_moving(host) && !outages_.is_deaf(host);
     };
+    const auto is_heard = [&](const Confirmation& of) { return hears(host_of(of.message.from)); };
     list(Kind::kFlight, pending_.flights.all(), [&](const Flight& of) {
       const HostId to = host_of(of.message.to);
-      return outages_.is_moving(to) && !outages_.is_cut(host_of(of.message.from), to);
+      return (of.message.payload_bytes == 0 ? hears(to) : outages_.is_moving(to)) &&
+             !outages_.is_cut(host_of(of.message.from), to);
     });
     list(Kind::kSent, pending_.sent, is_heard);
     list(Kind::kReturned, *pending_.returned, is_heard);
     list(Kind::kWork, pending_.works,
          [&](const PendingWork& of) { return outages_.is_moving(host_of(of.work.node)); });
-    list(Kind::kLost, pending_.notices,
-         [&](const Outages::Notice& of) { return outages_.is_moving(of.host); });
+    list(Kind::kLost, pending_.notices, [&](const Outages::Notice& of) { return hears(of.host); });
   }
   HostId host_of(NodeId node) const { return topology_.host_of(node); }
 

@@ -42,7 +42,7 @@ class Outages {
   bool is_out(HostId host) const { return !dead_.empty() && (is_dead(host) || has_ended(host)); }
   bool is_moving(HostId host) const { return !is_out(host) && !is_stopped(host); }
   // Nothing is wrong.
-  bool none() const { return dead_.empty() && !stopped_ && !cut_; }
+  bool none() const { return dead_.empty() && !stopped_ && !cut_ && !deaf_; }
   const std::vector<std::pair<HostId, LostPeer>>& errors() const { return errors_; }
 
   // ---- For a while ----------------------------------------------------------------------------
@@ -50,15 +50,20 @@ class Outages {
   void stop(HostId host) { stopped_ = host; }
   // No message passes between the two.
   void cut(HostId one, HostId other) { cut_ = {one, other}; }
+  // No control message reaches the host: neither messages without a payload nor confirmations nor
+  // the loss of another host.
+  void delay(HostId host) { deaf_ = host; }
   bool is_stopped(HostId host) const { return stopped_ == host; }
   bool is_cut(HostId from, HostId to) const {
     return cut_ && (*cut_ == std::pair(from, to) || *cut_ == std::pair(to, from));
   }
+  bool is_deaf(HostId host) const { return deaf_ == host; }
   // True if there was something to end.
   bool end() {
-    const bool had = stopped_ || cut_;
+    const bool had = stopped_ || cut_ || deaf_;
     stopped_.reset();
     cut_.reset();
+    deaf_.reset();
     return had;
   }
 
@@ -68,6 +73,7 @@ class Outages {
   std::vector<std::pair<HostId, LostPeer>> errors_;
   std::optional<HostId> stopped_;
   std::optional<std::pair<HostId, HostId>> cut_;
+  std::optional<HostId> deaf_;  // to control messages
 };
 
 }  // namespace sluice::testing

@@ -43,7 +43,7 @@ namespace sluice::testing {
 //
 // A host can be lost: then it does nothing more, messages to it disappear, some of its own arrive
 // until the receiver hears of the loss, and each of the others hears of it at any time. A host can
-// stop, or a link, until nothing else can happen.
+// stop, or a link, or the control messages to a host can wait, until nothing else can happen.
 class ShuffledWorld final : public Effects {
  public:
   ShuffledWorld(const Job& job, std::vector<Protocol*> hosts, const VirtualNumbers& numbers,
@@ -125,6 +125,7 @@ class ShuffledWorld final : public Effects {
   }
   void stop(HostId host) { outages_.stop(host); }
   void cut(HostId one, HostId other) { outages_.cut(one, other); }
+  void delay(HostId host) { outages_.delay(host); }
   const Outages& outages() const { return outages_; }
 
   std::int64_t messages(MessageKind kind) const {
