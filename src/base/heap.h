@@ -7,25 +7,29 @@ namespace sluice {
 
 // A min-heap. Keys must differ: include a sequence number. Entries should be small and must be
 // trivially copyable. Four children per node make it shallower than a binary heap.
+//
+// What is popped leaves a hole at the root. A push fills it, if it comes before the next look at
+// the root; so a pop and a push after it cost as much as one of them.
 template <class Key, class T>
 class Heap {
  public:
-  bool empty() const { return entries_.empty(); }
-  const Key& key() const { return entries_.front().key; }
-  const T& value() const { return entries_.front().value; }
+  bool empty() const { return entries_.size() == (has_hole_ ? 1 : 0); }
+  const Key& key() { return root().key; }
+  const T& value() { return root().value; }
 
   void push(const Key& key, const T& value) {
     const Entry entry{key, value};
+    if (has_hole_) {
+      has_hole_ = false;
+      return sink(entry);
+    }
     entries_.push_back(entry);
     rise(entries_.size() - 1, entry);
   }
 
   void pop() {
-    const Entry last = entries_.back();
-    entries_.pop_back();
-    if (!entries_.empty()) {
-      sink(last);
-    }
+    fill_hole();
+    has_hole_ = true;
   }
 
  private:
@@ -36,8 +40,27 @@ class Heap {
 
   static constexpr std::size_t kChildren = 4;
 
-  // Fills the hole at the root. The hole sinks to the bottom first and `entry`, which was the last,
-  // rises from there: it hardly ever rises far, and nothing on the way down needs a guess.
+  const Entry& root() {
+    fill_hole();
+    return entries_.front();
+  }
+
+  // With the last entry.
+  void fill_hole() {
+    if (!has_hole_) {
+      return;
+    }
+    has_hole_ = false;
+    const Entry last = entries_.back();
+    entries_.pop_back();
+    if (!entries_.empty()) {
+      sink(last);
+    }
+  }
+
+  // Fills the hole at the root. The hole sinks to the bottom first and `entry`, which was the last
+  // or is new, rises from there: it hardly ever rises far, and nothing on the way down needs a
+  // guess.
   void sink(const Entry& entry) {
     const std::size_t size = entries_.size();
     std::size_t hole = 0;
@@ -76,6 +99,7 @@ class Heap {
   }
 
   std::vector<Entry> entries_;
+  bool has_hole_ = false;
 };
 
 }  // namespace sluice

@@ -38,9 +38,14 @@ class AdmissionQueue {
 
   void push(std::uint64_t urgency, std::int64_t cost, T item, std::size_t lane = 0) {
     const std::uint64_t rank = order_ == Order::kPriority ? urgency : 0;
-    const std::uint32_t slot =
-        entries_.put({next_sequence_++, cost, lanes_[lane].arrived++,
-                      static_cast<std::uint32_t>(lane), kNone, std::move(item)});
+    const std::uint32_t slot = entries_.claim();
+    Entry& entry = entries_[slot];
+    entry.sequence = next_sequence_++;
+    entry.cost = cost;
+    entry.arrival = lanes_[lane].arrived++;
+    entry.lane = static_cast<std::uint32_t>(lane);
+    entry.next = kNone;
+    entry.item = std::move(item);
     append(line_, rank, slot);
     cheapest_ = waiting_ == 0 ? cost : std::min(cheapest_, cost);
     ++waiting_;
@@ -61,16 +66,23 @@ class AdmissionQueue {
 
   // The next item, if the budgets allow it.
   std::optional<T> take() {
+    T* const item = next();
+    return item == nullptr ? std::nullopt : std::optional<T>(std::move(*item));
+  }
+
+  // The same without moving the item: it stays where it is until the next push. Null if there is
+  // none.
+  T* next() {
     while (waiting_ > 0 && has_room(cheapest_)) {
       drop_outdated_heads();
       if (!heads_.empty() && (line_.empty() || heads_.key() < first_key(line_))) {
         const std::uint32_t lane = heads_.value();
         Lane& its = lanes_[lane];
         if (!has_room(first(aside_[its.aside]).cost)) {
-          return std::nullopt;
+          return nullptr;
         }
         heads_.pop();
-        std::optional<T> item = admit(its, aside_[its.aside]);
+        T* const item = admit(its, aside_[its.aside]);
         close_if_empty(its);
         stand_for(lane);
         return item;
@@ -78,17 +90,17 @@ class AdmissionQueue {
       if (line_.empty()) {
         break;
       }
-      const Entry& next = first(line_);
-      Lane& its = lanes_[next.lane];
-      if (!has_room(its, next.cost) || has_before(its, first_key(line_))) {
+      const Entry& waiting = first(line_);
+      Lane& its = lanes_[waiting.lane];
+      if (!has_room(its, waiting.cost) || has_before(its, first_key(line_))) {
         step_aside(its);
-      } else if (!has_room(next.cost)) {
-        return std::nullopt;
+      } else if (!has_room(waiting.cost)) {
+        return nullptr;
       } else {
         return admit(its, line_);
       }
     }
-    return std::nullopt;
+    return nullptr;
   }
 
   void give_back(std::int64_t cost, std::size_t lane = 0) {
@@ -245,7 +257,7 @@ class AdmissionQueue {
     }
   }
 
-  std::optional<T> admit(Lane& its, Line& from) {
+  T* admit(Lane& its, Line& from) {
     const bool counted = from.back().urgency >= counted_from_;
     const std::uint32_t slot = remove_first(from);
     Entry& entry = entries_[slot];
@@ -255,7 +267,7 @@ class AdmissionQueue {
     its.spent += entry.cost;
     spent_ += entry.cost;
     entries_.free(slot);
-    return std::move(entry.item);
+    return &entry.item;
   }
 
   Order order_;

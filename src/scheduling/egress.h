@@ -55,7 +55,7 @@ class Egress {
   }
 
   void pump(Effects& network) {
-    while (auto next = queue_.take()) {
+    while (auto* const next = queue_.next()) {
       network.send(next->first, std::move(next->second));
     }
   }

@@ -34,7 +34,7 @@ class EventQueue {
   void schedule(const Key& key, T what) { heap_.push(key, what); }
 
   bool empty() const { return heap_.empty(); }
-  Time next_time() const { return heap_.key().time; }
+  Time next_time() { return heap_.key().time; }
 
   T pop() {
     const T what = heap_.value();

@@ -56,7 +56,7 @@ class Simulator final : public Effects {
   void on_cores_free(HostId host);
   void on_egress_free(HostId host);
   void confirm(const Message& message);
-  void deliver(Traffic::Transit&& transit);
+  void deliver(Traffic::Transit* transit);  // unless it is null
   void on_work_done(std::uint32_t slot);
   void on_channel_free();
   void pump_channel();
@@ -143,10 +143,7 @@ void Simulator::dispatch(const Due& due) {
     case Due::Kind::kWorkDone:
       return on_work_done(due.index);
     case Due::Kind::kThreadFree:
-      if (auto transit = traffic_.on_thread_free(due.index, now_)) {
-        deliver(*std::move(transit));
-      }
-      return;
+      return deliver(traffic_.on_thread_free(due.index, now_));
     case Due::Kind::kCoresFree:
       return on_cores_free(HostId(due.index));
     case Due::Kind::kEgressFree:
@@ -154,10 +151,7 @@ void Simulator::dispatch(const Due& due) {
     case Due::Kind::kReached:
       return traffic_.on_reached(due.index, now_);
     case Due::Kind::kArrived:
-      if (auto transit = traffic_.on_arrived(due.index, now_)) {
-        deliver(*std::move(transit));
-      }
-      return;
+      return deliver(traffic_.on_arrived(due.index, now_));
     case Due::Kind::kChannelFree:
       return on_channel_free();
     case Due::Kind::kFault:
@@ -281,7 +275,7 @@ void Simulator::send(const Message& message, Payload payload) {
 }
 
 void Simulator::on_egress_free(HostId host) {
-  if (const auto departure = traffic_.on_egress_free(host)) {
+  if (const auto* const departure = traffic_.on_egress_free(host)) {
     if (setup_.observer != nullptr) {
       setup_.observer->sent(departure->message, departure->begin, now_);
     }
@@ -290,19 +284,26 @@ void Simulator::on_egress_free(HostId host) {
   traffic_.pump_egress(host, now_);
 }
 
+// What is confirmed or delivered may be overwritten as soon as a host handles an event.
 void Simulator::confirm(const Message& message) {
   const HostId host = host_of(message.from);
   if (disturbances_.is_lost(host_of(message.to))) {
     return;
   }
-  deliver_event(host, Sent{message});
-  if (message.wants_return) {
-    deliver_event(host, Returned{message});
+  const Event sent = Sent{message};
+  deliver_event(host, sent);
+  if (const Message& confirmed = std::get<Sent>(sent).message; confirmed.wants_return) {
+    deliver_event(host, Returned{confirmed});
   }
 }
 
-void Simulator::deliver(Traffic::Transit&& transit) {
-  const Message& message = transit.message;
+void Simulator::deliver(Traffic::Transit* transit) {
+  if (transit == nullptr) {
+    return;
+  }
+  const Time begin = transit->ingress_begin;
+  const Event event = Received{transit->message, std::move(transit->payload)};
+  const auto& [message, payload] = std::get<Received>(event);
   const HostId host = host_of(message.to);
   const bool local = host_of(message.from) == host;
   if (disturbances_.is_dead(host) || disturbances_.is_lost(host_of(message.from))) {
@@ -311,12 +312,12 @@ void Simulator::deliver(Traffic::Transit&& transit) {
   if (traffic_.is_beside(message)) {
     confirm(message);
   } else if (!local && setup_.observer != nullptr) {
-    setup_.observer->received(message, transit.ingress_begin, now_);
+    setup_.observer->received(message, begin, now_);
   }
   if (setup_.numbers != nullptr) {
-    numbers_.land(message.to, setup_.hosts[host.index()]->landing(message), transit.payload);
+    numbers_.land(message.to, setup_.hosts[host.index()]->landing(message), payload);
   }
-  deliver_event(host, Received{message, std::move(transit.payload)});
+  deliver_event(host, event);
   if (local && message.wants_return) {
     deliver_event(host, Returned{message});
   }

@@ -34,8 +34,12 @@ std::uint32_t Traffic::Queue::pop_front(const Slots<Transit>& transits) {
 }
 
 void Traffic::send(const Message& message, Payload payload, Time now) {
-  const auto slot = transits_.put(
-      {.message = message, .left = message.payload_bytes, .payload = std::move(payload)});
+  const std::uint32_t slot = transits_.claim();
+  Transit& transit = transits_[slot];
+  transit.message = message;
+  transit.leg = Transit::Leg::kData;
+  transit.left = message.payload_bytes;
+  transit.payload = std::move(payload);
   const HostId from = host_of(message.from);
   if (!is_on_network(message)) {
     return due_.ready_at(now, {Due::Kind::kArrived, slot});
@@ -45,7 +49,7 @@ void Traffic::send(const Message& message, Payload payload, Time now) {
     bytes_ += message.payload_bytes + cluster_.header_bytes;
   }
   if (cluster_.uses_rendezvous(message.payload_bytes)) {
-    transits_[slot].leg = Transit::Leg::kAnnouncement;
+    transit.leg = Transit::Leg::kAnnouncement;
   }
   if (cluster_.charges_messages()) {
     return enter_thread(from, slot, true, now);
@@ -123,6 +127,7 @@ void Traffic::send_fragment(HostId host, Time now) {
   if (!is_last) {
     of.egress.push_back(slot, transits_);
   } else if (is_data) {
+    of.departs = true;
     of.departing = {transit.message, transit.egress_begin};
   }
 }
@@ -196,19 +201,19 @@ void Traffic::cut_link(HostId host, Time until) {
   }
 }
 
-std::optional<Traffic::Departure> Traffic::on_egress_free(HostId host) {
+const Traffic::Departure* Traffic::on_egress_free(HostId host) {
   Host& of = hosts_[host.index()];
   interfaces_[cluster_.interface_of(host)].busy = false;
-  return std::exchange(of.departing, std::nullopt);
+  return std::exchange(of.departs, false) ? &of.departing : nullptr;
 }
 
-std::optional<Traffic::Transit> Traffic::on_arrived(std::uint32_t slot, Time now) {
+Traffic::Transit* Traffic::on_arrived(std::uint32_t slot, Time now) {
   const HostId to = destination(slot);
   if (is_on_network(transits_[slot].message)) {
     expect_next(to);
     if (cluster_.charges_messages()) {
       enter_thread(to, slot, false, now);
-      return std::nullopt;
+      return nullptr;
     }
   }
   return arrive(slot, now);
@@ -216,27 +221,28 @@ std::optional<Traffic::Transit> Traffic::on_arrived(std::uint32_t slot, Time now
 
 // The request does not wait behind data, since little of what the receiver sends to that host is
 // ever in front of it. The data joins the queue.
-std::optional<Traffic::Transit> Traffic::arrive(std::uint32_t slot, Time now) {
+Traffic::Transit* Traffic::arrive(std::uint32_t slot, Time now) {
   Transit& transit = transits_[slot];
   switch (transit.leg) {
     case Transit::Leg::kData:
-      return transits_.take(slot);
+      transits_.free(slot);
+      return &transit;
     case Transit::Leg::kAnnouncement: {
       transit.leg = Transit::Leg::kRequest;
       const HostId receiver = host_of(transit.message.to);
       hosts_[receiver.index()].egress.push_front(slot, transits_);
       pump_egress(receiver, now);
-      return std::nullopt;
+      return nullptr;
     }
     case Transit::Leg::kRequest: {
       transit.leg = Transit::Leg::kData;
       const HostId sender = host_of(transit.message.from);
       hosts_[sender.index()].egress.push_back(slot, transits_);
       pump_egress(sender, now);
-      return std::nullopt;
+      return nullptr;
     }
   }
-  return std::nullopt;
+  return nullptr;
 }
 
 void Traffic::enter_thread(HostId host, std::uint32_t slot, bool outgoing, Time now) {
@@ -262,7 +268,7 @@ void Traffic::begin_chore(std::uint32_t thread, Time now) {
   cores_.run(host, {Due::Kind::kThreadFree, thread}, cost.time(bytes), 1, now);
 }
 
-std::optional<Traffic::Transit> Traffic::on_thread_free(std::uint32_t thread, Time now) {
+Traffic::Transit* Traffic::on_thread_free(std::uint32_t thread, Time now) {
   Queue& waiting = threads_[thread];
   const std::uint32_t done = waiting.pop_front(transits_);
   if (!waiting.empty()) {
@@ -274,7 +280,7 @@ std::optional<Traffic::Transit> Traffic::on_thread_free(std::uint32_t thread, Ti
   const HostId host(thread / threads_per_host());
   hosts_[host.index()].egress.push_back(done, transits_);
   pump_egress(host, now);
-  return std::nullopt;
+  return nullptr;
 }
 
 }  // namespace sluice

@@ -53,11 +53,12 @@ class Traffic {
         threads_(cluster.topology.hosts() * threads_per_host()) {}
 
   void send(const Message& message, Payload payload, Time now);
-  // These handle the events of the same names.
-  std::optional<Departure> on_egress_free(HostId host);
+  // These handle the events of the same names. What they return, if anything, stays as it is until
+  // the next call of send().
+  const Departure* on_egress_free(HostId host);
   void on_reached(std::uint32_t fragment, Time now);
-  std::optional<Transit> on_arrived(std::uint32_t slot, Time now);
-  std::optional<Transit> on_thread_free(std::uint32_t thread, Time now);
+  Transit* on_arrived(std::uint32_t slot, Time now);
+  Transit* on_thread_free(std::uint32_t thread, Time now);
   // Lets the next message out; after on_egress_free, when the departure has been told. Hosts that
   // share an interface take turns.
   void pump_egress(HostId host, Time now);
@@ -111,7 +112,8 @@ class Traffic {
   struct Host {
     Queue egress;   // what waits behind the current fragment
     Queue ingress;  // what arrives, one after the other; only the first is scheduled
-    std::optional<Departure> departing;  // the message whose last fragment leaves
+    bool departs = false;
+    Departure departing{};  // then the message whose last fragment leaves
   };
 
   struct Interface {
@@ -140,7 +142,7 @@ class Traffic {
   void begin_chore(std::uint32_t thread, Time now);
   void expect(std::uint32_t slot, HostId at, Time arrival);
   void expect_next(HostId at);
-  std::optional<Transit> arrive(std::uint32_t slot, Time now);
+  Transit* arrive(std::uint32_t slot, Time now);
   HostId host_of(NodeId node) const { return cluster_.topology.host_of(node); }
   std::size_t threads_per_host() const {
     return static_cast<std::size_t>(cluster_.message_threads);

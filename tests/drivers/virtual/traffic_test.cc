@@ -51,9 +51,8 @@ class TrafficTest : public ::testing::Test {
     return arrivals;
   }
 
-  static void note(const std::optional<Traffic::Transit>& transit, Time now,
-                   std::vector<double>& arrivals) {
-    if (transit) {
+  static void note(const Traffic::Transit* transit, Time now, std::vector<double>& arrivals) {
+    if (transit != nullptr) {
       arrivals.push_back(to_us(now));
     }
   }
