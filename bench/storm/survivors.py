@@ -1,0 +1,193 @@
+"""The storm of presets whose workers go on when another one is lost: trainings one after the other, until its time is over. A lost worker does
+not come back, so each training loses all but two of its workers at most. Rank 0 leads and servers hold the parameters: with one of them the
+training ends, and `launch` starts it again with all workers."""
+import dataclasses
+import json
+import random
+import sys
+import threading
+import time
+from pathlib import Path
+
+from faults import AGAIN_WITHIN_S, ENDING, ENDS_WITHIN_S, KINDS, LASTS_S, Fault, Run, Weather
+import lab
+from table import markdown
+
+SERVERS = {"asp": 1, "ssp": 1, "easgd": 1, "gosgd": 0, "ad-psgd": 0, "noloco": 0}  # on hosts of their own
+PAUSE_S = 5  # of the survivors, at most
+NEAR = 0.03  # the accuracy that a training may have less than a calm one
+LEFT = 2  # workers of a training, at least
+FIRST_STEPS = 20  # in which a training gathers way
+
+
+def training(args):
+    servers = ["--servers", SERVERS[args.preset]] if SERVERS[args.preset] else []
+    return ["train", "--preset", args.preset, *servers, "--batch", 8, "--lr", args.lr, "--kernels", "native", "--evaluate-every", 0, "--iterations",
+            args.iterations, "--json"]
+
+
+@dataclasses.dataclass
+class Loss(Fault):
+    said_s: float = None  # after the fault: that the others go on
+    pause_s: float = None  # the longest time in which one of them made no step
+
+
+def plan(args, draw, leader_too):
+    """The faults of one training."""
+    kinds = (args.kinds or "kill,stop,cut,slow").split(",")
+    lethal = [kind for kind in kinds if kind in ENDING]
+    workers = args.hosts - SERVERS[args.preset]
+    lost = draw.sample(range(1, workers), workers - LEFT) if lethal else []
+    faults = [Loss(draw.choice(lethal), rank) for rank in lost]
+    if "slow" in kinds:
+        spared = sorted(set(range(args.hosts)) - set(lost))
+        faults.append(Loss("slow", draw.choice(spared)))
+    draw.shuffle(faults)
+    if lethal and leader_too:
+        faults.insert(0, Loss(draw.choice(lethal), draw.choice([0, *range(workers, args.hosts)])))
+    return faults
+
+
+def endure(run, weather, fault, leads):
+    fault.iteration = run.iteration()
+    former = run.records()
+    fault.at = run.now()
+    weather.begin(fault)
+    if fault.kind == "slow":
+        time.sleep(LASTS_S)
+        weather.end(fault)
+        if run.goes_on(fault) and run.said(fault.at, "was lost"):
+            fault.wrong = "a rank was taken for lost"
+        return
+    lift = threading.Timer(LASTS_S if fault.kind == "cut" else 0, lambda: weather.end(fault))
+    lift.start()
+    if leads:
+        run.ends(fault)
+        run.begins_again(fault, former)
+    else:
+        said = run.wait(lambda: run.said(fault.at, f"rank {fault.rank}", "was lost", "the others go on"), ENDS_WITHIN_S)
+        if said:
+            fault.said_s, fault.culprit = said[0] - fault.at, said[1]
+            run.goes_on(fault)
+        else:
+            fault.wrong = f"nobody said within {ENDS_WITHIN_S} s that the others go on"
+    lift.join()
+
+
+def longest(times):
+    """Between two of these times that follow each other."""
+    ordered = sorted(times)
+    return max((after - before for before, after in zip(ordered, ordered[1:])), default=0.0)
+
+
+def of_last_start(faults, again_s):
+    """Those after which the training was not started again, with all workers."""
+    restarted = [i for i, fault in enumerate(faults) if again_s(fault) is not None]
+    return faults[restarted[-1] + 1:] if restarted else faults
+
+
+def note_pauses(made, rows):
+    """A step is done when the slowest of the living workers has done it, by its own clock. So the longest time between two steps tells how long
+    somebody paused. Returns it of the time before the first fault, too."""
+    faults = of_last_start(made, lambda fault: fault.again_s)
+    steps = [(row["step"], row["time_s"]) for row in rows if "samples" in row]
+    first = [fault.iteration for fault in faults] + [float("inf")]
+    for fault, until in zip(faults, first[1:]):
+        fault.pause_s = longest([at for step, at in steps if fault.iteration <= step <= until])
+    return longest([at for step, at in steps if FIRST_STEPS <= step <= first[0]])
+
+
+def weathered(args, draw, weather, number, leader_too):
+    """One training; what came of it."""
+    folder = Path(f"training-{number}")
+    folder.mkdir()
+    run = Run(args, training(args), folder)
+    leaders = {0, *range(args.hosts - SERVERS[args.preset], args.hosts)}
+    made = []
+    for fault in plan(args, draw, leader_too):
+        run.wait(lambda: run.iteration() >= FIRST_STEPS, AGAIN_WITHIN_S)
+        run.wait(lambda: False, draw.uniform(args.pause / 2, args.pause))
+        if run.ended():
+            break
+        try:
+            endure(run, weather, fault, fault.rank in leaders)
+        except (OSError, lab.Failure) as error:
+            fault.wrong = str(error)
+        if run.ended() and run.job.returncode == 0 and fault.said_s is None:
+            break  # the training ended meanwhile
+        made.append(fault)
+        print(f"training {number}, {fault.at:6.1f} s  {KINDS[fault.kind]} of rank {fault.rank}, iteration {fault.iteration}: "
+              f"{fault.wrong or ('went on' if fault.again_s is None else f'trains again after {fault.again_s:.1f} s')}", file=sys.stderr)
+        if fault.wrong:
+            print(run.said_since(fault.at), file=sys.stderr)
+    summary = run.summary()
+    calm_pause = note_pauses(made, run.rows())
+    if not summary:
+        print(run.said_since(made[-1].at if made else 0), file=sys.stderr)
+    return {"faults": [dataclasses.asdict(fault) for fault in made], "code": run.job.returncode, "ran_s": run.now(), "calm_pause_s": calm_pause,
+            "lost": summary.get("lost_ranks", []), "accuracy": summary.get("test_accuracy"), "loss": summary.get("test_loss"), "lines": run.lines}
+
+
+def storm(args):
+    """On the head of the lab."""
+    draw = random.Random(args.seed)
+    weather = Weather(args)
+    begin = time.monotonic()
+    trainings = []
+    while not trainings or time.monotonic() - begin < 60 * args.minutes:
+        trainings.append(weathered(args, draw, weather, len(trainings), len(trainings) % 3 == 2))
+    Path("storm.json").write_text(json.dumps({"trainings": trainings, "ran_s": time.monotonic() - begin}))
+
+
+def calm(args):
+    """The same training with which nobody interferes, twice: each ends in another way."""
+    hosts = ["--workers", args.hosts - SERVERS[args.preset]]
+    command = [args.build / "sluice", *training(args), *hosts, "--log-level", "error"]
+    done = [json.loads(lab.execute(command)) for _ in range(2)]
+    return {"accuracy": [one["test_accuracy"] for one in done], "loss": [one["test_loss"] for one in done]}
+
+
+def fault_of_training(one, calm):
+    """What is not as it must be at its end."""
+    last = of_last_start(one["faults"], lambda fault: fault["again_s"])
+    expected = sorted(fault["rank"] for fault in last if fault["said_s"] is not None)
+    if one["code"] != 0:
+        return f"it ended with code {one['code']}"
+    if one["lost"] != expected:
+        return f"its summary says that ranks {one['lost']} were lost"
+    if one["accuracy"] < min(calm["accuracy"]) - NEAR:
+        return "its accuracy is not that of a calm training"
+    return ""
+
+
+def judge(result, calm):
+    """Prints the tables; whether all is as it must be."""
+    number = lambda value: "" if value is None else f"{value:.1f}"
+    rows = [["training", "fault", "rank", "iteration", "loss known after s", "survivors' pause s", "ended after s", "trains again after s", ""]]
+    faults = []
+    for i, one in enumerate(result["trainings"]):
+        for fault in one["faults"]:
+            faults.append(fault)
+            if not fault["wrong"] and fault["pause_s"] is not None and fault["pause_s"] > PAUSE_S:
+                fault["wrong"] = f"a survivor paused for more than {PAUSE_S} s"
+            rows.append([i, KINDS[fault["kind"]], fault["rank"], fault["iteration"], number(fault["said_s"]), number(fault["pause_s"]),
+                         number(fault["ended_s"]), number(fault["again_s"]),
+                         fault["wrong"] or ("went on" if fault["again_s"] is None else "restarted")])
+    print(markdown(rows))
+    print()
+    rows = [["training", "seconds", "lost ranks", "test accuracy", "longest pause without a fault, s", ""]]
+    wrong = [fault for fault in faults if fault["wrong"]]
+    for i, one in enumerate(result["trainings"]):
+        why = fault_of_training(one, calm)
+        wrong += [why] if why else []
+        rows.append([i, f"{one['ran_s']:.0f}", " ".join(map(str, one["lost"])), "" if one["accuracy"] is None else f"{one['accuracy']:.4f}",
+                     number(one["calm_pause_s"]), why or "ended"])
+    print(markdown(rows))
+    lost = [fault for fault in faults if fault["said_s"] is not None]
+    print(f"\n{len(faults)} faults in {len(result['trainings'])} trainings and {result['ran_s']:.0f} s; {len(lost)} workers lost, known after at most "
+          f"{max((fault['said_s'] for fault in lost), default=0):.1f} s, survivors' pause at most "
+          f"{max((fault['pause_s'] or 0 for fault in lost), default=0):.1f} s; "
+          f"{sum(fault['again_s'] is not None for fault in faults)} restarts, training again after at most "
+          f"{max((fault['again_s'] or 0 for fault in faults), default=0):.1f} s; accuracy of calm trainings "
+          f"{min(calm['accuracy']):.4f} to {max(calm['accuracy']):.4f}")
+    return not wrong
