@@ -130,15 +130,25 @@ class Run:
         """That have begun, one of each start."""
         return {path for path in self.folder.glob("runs/*/metrics.jsonl") if path.stat().st_size}
 
-    def rows(self):
-        """Of the record of the last start."""
-        records = sorted(self.records(), key=lambda path: path.stat().st_mtime)
-        return [json.loads(row) for row in records[-1].read_text().splitlines(keepends=True) if row.endswith("\n")] if records else []
+    def record(self):
+        """The folder of that of the last start."""
+        return max(self.records(), key=lambda path: path.stat().st_mtime).parent
+
+    def last_row(self):
+        """Of this record."""
+        rows = (self.record() / "metrics.jsonl").read_text().splitlines(keepends=True) if self.records() else []
+        whole = [row for row in rows[-2:] if row.endswith("\n")]
+        return json.loads(whole[-1]) if whole else {"step": 0, "time_s": 0}
 
     def iteration(self):
         """How many iterations are done since the last start."""
-        rows = self.rows()
-        return rows[-1]["step"] if rows else 0
+        return self.last_row()["step"]
+
+    def record_begin(self):
+        """When the clock of the record began, as the next row comes."""
+        former = self.iteration()
+        self.wait(lambda: self.iteration() > former, AGAIN_WITHIN_S)
+        return self.now() - self.last_row()["time_s"]
 
     def summary(self):
         """When it has ended: of its last start; empty if that failed."""

@@ -15,7 +15,7 @@ from table import markdown
 
 SERVERS = {"asp": 1, "ssp": 1, "easgd": 1, "gosgd": 0, "ad-psgd": 0, "noloco": 0}  # on hosts of their own
 PAUSE_S = 5  # of the survivors, at most
-NEAR = 0.03  # the accuracy that a training may have less than a calm one
+NEAR = 0.03  # the accuracy that a training may have less than a calm one with all workers, or with those that are left
 LEFT = 2  # workers of a training, at least
 FIRST_STEPS = 20  # in which a training gathers way
 
@@ -23,13 +23,14 @@ FIRST_STEPS = 20  # in which a training gathers way
 def training(args):
     servers = ["--servers", SERVERS[args.preset]] if SERVERS[args.preset] else []
     return ["train", "--preset", args.preset, *servers, "--batch", 8, "--lr", args.lr, "--kernels", "native", "--evaluate-every", 0, "--iterations",
-            args.iterations, "--json"]
+            args.iterations, "--json", "--trace"]
 
 
 @dataclasses.dataclass
 class Loss(Fault):
     said_s: float = None  # after the fault: that the others go on
     pause_s: float = None  # the longest time in which one of them made no step
+    traced_at: float = None  # when it was made, by the clock of the trace
 
 
 def plan(args, draw, leader_too):
@@ -74,27 +75,38 @@ def endure(run, weather, fault, leads):
     lift.join()
 
 
-def longest(times):
-    """Between two of these times that follow each other."""
-    ordered = sorted(times)
-    return max((after - before for before, after in zip(ordered, ordered[1:])), default=0.0)
-
-
 def of_last_start(faults, again_s):
     """Those after which the training was not started again, with all workers."""
     restarted = [i for i, fault in enumerate(faults) if again_s(fault) is not None]
     return faults[restarted[-1] + 1:] if restarted else faults
 
 
-def note_pauses(made, rows):
-    """A step is done when the slowest of the living workers has done it, by its own clock. So the longest time between two steps tells how long
-    somebody paused. Returns it of the time before the first fault, too."""
+def steps_in(trace):
+    """By host: when its worker had done each of its iterations, in seconds of the trace."""
+    ends = {}
+    with open(trace) as lines:
+        for line in lines:
+            if '"name":"backward ' in line:
+                span = json.loads(line.rstrip(",\n"))
+                steps = ends.setdefault(span["pid"], {})
+                iteration = span["args"]["iteration"]
+                steps[iteration] = max(steps.get(iteration, 0), (span["ts"] + span["dur"]) / 1e6)
+    return [sorted(steps.values()) for steps in ends.values()]
+
+
+def longest_pause(hosts, begin, end):
+    """Of a worker between two of its steps, if the pause lies in this time at least in part."""
+    return max((after - before for steps in hosts for before, after in zip(steps, steps[1:]) if after > begin and before < end), default=0.0)
+
+
+def note_pauses(made, trace):
+    """Those of the survivors after each fault since the last start. Returns the longest of the time before, too."""
     faults = of_last_start(made, lambda fault: fault.again_s)
-    steps = [(row["step"], row["time_s"]) for row in rows if "samples" in row]
-    first = [fault.iteration for fault in faults] + [float("inf")]
-    for fault, until in zip(faults, first[1:]):
-        fault.pause_s = longest([at for step, at in steps if fault.iteration <= step <= until])
-    return longest([at for step, at in steps if FIRST_STEPS <= step <= first[0]])
+    hosts = steps_in(trace)
+    times = [fault.traced_at for fault in faults] + [float("inf")]
+    for fault, until in zip(faults, times[1:]):
+        fault.pause_s = longest_pause(hosts, fault.traced_at, until)
+    return longest_pause(hosts, max(steps[FIRST_STEPS] for steps in hosts), times[0])
 
 
 def weathered(args, draw, weather, number, leader_too):
@@ -104,8 +116,10 @@ def weathered(args, draw, weather, number, leader_too):
     run = Run(args, training(args), folder)
     leaders = {0, *range(args.hosts - SERVERS[args.preset], args.hosts)}
     made = []
+    origin = None  # of the record's clock
     for fault in plan(args, draw, leader_too):
         run.wait(lambda: run.iteration() >= FIRST_STEPS, AGAIN_WITHIN_S)
+        origin = run.record_begin() if origin is None else origin
         run.wait(lambda: False, draw.uniform(args.pause / 2, args.pause))
         if run.ended():
             break
@@ -113,6 +127,8 @@ def weathered(args, draw, weather, number, leader_too):
             endure(run, weather, fault, fault.rank in leaders)
         except (OSError, lab.Failure) as error:
             fault.wrong = str(error)
+        fault.traced_at = fault.at - origin
+        origin = origin if fault.again_s is None else None
         if run.ended() and run.job.returncode == 0 and fault.said_s is None:
             break  # the training ended meanwhile
         made.append(fault)
@@ -121,7 +137,7 @@ def weathered(args, draw, weather, number, leader_too):
         if fault.wrong:
             print(run.said_since(fault.at), file=sys.stderr)
     summary = run.summary()
-    calm_pause = note_pauses(made, run.rows())
+    calm_pause = note_pauses(made, run.record() / "trace.json") if summary else None
     if not summary:
         print(run.said_since(made[-1].at if made else 0), file=sys.stderr)
     return {"faults": [dataclasses.asdict(fault) for fault in made], "code": run.job.returncode, "ran_s": run.now(), "calm_pause_s": calm_pause,
@@ -135,15 +151,14 @@ def storm(args):
     begin = time.monotonic()
     trainings = []
     while not trainings or time.monotonic() - begin < 60 * args.minutes:
-        trainings.append(weathered(args, draw, weather, len(trainings), len(trainings) % 3 == 2))
+        trainings.append(weathered(args, draw, weather, len(trainings), len(trainings) % 2 == 1))
     Path("storm.json").write_text(json.dumps({"trainings": trainings, "ran_s": time.monotonic() - begin}))
 
 
 def calm(args):
-    """The same training with which nobody interferes, twice: each ends in another way."""
-    hosts = ["--workers", args.hosts - SERVERS[args.preset]]
-    command = [args.build / "sluice", *training(args), *hosts, "--log-level", "error"]
-    done = [json.loads(lab.execute(command)) for _ in range(2)]
+    """The same training with which nobody interferes, with all workers and with those that are left in the end."""
+    command = [args.build / "sluice", *training(args), "--log-level", "error", "--workers"]
+    done = [json.loads(lab.execute([*command, workers])) for workers in (args.hosts - SERVERS[args.preset], LEFT)]
     return {"accuracy": [one["test_accuracy"] for one in done], "loss": [one["test_loss"] for one in done]}
 
 
@@ -189,5 +204,5 @@ def judge(result, calm):
           f"{max((fault['pause_s'] or 0 for fault in lost), default=0):.1f} s; "
           f"{sum(fault['again_s'] is not None for fault in faults)} restarts, training again after at most "
           f"{max((fault['again_s'] or 0 for fault in faults), default=0):.1f} s; accuracy of calm trainings "
-          f"{min(calm['accuracy']):.4f} to {max(calm['accuracy']):.4f}")
+          f"{calm['accuracy'][0]:.4f} with all workers, {calm['accuracy'][1]:.4f} with {LEFT}")
     return not wrong
