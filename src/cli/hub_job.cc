@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <spdlog/spdlog.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -97,6 +98,11 @@ Ending HubRun::run() {
     }
     end_stragglers();
   }
+  const RoundTrips& trips = hub_.round_trips();
+  spdlog::debug(
+      "launch: {} heartbeats came back, half within {} ms, 99 % within {} ms, all "
+      "within {} ms",
+      trips.count(), trips.quantile_ms(0.5), trips.quantile_ms(0.99), trips.quantile_ms(1));
   return ending_;
 }
 

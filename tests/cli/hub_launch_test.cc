@@ -11,6 +11,7 @@
 namespace sluice {
 namespace {
 
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using Json = nlohmann::json;
@@ -167,6 +168,12 @@ TEST_F(CliHubLaunchTest, AWorkerThatTheOthersWentOnWithoutIsBackAfterARestart) {
   const Json summary = summary_in(outcome);
   EXPECT_EQ(summary.at("iterations"), 3000);
   EXPECT_FALSE(summary.contains("lost_ranks"));
+}
+
+TEST_F(CliHubLaunchTest, TellsHowLongHeartbeatsTook) {
+  const std::string train =
+      "-n 2 --log-level debug -- '" SLUICE_BINARY "' train --model replay:net.json --iterations 20";
+  EXPECT_THAT(launch(train).err, ContainsRegex("launch: [0-9]+ heartbeats came back, half within"));
 }
 
 TEST_F(CliHubLaunchTest, SumsOfMpiAreRefused) {

@@ -170,7 +170,7 @@ void Hub::take(std::size_t rank, const HubFrame& frame) {
       seats_[rank].line.close();
       return;
     case Kind::kBeat:
-      return;
+      return beat_came_back(seats_[rank], frame.channel);
     default:
       throw std::runtime_error("what only the hub sends");
   }
@@ -198,6 +198,20 @@ void Hub::lose(std::size_t rank, const std::string& why) {
   }
 }
 
+void Hub::beat(Seat& seat, Time now) {
+  beats_ = std::max<std::uint32_t>(1, beats_ + 1);
+  seat.beats.emplace_back(beats_, now);
+  seat.line.add({.kind = Kind::kBeat, .channel = beats_});
+}
+
+// The process's own beats have no number; others come back in order.
+void Hub::beat_came_back(Seat& seat, std::uint32_t number) {
+  if (!seat.beats.empty() && seat.beats.front().first == number) {
+    round_trips_.add(clock_.now() - seat.beats.front().second);
+    seat.beats.pop_front();
+  }
+}
+
 void Hub::look_after_all() {
   const Time now = clock_.now();
   const bool beats = now >= next_beat_;
@@ -210,7 +224,7 @@ void Hub::look_after_all() {
     if (silence > (seat.outlived ? kSilenceOutlived : kSilenceAtHub)) {
       lose(r, fmt::format("no sign of life for {:.0f} s", to_seconds(silence)));
     } else if (beats && !seat.line.has_more_to_write()) {
-      seat.line.add({.kind = Kind::kBeat});
+      beat(seat, now);
     }
   }
   next_beat_ = beats ? now + kHubBeat : next_beat_;

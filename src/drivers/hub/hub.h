@@ -1,12 +1,16 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <deque>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
 #include "drivers/hub/hub_line.h"
+#include "drivers/hub/round_trips.h"
 #include "drivers/realtime/clock.h"
 
 namespace sluice {
@@ -50,6 +54,8 @@ class Hub {
   void end_all(int code);
   // Whether the others may go on without it.
   bool is_outlived(std::size_t rank) const { return seats_[rank].outlived; }
+  // Of heartbeats with all processes until now.
+  const RoundTrips& round_trips() const { return round_trips_; }
 
  private:
   enum class State { kExpected, kHere, kLeft, kLost };
@@ -59,6 +65,7 @@ class Hub {
     std::vector<HubFrame> waiting;  // until then
     Time heard{0};
     bool outlived = false;
+    std::deque<std::pair<std::uint32_t, Time>> beats;  // under way: the number, and since when
   };
 
   Hub(Socket listening, HubAddress address, std::size_t processes);
@@ -71,6 +78,8 @@ class Hub {
   void take(std::size_t rank, const HubFrame& frame);
   void send(std::size_t rank, HubFrame frame);
   void lose(std::size_t rank, const std::string& why);
+  void beat(Seat& seat, Time now);
+  void beat_came_back(Seat& seat, std::uint32_t number);
   void look_after_all();
   std::vector<Happening> happened();
 
@@ -85,6 +94,8 @@ class Hub {
   std::vector<Happening> happenings_;
   Clock clock_;
   Time next_beat_{0};
+  std::uint32_t beats_ = 0;  // the number of the last one
+  RoundTrips round_trips_;
 };
 
 // The address of this machine from which a host is reached, for listening there; an error if its

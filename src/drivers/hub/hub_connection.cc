@@ -153,6 +153,7 @@ void HubConnection::take(const HubFrame& frame) {
     case HubKind::kEnd:
       std::_Exit(static_cast<int>(frame.rank));
     case HubKind::kBeat:
+      line_.add(frame);
       return;
     default:
       throw std::runtime_error("what only the hub takes");

@@ -15,7 +15,7 @@ struct HubFrame {
   enum class Kind : char {
     kHello = 'h',    // to the hub, first: the rank, and the token of the run
     kText = 't',     // to the hub: whom it is for; from the hub: whom it is from
-    kBeat = 'b',     // both ways, twice a second
+    kBeat = 'b',     // both ways, twice a second; one with a channel comes back from the process
     kLost = 'l',     // from the hub: this rank, and why
     kOutlive = 'o',  // to the hub, from rank 0: the ranks that the others may go on without
     kSignal = 's',   // from the hub: as if this signal had come

@@ -152,6 +152,15 @@ TEST(HubThreads, ALongTextIsASignOfLife) {
   EXPECT_EQ(next(*first, 0).text, std::string(400, 'x'));
 }
 
+TEST(HubThreads, HeartbeatsComeBack) {
+  auto hub = *Hub::open("127.0.0.1", 1);
+  const auto process = *HubConnection::open(hub.address(), 0);
+  EXPECT_TRUE(poll_within(kLongEnough, kNap, [&] {
+    hub.turn(from_us(1e3));
+    return hub.round_trips().count() >= 3;
+  }));
+}
+
 // It has shown the token, and then nothing.
 TEST(HubThreads, SilenceIsALoss) {
   RunningHub hub(2);
