@@ -12,9 +12,14 @@ from faults import AGAIN_WITHIN_S, KINDS, LASTS_S, PASSING, Fault, Run, Weather
 import lab
 from table import markdown
 
+ALL_REDUCE = {"wfbp", "mg-wfbp", "p3-allreduce", "ar-sgd", "single", "d-sync", "pipe-sgd"}
+
 
 def training(args):
-    return ["train", "--preset", args.preset, "--batch", 8, "--kernels", "native", "--evaluate-every", 0, "--iterations", args.iterations, "--json"]
+    # Another collective sums in another order, and would be chosen on threads.
+    collective = ["--collective", "ring"] if args.preset in ALL_REDUCE else []
+    return ["train", "--preset", args.preset, *collective, "--batch", 8, "--kernels", "native", "--evaluate-every", 0,
+            "--iterations", args.iterations, "--json"]
 
 
 def endure(run, weather, fault):

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <stdexcept>
@@ -19,12 +20,25 @@ namespace {
 
 using HubKind = HubFrame::Kind;
 
+// For a link that is down to come back. The kernel would try again more and more rarely, or give up
+// at once.
 const Duration kConnectTime = from_us(10e6);
+const Duration kConnectTry = from_us(1e6);
+const std::chrono::milliseconds kBetweenTries{200};
 const Duration kFlushTime = from_us(3e6);
 // For the process to end by itself without the hub.
 const Duration kToSayWhy = from_us(5e6);
 // Beats are due every kHubBeat.
 constexpr int kSleepMs = 100;
+
+Result<Socket> connect_patiently(const Endpoint& endpoint) {
+  Result<Socket> socket = Error("not tried");
+  poll_within(kConnectTime, kBetweenTries, [&] {
+    socket = connect_to(endpoint, kConnectTry);
+    return static_cast<bool>(socket);
+  });
+  return socket;
+}
 
 std::string end_here_of(const Socket& socket) { return endpoint_of(socket).address; }
 
@@ -32,7 +46,7 @@ std::string end_here_of(const Socket& socket) { return endpoint_of(socket).addre
 
 Result<std::unique_ptr<HubConnection>> HubConnection::open(const HubAddress& hub,
                                                            std::size_t rank) {
-  auto socket = connect_to(hub.endpoint, kConnectTime);
+  auto socket = connect_patiently(hub.endpoint);
   if (!socket) {
     return socket.error().within("the hub of sluice launch");
   }

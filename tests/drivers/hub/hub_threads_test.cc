@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
 #include <sys/socket.h>
 
 #include <atomic>
@@ -133,6 +134,22 @@ TEST(HubThreads, StrangersAreTurnedAwayAndTheRunGoesOn) {
   second->send(0, 0, "here");
   EXPECT_EQ(next(*first, 0).text, "here");
   EXPECT_THAT(hub.happened(), IsEmpty());
+}
+
+// Nobody listens at first: as if the link to the hub were down.
+TEST(HubThreads, AProcessWaitsUntilTheHubCanBeReached) {
+  const Endpoint endpoint = endpoint_of(*listen_at("127.0.0.1"));
+  ASSERT_FALSE(connect_to(endpoint, kLongEnough));
+  const std::jthread process([&] { EXPECT_TRUE(HubConnection::open({endpoint, "a token"}, 0)); });
+  std::this_thread::sleep_for(std::chrono::milliseconds(500));
+  const Socket hub(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(endpoint.port);
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  ASSERT_EQ(bind(hub.descriptor(), reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+  ASSERT_EQ(listen(hub.descriptor(), 1), 0);
+  EXPECT_TRUE(accept_at(hub, kLongEnough));
 }
 
 // It takes longer to come than a process may be silent.
