@@ -205,10 +205,11 @@ void HubRun::note(const std::vector<Hub::Happening>& happenings) {
   }
 }
 
-// Its exit tells more than its connection, and comes a little later.
+// Its exit tells more than its connection, and comes a little later. While all end, most losses are
+// of those that end; but who is silent does not hear that it should.
 void HubRun::note_lost(const Hub::Happening& lost) {
   Child& child = children_[lost.rank];
-  if (ends_at_ || child.lost) {
+  if (child.lost || (ends_at_ && !lost.silent)) {
     return;
   }
   child.lost = true;
@@ -216,7 +217,7 @@ void HubRun::note_lost(const Hub::Happening& lost) {
     usleep(20'000);
   }
   const std::string why = child.status ? ending_text(*child.status) : lost.lost;
-  if (hub_.is_outlived(lost.rank)) {
+  if (hub_.is_outlived(lost.rank) && !ends_at_) {
     warn(fmt::format("launch: {} was lost: {}; the others go on", name_of(lost.rank), why));
   } else {
     warn(fmt::format("launch: {} was lost: {}", name_of(lost.rank), why));

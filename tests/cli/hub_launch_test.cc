@@ -36,12 +36,13 @@ class CliHubLaunchTest : public ::testing::Test {
 
   // One of the processes is killed after this wait, if nobody has restarted it. What each says is
   // in a file until it ends.
-  void write_work(const std::string& train, int killed, const std::string& until) const {
+  void write_work(const std::string& train, int killed, const std::string& until,
+                  const std::string& signal = "KILL") const {
     folder_.write("said-0", "");
     folder_.write("work.sh", "'" SLUICE_BINARY "'" + train + R"( 2> said-$SLUICE_RANK &
         if [ $SLUICE_RESTART = 0 ] && [ $SLUICE_RANK = )" +
                                  std::to_string(killed) + " ]; then\n" + until + R"(
-          kill -9 $!
+          kill -)" + signal + R"( $!
         fi
         wait $!
         code=$?
@@ -128,6 +129,15 @@ TEST_F(CliHubLaunchTest, WorkersThatNeedAllOthersEndWithTheNameOfTheLostOne) {
   EXPECT_NE(outcome.code, 0) << outcome.err;
   EXPECT_THAT(outcome.err, HasSubstr("rank 1 was lost in iteration "));
   EXPECT_THAT(outcome.err, HasSubstr("because a server was on it"));
+}
+
+// The others notice it, too, and may be first.
+TEST_F(CliHubLaunchTest, AStoppedProcessIsNamedAndEnded) {
+  write_work(" train --model replay:net.json --iterations 10000 --json --preset p3", 0,
+             kInMidTraining, "STOP");
+  const Outcome outcome = launch("-n 2 -- sh work.sh");
+  EXPECT_NE(outcome.code, 0);
+  EXPECT_THAT(outcome.err, HasSubstr("launch: rank 0 was lost: no sign of life for "));
 }
 
 TEST_F(CliHubLaunchTest, AKilledTrainingGoesOnFromItsNewestCheckpoint) {

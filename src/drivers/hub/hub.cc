@@ -163,7 +163,7 @@ void Hub::take(std::size_t rank, const HubFrame& frame) {
       return;
     }
     case Kind::kFail:
-      happenings_.push_back({rank, "", static_cast<int>(frame.rank)});
+      happenings_.push_back({.rank = rank, .lost = "", .code = static_cast<int>(frame.rank)});
       return end_all(static_cast<int>(frame.rank));
     case Kind::kBye:
       seats_[rank].state = State::kLeft;
@@ -185,12 +185,12 @@ void Hub::send(std::size_t rank, HubFrame frame) {
   }
 }
 
-void Hub::lose(std::size_t rank, const std::string& why) {
+void Hub::lose(std::size_t rank, const std::string& why, bool silent) {
   Seat& lost = seats_[rank];
   lost.state = State::kLost;
   lost.line.close();
   lost.waiting.clear();
-  happenings_.push_back({rank, why, std::nullopt});
+  happenings_.push_back({rank, why, std::nullopt, silent});
   for (std::size_t r = 0; r < seats_.size(); ++r) {
     if (r != rank) {
       send(r, {.kind = Kind::kLost, .rank = static_cast<std::uint32_t>(rank), .text = why});
@@ -222,7 +222,7 @@ void Hub::look_after_all() {
     }
     const Duration silence = now - seat.heard;
     if (silence > (seat.outlived ? kSilenceOutlived : kSilenceAtHub)) {
-      lose(r, fmt::format("no sign of life for {:.0f} s", to_seconds(silence)));
+      lose(r, fmt::format("no sign of life for {:.0f} s", to_seconds(silence)), true);
     } else if (beats && !seat.line.has_more_to_write()) {
       beat(seat, now);
     }

@@ -35,6 +35,7 @@ class Hub {
     std::size_t rank;
     std::string lost;         // why; empty: it is not lost, but:
     std::optional<int> code;  // it wants all to end with this
+    bool silent = false;      // it was lost because nothing came of it
   };
 
   // Of a run of so many processes; listens at this address.
@@ -77,7 +78,7 @@ class Hub {
   void serve(std::size_t rank);
   void take(std::size_t rank, const HubFrame& frame);
   void send(std::size_t rank, HubFrame frame);
-  void lose(std::size_t rank, const std::string& why);
+  void lose(std::size_t rank, const std::string& why, bool silent = false);
   void beat(Seat& seat, Time now);
   void beat_came_back(Seat& seat, std::uint32_t number);
   void look_after_all();
