@@ -112,7 +112,7 @@ bool Hub::greet(HubLine& line) {
   }
   seat.line = std::move(line);
   seat.state = State::kHere;
-  seat.heard = clock_.now();
+  seat.heard = awake_.now();
   for (const HubFrame& frame : std::exchange(seat.waiting, {})) {
     seat.line.add(frame);
   }
@@ -126,7 +126,7 @@ void Hub::serve(std::size_t rank) {
   }
   const bool open = seat.line.read() && seat.line.write();
   if (seat.line.take_sign()) {
-    seat.heard = clock_.now();
+    seat.heard = awake_.now();
   }
   try {
     while (seat.line.is_open()) {
@@ -214,13 +214,14 @@ void Hub::beat_came_back(Seat& seat, std::uint32_t number) {
 
 void Hub::look_after_all() {
   const Time now = clock_.now();
+  const Time awake = awake_.now();
   const bool beats = now >= next_beat_;
   for (std::size_t r = 0; r < seats_.size(); ++r) {
     Seat& seat = seats_[r];
     if (seat.state != State::kHere) {
       continue;
     }
-    const Duration silence = now - seat.heard;
+    const Duration silence = awake - seat.heard;
     if (silence > (seat.outlived ? kSilenceOutlived : kSilenceAtHub)) {
       lose(r, fmt::format("no sign of life for {:.0f} s", to_seconds(silence)), true);
     } else if (beats && !seat.line.has_more_to_write()) {

@@ -11,6 +11,7 @@
 #include "base/result.h"
 #include "drivers/hub/hub_line.h"
 #include "drivers/hub/round_trips.h"
+#include "drivers/hub/waking_clock.h"
 #include "drivers/realtime/clock.h"
 
 namespace sluice {
@@ -64,7 +65,7 @@ class Hub {
     State state = State::kExpected;
     HubLine line;                   // once it is here
     std::vector<HubFrame> waiting;  // until then
-    Time heard{0};
+    Time heard{0};                  // on the waking clock
     bool outlived = false;
     std::deque<std::pair<std::uint32_t, Time>> beats;  // under way: the number, and since when
   };
@@ -94,6 +95,7 @@ class Hub {
   std::vector<Stranger> strangers_;  // that have not shown the token yet
   std::vector<Happening> happenings_;
   Clock clock_;
+  WakingClock awake_;  // for the silence of others
   Time next_beat_{0};
   std::uint32_t beats_ = 0;  // the number of the last one
   RoundTrips round_trips_;

@@ -112,8 +112,9 @@ void HubConnection::serve_line() {
     line_.add({.kind = HubKind::kBeat});
   }
   const bool open = line_.read() && line_.write();
+  const Time awake = awake_.now();
   if (line_.take_sign()) {
-    heard_ = now;
+    heard_ = awake;
   }
   try {
     while (const auto frame = line_.frames().next()) {
@@ -127,11 +128,11 @@ void HubConnection::serve_line() {
         "the connection with sluice launch was closed: it has ended, or this process was "
         "taken for lost";
   }
-  if (fault_.empty() && now - heard_ > kSilenceAtHub) {
+  if (fault_.empty() && awake - heard_ > kSilenceAtHub) {
     fault_ = fmt::format(
         "sluice launch has not been heard for {:.0f} s: it was stopped, or the "
         "network to it is cut",
-        to_seconds(now - heard_));
+        to_seconds(awake - heard_));
   }
   if (!fault_.empty()) {
     line_.close();

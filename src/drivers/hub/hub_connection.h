@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "drivers/hub/hub.h"
+#include "drivers/hub/waking_clock.h"
 #include "drivers/processes/letters.h"
 
 namespace sluice {
@@ -68,7 +69,8 @@ class HubConnection {
   std::atomic<bool> stop_ = false;
   mutable std::mutex mutex_;  // of all below
   HubLine line_;
-  Time heard_{0};
+  WakingClock awake_;  // for the silence of the hub
+  Time heard_{0};      // on it
   Time next_beat_{0};
   std::map<std::uint32_t, std::deque<Letters::Letter>> channels_;
   std::map<std::size_t, std::string> lost_;

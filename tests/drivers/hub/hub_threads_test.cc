@@ -190,6 +190,22 @@ TEST(HubThreads, SilenceIsALoss) {
   EXPECT_THAT(first->why_lost(1), HasSubstr("no sign of life for "));
 }
 
+// Nothing has come of the process, but the hub was not there to hear it.
+TEST(HubThreads, WhoHasStoodStillTakesNobodyForSilent) {
+  auto hub = *Hub::open("127.0.0.1", 2);
+  const auto first = *HubConnection::open(hub.address(), 0);
+  first->outlive("1");
+  HubLine silent(*connect_to(hub.address().endpoint, kLongEnough));
+  silent.add({.kind = HubFrame::Kind::kHello, .rank = 1, .text = hub.address().token});
+  EXPECT_TRUE(silent.write());
+  EXPECT_TRUE(poll_within(kLongEnough, kNap, [&] {
+    hub.turn(from_us(1e3));
+    return hub.is_outlived(1);
+  }));
+  std::this_thread::sleep_for(std::chrono::milliseconds(3500));
+  EXPECT_TRUE(hub.turn(from_us(1e3)).empty());
+}
+
 // Calls this for every rank, on a thread of its own.
 void in_worlds(const RunningHub& hub, std::size_t size,
                const std::function<void(ProcessWorld&)>& body) {
