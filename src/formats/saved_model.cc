@@ -90,16 +90,16 @@ class SumOfWorkers {
   int workers_ = 0;
 };
 
-// Reads and parses the files of a checkpoint, one after the other.
+// Reads and parses files of a checkpoint, one after the other.
 template <class Visit>
-Result<void> for_each_file(const fs::path& path, const CheckpointManifest& manifest, Visit visit) {
-  for (const CheckpointFile& file : manifest.files) {
+Result<void> visit_files(std::span<const CheckpointFile> files, const fs::path& path, Visit visit) {
+  for (const CheckpointFile& file : files) {
     const auto bytes = read_checked(path, file);
     if (!bytes) {
       return bytes.error();
     }
     const auto tensors = parse_safetensors(std::as_bytes(std::span(*bytes)));
-    const Result<void> taken = tensors ? visit(file, *tensors) : tensors.error();
+    const Result<void> taken = tensors ? visit(*tensors) : tensors.error();
     if (!taken) {
       return taken.error().within((path / file.name).string());
     }
@@ -148,7 +148,8 @@ Result<void> take_server(const StoredTensor& tensor, const Json& ranges, SavedMo
 Result<void> take_servers(const fs::path& path, const CheckpointManifest& manifest,
                           const Json& shards, SavedModel& model) {
   std::ranges::fill(parameters_of(model).bytes, std::byte{0});
-  return for_each_file(path, manifest, [&](const CheckpointFile&, const auto& tensors) {
+  model.lacks_statistics = true;
+  return visit_files(manifest.files, path, [&](const auto& tensors) {
     for (std::size_t s = 0; s < shards.size(); ++s) {
       const std::string name = fmt::format("server.{}.parameters", s);
       const auto found = std::ranges::find(tensors, name, &StoredTensor::name);
@@ -167,8 +168,8 @@ Result<void> take_servers(const fs::path& path, const CheckpointManifest& manife
 Result<void> take_mean(const fs::path& path, const CheckpointManifest& manifest,
                        const std::string& name, SavedModel& model) {
   SumOfWorkers sum(name);
-  auto added = for_each_file(
-      path, manifest, [&](const CheckpointFile&, const auto& tensors) { return sum.add(tensors); });
+  auto added =
+      visit_files(manifest.files, path, [&](const auto& tensors) { return sum.add(tensors); });
   const auto mean = sum.mean();
   if (!added || !mean) {
     return added;
@@ -203,16 +204,15 @@ Result<SavedModel> read_checkpoint(const fs::path& path) {
   if (!manifest) {
     return manifest.error();
   }
-  SavedModel model{.path = path.string(), .by_name = false};
-  const auto read =
-      for_each_file(path, *manifest, [&](const CheckpointFile& file, const auto& tensors) {
-        return file.name == host_file_name(0) ? take_worker_0(tensors, model) : Result<void>();
-      });
-  if (!read) {
-    return read.error();
-  }
-  if (model.tensors.empty()) {
+  const auto first = std::ranges::find(manifest->files, host_file_name(0), &CheckpointFile::name);
+  if (first == manifest->files.end()) {
     return Error(fmt::format("{}: has no {}", path.string(), host_file_name(0)));
+  }
+  SavedModel model{.path = path.string(), .by_name = false};
+  const auto taken_first = visit_files(
+      {first, 1}, path, [&](const auto& tensors) { return take_worker_0(tensors, model); });
+  if (!taken_first) {
+    return taken_first.error();
   }
   if (const auto taken = take_result(path, *manifest, model); !taken) {
     return taken.error();

@@ -257,6 +257,7 @@ TEST_F(OwnPaceThreadsTest, AModelOfACheckpointIsTheResultOfTheRun) {
     const auto model = read_saved_model(run.checkpoint.folder);
     ASSERT_TRUE(model);
     EXPECT_EQ(model->tensors.at(0).name, "parameters");
+    EXPECT_EQ(model->lacks_statistics, evaluated_model(job.strategy) != EvaluatedModel::kReplica);
     EXPECT_TRUE(std::ranges::equal(model->tensors.at(0).bytes, std::as_bytes(std::span(expected))));
   }
 }
