@@ -51,6 +51,7 @@ class OwnPaceThreadsTest : public ::testing::Test {
   std::uint64_t updates_of(ToyTraining run, Iteration steps) {
     run.checkpoint = {};
     run.until = 1;
+    run.interrupted = {};
     const std::uint64_t one = train_toys(*group_, run).updates / run.job.topology.workers();
     return one * static_cast<std::uint64_t>(steps);
   }
