@@ -122,7 +122,7 @@ TEST_F(CheckpointCliThreadsTest, WhatCannotGoOnIsRefusedWithTheReason) {
   EXPECT_THAT(refusal("--resume kept --iterations 8"), HasSubstr("not a sound checkpoint"));
 }
 
-class CheckpointedModelThreadsTest : public ::testing::Test {
+class CheckpointedModelCliThreadsTest : public ::testing::Test {
  protected:
   void SetUp() override {
     if (!kHasModels) {
@@ -147,7 +147,7 @@ class CheckpointedModelThreadsTest : public ::testing::Test {
 };
 
 // With as many samples per iteration these are the same ones, so only rounding differs.
-TEST_F(CheckpointedModelThreadsTest, OtherWorkersWithTheSameSamplesLearnTheSame) {
+TEST_F(CheckpointedModelCliThreadsTest, OtherWorkersWithTheSameSamplesLearnTheSame) {
   const json whole = summary("--workers 4 --batch 6 --iterations 14");
   summary("--workers 4 --batch 6 --iterations 7 --checkpoint kept");
   for (const char* others : {"--workers 2 --batch 12", "--workers 3 --batch 4 --accumulate 2"}) {
@@ -159,7 +159,7 @@ TEST_F(CheckpointedModelThreadsTest, OtherWorkersWithTheSameSamplesLearnTheSame)
             1e-4);
 }
 
-TEST_F(CheckpointedModelThreadsTest, AnEpochOfOtherWorkersCountsAsManyIterations) {
+TEST_F(CheckpointedModelCliThreadsTest, AnEpochOfOtherWorkersCountsAsManyIterations) {
   const std::string schedule = " --lr-decay-epochs 1 --checkpoint kept --resume auto ";
   const json first = summary("--workers 4 --batch 10 --epochs 1" + schedule);
   ASSERT_EQ(first.at("iterations"), 15);

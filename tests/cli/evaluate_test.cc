@@ -17,7 +17,7 @@ namespace {
 using nlohmann::json;
 using testing::HasSubstr;
 
-class EvaluateThreadsTest : public ::testing::Test {
+class EvaluateCliThreadsTest : public ::testing::Test {
  protected:
   void SetUp() override {
     if (!kHasModels) {
@@ -44,7 +44,7 @@ void expect_same_results(const json& evaluated, const json& trained) {
   }
 }
 
-TEST_F(EvaluateThreadsTest, TellsWhatTheTrainingToldAtItsEnd) {
+TEST_F(EvaluateCliThreadsTest, TellsWhatTheTrainingToldAtItsEnd) {
   for (const std::string preset : {"p3", "diloco"}) {
     const json end = trained(
         fmt::format("--preset {0} --save {0}-saved --checkpoint {0}-kept --run {0}-run", preset));
@@ -56,7 +56,7 @@ TEST_F(EvaluateThreadsTest, TellsWhatTheTrainingToldAtItsEnd) {
   }
 }
 
-TEST_F(EvaluateThreadsTest, ATrainingBeginsWhereAnotherEnded) {
+TEST_F(EvaluateCliThreadsTest, ATrainingBeginsWhereAnotherEnded) {
   const json first = trained("--save saved --run first");
   const json further = trained("--init saved --lr 0 --seed 5 --run further");
   EXPECT_EQ(further.at("parameters_hash"), first.at("parameters_hash"));
@@ -65,12 +65,12 @@ TEST_F(EvaluateThreadsTest, ATrainingBeginsWhereAnotherEnded) {
   EXPECT_NE(trained("--init saved --run on").at("parameters_hash"), first.at("parameters_hash"));
 }
 
-TEST_F(EvaluateThreadsTest, WithoutAFileItIsTheStartOfATraining) {
+TEST_F(EvaluateCliThreadsTest, WithoutAFileItIsTheStartOfATraining) {
   const json still = trained("--lr 0 --run still");
   expect_same_results(summary("evaluate"), still);
 }
 
-TEST_F(EvaluateThreadsTest, AModelThatDoesNotFitIsRefused) {
+TEST_F(EvaluateCliThreadsTest, AModelThatDoesNotFitIsRefused) {
   trained("--save saved --run first --checkpoint kept");
   const std::string data = " --data-dir clothes --batch 8";
   for (const char* command : {"train --run other", "evaluate"}) {
@@ -87,7 +87,7 @@ TEST_F(EvaluateThreadsTest, AModelThatDoesNotFitIsRefused) {
               HasSubstr("a replay learns nothing"));
 }
 
-TEST_F(EvaluateThreadsTest, PrintsATable) {
+TEST_F(EvaluateCliThreadsTest, PrintsATable) {
   trained("--save saved --run first");
   const Outcome outcome = sluice("evaluate --data-dir clothes --init saved", folder_);
   EXPECT_EQ(outcome.code, 0) << outcome.err;
