@@ -123,6 +123,13 @@ class Run:
     def said_since(self, since):
         return "".join(f"    {at:7.1f} {line}\n" for at, line in list(self.lines) if at >= since)
 
+    def report(self, fault, training=""):
+        """Prints what came of a fault, and what was said since if that was wrong."""
+        print(f"{training}{fault.at:7.1f} s  {KINDS[fault.kind]} of rank {fault.rank}, iteration {fault.iteration}: "
+              f"{fault.wrong or ('went on' if fault.again_s is None else f'trains again after {fault.again_s:.1f} s')}", file=sys.stderr)
+        if fault.wrong:
+            print(self.said_since(fault.at), file=sys.stderr)
+
     def ended(self):
         return self.job.poll() is not None
 

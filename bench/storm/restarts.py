@@ -3,7 +3,6 @@ import dataclasses
 import json
 import random
 import re
-import sys
 import threading
 import time
 from pathlib import Path
@@ -67,10 +66,7 @@ def storm(args):
         if run.wait(run.ended, 0.5) and run.job.returncode == 0:
             break  # the training ended meanwhile
         made.append(fault)
-        print(f"{fault.at:7.1f} s  {KINDS[fault.kind]} of rank {fault.rank}, iteration {fault.iteration}: "
-              f"{fault.wrong or ('went on' if fault.again_s is None else f'trains again after {fault.again_s:.1f} s')}", file=sys.stderr)
-        if fault.wrong:
-            print(run.said_since(fault.at), file=sys.stderr)
+        run.report(fault)
     summary = run.summary()
     Path("storm.json").write_text(json.dumps({
         "faults": [dataclasses.asdict(fault) for fault in made], "code": run.job.returncode, "ran_s": run.now(),

@@ -132,10 +132,7 @@ def weathered(args, draw, weather, number, leader_too):
         if run.ended() and run.job.returncode == 0 and fault.said_s is None:
             break  # the training ended meanwhile
         made.append(fault)
-        print(f"training {number}, {fault.at:6.1f} s  {KINDS[fault.kind]} of rank {fault.rank}, iteration {fault.iteration}: "
-              f"{fault.wrong or ('went on' if fault.again_s is None else f'trains again after {fault.again_s:.1f} s')}", file=sys.stderr)
-        if fault.wrong:
-            print(run.said_since(fault.at), file=sys.stderr)
+        run.report(fault, f"training {number}, ")
     summary = run.summary()
     calm_pause = note_pauses(made, run.record() / "trace.json") if summary else None
     if not summary:
