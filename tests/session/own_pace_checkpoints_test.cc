@@ -55,6 +55,27 @@ class OwnPaceThreadsTest : public ::testing::Test {
     const std::uint64_t one = train_toys(*group_, run).updates / run.job.topology.workers();
     return one * static_cast<std::uint64_t>(steps);
   }
+  struct Nodes {
+    std::vector<std::unique_ptr<Learner>> learners;
+    Assembly assembly;
+    TrainingState state;
+  };
+  // Those of the run as its newest checkpoint has them; null if they cannot go on from it.
+  std::unique_ptr<Nodes> restored(const ToyTraining& run) {
+    Job job = run.job;
+    job.layers = testing::ToyLearner(testing::kResumedLayers, 0).layers();
+    const auto from =
+        *find_checkpoint(*group_, run.checkpoint, job.topology, job.strategy, run.log);
+    if (!from || !take_up(*from, job)) {
+      return nullptr;
+    }
+    auto learners = testing::toy_learners(testing::kResumedLayers, job.topology.workers());
+    Assembly assembly = assemble(job);
+    TrainingState state = state_of(*group_, assembly, learners, run.rule);
+    restore(*from, assembly, state);
+    return std::make_unique<Nodes>(
+        Nodes{std::move(learners), std::move(assembly), std::move(state)});
+  }
   std::filesystem::path newest(const ToyTraining& run) const {
     const CheckpointFolder folder(run.checkpoint.folder);
     return folder.of(folder.iterations().at(0));
@@ -202,20 +223,14 @@ TEST_F(OwnPaceThreadsTest, LostHostsGoOnWithWhatAnotherHad) {
                   [](const auto& file) { return !file.name.starts_with("host-1"); });
     manifest.measured["starts"] = {4, 9, 5};
   });
-  Job job = run.job;
-  job.layers = testing::ToyLearner(testing::kResumedLayers, 0).layers();
-  const auto from = *find_checkpoint(*group_, run.checkpoint, job.topology, job.strategy, run.log);
-  ASSERT_TRUE(from);
+  const auto nodes = restored(run);
+  ASSERT_TRUE(nodes);
   EXPECT_THAT(said_, Contains("host 0 was lost before; it goes on with what host 1 had"));
   EXPECT_THAT(said_, Contains("host 2 was lost before; it goes on with what host 1 had"));
-  ASSERT_TRUE(take_up(*from, job));
-  const auto learners = testing::toy_learners(testing::kResumedLayers, 3);
-  const Assembly assembly = assemble(job);
-  TrainingState state = state_of(*group_, assembly, learners, run.rule);
-  restore(*from, assembly, state);
+  const auto& [learners, assembly, state] = *nodes;
   const std::vector<double> saved = sums_of_weights(newest(run), 1);
   for (std::size_t w = 0; w < 3; ++w) {
-    EXPECT_EQ(job.start_of(NodeId(w)), (std::vector<Iteration>{4, 9, 5}[w]));
+    EXPECT_EQ(assembly.job.start_of(NodeId(w)), (std::vector<Iteration>{4, 9, 5}[w]));
     EXPECT_TRUE(std::ranges::equal(learners[w]->parameters(), learners[1]->parameters()));
     EXPECT_EQ(assembly.weights(NodeId(w))[0], saved[0] / 3);
   }
@@ -236,21 +251,16 @@ TEST_F(OwnPaceThreadsTest, AModelOfACheckpointIsTheResultOfTheRun) {
     ToyTraining run = run_of(preset);
     run.until = 6;
     train_toys(*group_, run);
-    Job job = run.job;
-    job.layers = testing::ToyLearner(testing::kResumedLayers, 0).layers();
-    const auto from =
-        *find_checkpoint(*group_, run.checkpoint, job.topology, job.strategy, run.log);
-    ASSERT_TRUE(from && take_up(*from, job));
-    const auto learners = testing::toy_learners(testing::kResumedLayers, 3);
-    const Assembly assembly = assemble(job);
-    TrainingState state = state_of(*group_, assembly, learners, run.rule);
-    restore(*from, assembly, state);
+    const auto nodes = restored(run);
+    ASSERT_TRUE(nodes);
+    auto& [learners, assembly, state] = *nodes;
+    const Strategy& strategy = assembly.job.strategy;
     std::vector<float> expected(learners[0]->parameters().begin(), learners[0]->parameters().end());
-    if (evaluated_model(job.strategy) != EvaluatedModel::kReplica) {
+    if (evaluated_model(strategy) != EvaluatedModel::kReplica) {
       const std::string all = contribution_of(assembly, state, std::nullopt);
       expected = model_from(assembly, {&all, 1});
     }
-    if (job.strategy.sparse()) {  // servers have told nobody anything yet
+    if (strategy.sparse()) {  // servers have told nobody anything yet
       for (const auto& learner : learners) {
         EXPECT_TRUE(std::ranges::equal(learner->parameters(), expected));
       }
@@ -258,7 +268,7 @@ TEST_F(OwnPaceThreadsTest, AModelOfACheckpointIsTheResultOfTheRun) {
     const auto model = read_saved_model(run.checkpoint.folder);
     ASSERT_TRUE(model);
     EXPECT_EQ(model->tensors.at(0).name, "parameters");
-    EXPECT_EQ(model->lacks_statistics, evaluated_model(job.strategy) != EvaluatedModel::kReplica);
+    EXPECT_EQ(model->lacks_statistics, evaluated_model(strategy) != EvaluatedModel::kReplica);
     EXPECT_TRUE(std::ranges::equal(model->tensors.at(0).bytes, std::as_bytes(std::span(expected))));
   }
 }
