@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "nodes/presets.h"
+#include "planner/tuning.h"
 
 namespace sluice {
 namespace {
@@ -85,7 +86,8 @@ MessageCost measured_message_cost(const Job& job, const ArithmeticCost& arithmet
     Job alone = job;
     alone.strategy = find_preset("slicing")->strategy;
     alone.strategy.slice_params = slice;
-    alone.strategy.peer_credit = std::max(job.strategy.peer_credit, 2 * slice * kFloatBytes);
+    tune_for_link(alone, {.slice = true});
+    alone.strategy.peer_credit = std::max(alone.strategy.peer_credit, 2 * slice * kFloatBytes);
     alone.groups = {};
     alone.first = 0;
     // As many slices for every server.

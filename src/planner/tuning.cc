@@ -22,6 +22,28 @@ std::int64_t packed_params(const Strategy& strategy, std::int64_t floats) {
                              : floats * 32 / traits_of(strategy.codec).bits_per_value;
 }
 
+// How much may be in flight to a peer on a link between machines.
+//
+// In an all-reduce in segments, of one iteration at a time and without priority, nothing is urgent
+// and no host can flood another, so over connections of our own a bound protects nobody. And it
+// costs time, since short messages pass long ones in a connection, but not those that are held
+// back. MPI would keep what comes early in buffers of its own, and workers could flood a server.
+// Whole vectors took longer without a bound; measured.
+Bytes peer_credit_for(const Job& job, const MessageSize& message, bool announced) {
+  const bool urgent = job.strategy.order == Order::kPriority;
+  const bool in_step = job.strategy.algorithm == Algorithm::kBsp;
+  const bool in_segments = job.strategy.segment_params > 0;
+  if (job.strategy.exchange == Exchange::kAllReduce && in_step && in_segments && !urgent &&
+      !announced) {
+    return kUnboundedCredit;
+  }
+  const Bytes usual = Strategy().peer_credit;
+  // Something urgent waits for at most half a millisecond of data in flight to the peer, which is
+  // one slice at 1 Gb/s, or for one message.
+  const auto half_ms = static_cast<Bytes>(64'000 * job.link.gbps());
+  return std::max(urgent ? std::min(half_ms, usual) : usual, message.bytes());
+}
+
 }  // namespace
 
 std::int64_t tiny_params(const Job& job) {
@@ -62,13 +84,8 @@ void tune_for_link(Job& job, const ChosenSizes& chosen, bool announced) {
   const auto parts = static_cast<std::int64_t>(shares ? AggregationGroups(job).size() : 1);
   tune(strategy.slice_params, chosen.slice, params * parts);
   tune(strategy.segment_params, segment_is_chosen, params);
-  const Bytes usual = Strategy().peer_credit;
-  // Something urgent waits for at most half a millisecond of data in flight to the peer, which is
-  // one slice at 1 Gb/s, or for one message.
-  const auto half_ms = static_cast<Bytes>(64'000 * job.link.gbps());
-  const Bytes in_flight = strategy.order == Order::kPriority ? std::min(half_ms, usual) : usual;
-  tune(strategy.peer_credit, chosen.peer_credit, std::max(in_flight, message.bytes()));
-  tune(strategy.credit, chosen.credit, 3 * std::max(usual, message.bytes()));
+  tune(strategy.peer_credit, chosen.peer_credit, peer_credit_for(job, message, announced));
+  tune(strategy.credit, chosen.credit, std::max(Strategy().credit, 3 * message.bytes()));
 }
 
 Result<void> check_driver_sums(const Strategy& strategy, const Topology& topology) {

@@ -5,6 +5,9 @@
 
 namespace sluice {
 
+// As a peer's credit: more than ever waits for a peer, and a value that the user may set, too.
+inline constexpr Bytes kUnboundedCredit = 1'000'000'000'000;
+
 // Which sizes of a strategy the user has set.
 struct ChosenSizes {
   bool slice = false;

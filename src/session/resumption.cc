@@ -271,8 +271,6 @@ Json measured_of(const Job& job) {
           {"slice", strategy.slice_params},
           {"join", strategy.join_params},
           {"segment", strategy.segment_params},
-          {"credit", strategy.credit},
-          {"peer_credit", strategy.peer_credit},
           {"collective",
            strategy.collective ? Json(name_of(kCollectiveNames, *strategy.collective)) : Json()},
           {"codec", name_of(kCodecNames, strategy.codec)},
@@ -285,8 +283,6 @@ void adopt_measured(const Json& measured, Job& job) {
   strategy.slice_params = measured.at("slice");
   strategy.join_params = measured.at("join");
   strategy.segment_params = measured.at("segment");
-  strategy.credit = measured.at("credit");
-  strategy.peer_credit = measured.at("peer_credit");
   const Json& collective = measured.at("collective");
   strategy.collective = collective.is_null()
                             ? std::nullopt

@@ -5,9 +5,11 @@
 #include <rapidcheck/gtest.h>
 
 #include <set>
+#include <string>
 
 #include "base/check.h"
 #include "nodes/presets.h"
+#include "planner/tuning.h"
 #include "support/temporary_folder.h"
 
 namespace sluice::cli {
@@ -157,6 +159,11 @@ TEST(SettingsTest, TheStrategyIsWhatWasSet) {
   EXPECT_EQ(strategy.slice_params, 12);
   EXPECT_EQ(strategy.credit, 34);
   EXPECT_EQ(strategy.seed, 56U);
+}
+
+TEST(SettingsTest, WhatASummaryHasAsCreditCanBeSet) {
+  EXPECT_EQ(resolve({{"peer-credit", std::to_string(kUnboundedCredit)}}).strategy().peer_credit,
+            kUnboundedCredit);
 }
 
 TEST(SettingsTest, WhatTheLaunchDictatesHolds) {

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include "planner/tuning.h"
+
 namespace sluice {
 namespace {
 
@@ -39,6 +41,7 @@ TEST(ProcessorCostTest, MeasuresTheMessagesOfTheEngine) {
   Job job;
   job.topology = Topology(4, 1, 0);
   job.link.ns_per_byte = 8;
+  job.strategy.peer_credit = kUnboundedCredit;
   Duration used{0};
   const auto fit = measured_message_cost(
       job, arithmetic,
@@ -46,6 +49,8 @@ TEST(ProcessorCostTest, MeasuresTheMessagesOfTheEngine) {
         const auto chunks = static_cast<double>(assembly.chunks->size());
         const double bytes =
             static_cast<double>((*assembly.chunks)[ChunkId(0)].range.size() * kFloatBytes);
+        EXPECT_LT(static_cast<double>(assembly.job.strategy.peer_credit), 4 * bytes)
+            << "few are in flight, as in a run with servers";
         for (Iteration i = 0; i < last; ++i) {
           observer.computed(NodeId(0), LayerId(0), i, Pass::kForward, Time{0}, Time{0});
           used += sample(chunks * 1.5, bytes, cost).time;
