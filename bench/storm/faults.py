@@ -99,10 +99,10 @@ def process_of(rank):
 class Run:
     """A training under `launch`, in a folder: what it says, and how far it is."""
 
-    def __init__(self, args, training, folder=Path()):
+    def __init__(self, args, training, folder=Path(), restarts=MAX_RESTARTS):
         self.begin = time.monotonic()
         self.folder = folder
-        words = [args.build / "sluice", "launch", "-n", args.hosts, "--transport", args.transport, "--max-restarts", MAX_RESTARTS, "--", "sluice",
+        words = [args.build / "sluice", "launch", "-n", args.hosts, "--transport", args.transport, "--max-restarts", restarts, "--", "sluice",
                  *training]
         self.job = subprocess.Popen([str(word) for word in words], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         self.lines = []  # (seconds since the start, text)

@@ -1,6 +1,6 @@
-"""The storm of presets whose workers go on when another one is lost: trainings one after the other, until its time is over. A lost worker does
-not come back, so each training loses all but two of its workers at most. Rank 0 leads and servers hold the parameters: with one of them the
-training ends, and `launch` starts it again with all workers."""
+"""The storm of presets whose workers go on when another one is lost: trainings one after the other, until its time is over. `launch` starts a
+lost worker again, and it joins the others. Rank 0 leads and servers hold the parameters: with one of them the training ends, and `launch` starts
+it again with all workers."""
 import dataclasses
 import json
 import random
@@ -16,7 +16,8 @@ from table import markdown
 SERVERS = {"asp": 1, "ssp": 1, "easgd": 1, "gosgd": 0, "ad-psgd": 0, "noloco": 0}  # on hosts of their own
 PAUSE_S = 5  # of the survivors, at most
 NEAR = 0.03  # the accuracy that a training may have less than a calm one with all workers, or with those that are left
-LEFT = 2  # workers of a training, at least
+LEFT = 2  # workers of the smaller calm training
+RESTARTS = 1000  # of a worker: the storm decides when it ends
 FIRST_STEPS = 20  # in which a training gathers way
 
 
@@ -29,24 +30,21 @@ def training(args):
 @dataclasses.dataclass
 class Loss(Fault):
     said_s: float = None  # after the fault: that the others go on
+    back_s: float = None  # likewise: that it has joined them again
     pause_s: float = None  # the longest time in which one of them made no step
     traced_at: float = None  # when it was made, by the clock of the trace
 
 
 def plan(args, draw, leader_too):
-    """The faults of one training."""
+    """The faults of one training, one after the other."""
     kinds = (args.kinds or "kill,stop,cut,slow").split(",")
     lethal = [kind for kind in kinds if kind in ENDING]
     workers = args.hosts - SERVERS[args.preset]
-    lost = draw.sample(range(1, workers), workers - LEFT) if lethal else []
-    faults = [Loss(draw.choice(lethal), rank) for rank in lost]
-    if "slow" in kinds:
-        spared = sorted(set(range(args.hosts)) - set(lost))
-        faults.append(Loss("slow", draw.choice(spared)))
-    draw.shuffle(faults)
     if lethal and leader_too:
-        faults.insert(0, Loss(draw.choice(lethal), draw.choice([0, *range(workers, args.hosts)])))
-    return faults
+        yield Loss(draw.choice(lethal), draw.choice([0, *range(workers, args.hosts)]))
+    while True:
+        kind = draw.choice(kinds)
+        yield Loss(kind, draw.randrange(args.hosts) if kind == "slow" else draw.randrange(1, workers))
 
 
 def endure(run, weather, fault, leads):
@@ -70,6 +68,11 @@ def endure(run, weather, fault, leads):
         if said:
             fault.said_s, fault.culprit = said[0] - fault.at, said[1]
             run.goes_on(fault)
+            back = run.wait(lambda: run.said(fault.at, f"rank {fault.rank} is back"), AGAIN_WITHIN_S)
+            if back:
+                fault.back_s = back[0] - fault.at
+            elif not run.ended() and not fault.wrong:
+                fault.wrong = "it did not come back"
         else:
             fault.wrong = f"nobody said within {ENDS_WITHIN_S} s that the others go on"
     lift.join()
@@ -91,7 +94,7 @@ def steps_in(trace):
                 steps = ends.setdefault(span["pid"], {})
                 iteration = span["args"]["iteration"]
                 steps[iteration] = max(steps.get(iteration, 0), (span["ts"] + span["dur"]) / 1e6)
-    return [sorted(steps.values()) for steps in ends.values()]
+    return {host: sorted(steps.values()) for host, steps in ends.items()}
 
 
 def longest_pause(hosts, begin, end):
@@ -100,9 +103,10 @@ def longest_pause(hosts, begin, end):
 
 
 def note_pauses(made, trace):
-    """Those of the survivors after each fault since the last start. Returns the longest of the time before, too."""
+    """Those after each fault since the last start, of workers that were not lost since then. Returns the longest of the time before, too."""
     faults = of_last_start(made, lambda fault: fault.again_s)
-    hosts = steps_in(trace)
+    joined = {fault.rank for fault in faults if fault.said_s is not None}
+    hosts = [steps for host, steps in steps_in(trace).items() if host not in joined]
     times = [fault.traced_at for fault in faults] + [float("inf")]
     for fault, until in zip(faults, times[1:]):
         fault.pause_s = longest_pause(hosts, fault.traced_at, until)
@@ -113,7 +117,7 @@ def weathered(args, draw, weather, number, leader_too):
     """One training; what came of it."""
     folder = Path(f"training-{number}")
     folder.mkdir()
-    run = Run(args, training(args), folder)
+    run = Run(args, training(args), folder, RESTARTS)
     leaders = {0, *range(args.hosts - SERVERS[args.preset], args.hosts)}
     made = []
     origin = None  # of the record's clock
@@ -121,7 +125,7 @@ def weathered(args, draw, weather, number, leader_too):
         run.wait(lambda: run.iteration() >= FIRST_STEPS, AGAIN_WITHIN_S)
         origin = run.record_begin() if origin is None else origin
         run.wait(lambda: False, draw.uniform(args.pause / 2, args.pause))
-        if run.ended():
+        if run.ended() or run.iteration() >= args.iterations:
             break
         try:
             endure(run, weather, fault, fault.rank in leaders)
@@ -162,7 +166,8 @@ def calm(args):
 def fault_of_training(one, calm):
     """What is not as it must be at its end."""
     last = of_last_start(one["faults"], lambda fault: fault["again_s"])
-    expected = sorted(fault["rank"] for fault in last if fault["said_s"] is not None)
+    gone = {fault["rank"]: fault["back_s"] is None for fault in last if fault["said_s"] is not None}
+    expected = sorted(rank for rank in gone if gone[rank])
     if one["code"] != 0:
         return f"it ended with code {one['code']}"
     if one["lost"] != expected:
@@ -175,14 +180,15 @@ def fault_of_training(one, calm):
 def judge(result, calm):
     """Prints the tables; whether all is as it must be."""
     number = lambda value: "" if value is None else f"{value:.1f}"
-    rows = [["training", "fault", "rank", "iteration", "loss known after s", "survivors' pause s", "ended after s", "trains again after s", ""]]
+    rows = [["training", "fault", "rank", "iteration", "loss known after s", "back after s", "survivors' pause s", "ended after s", "trains again after s", ""]]
     faults = []
     for i, one in enumerate(result["trainings"]):
         for fault in one["faults"]:
             faults.append(fault)
             if not fault["wrong"] and fault["pause_s"] is not None and fault["pause_s"] > PAUSE_S:
                 fault["wrong"] = f"a survivor paused for more than {PAUSE_S} s"
-            rows.append([i, KINDS[fault["kind"]], fault["rank"], fault["iteration"], number(fault["said_s"]), number(fault["pause_s"]),
+            rows.append([i, KINDS[fault["kind"]], fault["rank"], fault["iteration"], number(fault["said_s"]), number(fault["back_s"]),
+                         number(fault["pause_s"]),
                          number(fault["ended_s"]), number(fault["again_s"]),
                          fault["wrong"] or ("went on" if fault["again_s"] is None else "restarted")])
     print(markdown(rows))
@@ -197,7 +203,8 @@ def judge(result, calm):
     print(markdown(rows))
     lost = [fault for fault in faults if fault["said_s"] is not None]
     print(f"\n{len(faults)} faults in {len(result['trainings'])} trainings and {result['ran_s']:.0f} s; {len(lost)} workers lost, known after at most "
-          f"{max((fault['said_s'] for fault in lost), default=0):.1f} s, survivors' pause at most "
+          f"{max((fault['said_s'] for fault in lost), default=0):.1f} s, {sum(fault['back_s'] is not None for fault in lost)} of them back after at most "
+          f"{max((fault['back_s'] or 0 for fault in lost), default=0):.1f} s, survivors' pause at most "
           f"{max((fault['pause_s'] or 0 for fault in lost), default=0):.1f} s; "
           f"{sum(fault['again_s'] is not None for fault in faults)} restarts, training again after at most "
           f"{max((fault['again_s'] or 0 for fault in faults), default=0):.1f} s; accuracy of calm trainings "

@@ -50,6 +50,7 @@ class HubRun {
     pid_t pid = -1;
     std::optional<int> status;  // once it has ended
     bool lost = false;
+    std::int64_t starts = 0;
   };
 
   Result<void> start(std::size_t rank);
@@ -60,6 +61,8 @@ class HubRun {
   bool is_running() const;
   void reap();
   bool reap(std::size_t rank);
+  bool may_join(std::size_t rank) const;
+  void start_again(std::size_t rank);
   void note(const std::vector<Hub::Happening>& happenings);
   void note_lost(const Hub::Happening& lost);
   void fail(int code);
@@ -97,6 +100,11 @@ Ending HubRun::run() {
       pass_on(signal);
     }
     end_stragglers();
+    for (std::size_t r = 0; r < children_.size(); ++r) {
+      if (may_join(r)) {
+        start_again(r);
+      }
+    }
   }
   const RoundTrips& trips = hub_.round_trips();
   spdlog::debug(
@@ -112,10 +120,15 @@ bool HubRun::is_running() const {
 
 std::vector<std::pair<const char*, std::string>> HubRun::variables(std::size_t rank) const {
   const Endpoint& at = hub_.address().endpoint;
-  return {{kHubVariable, fmt::format("{}:{}", at.address, at.port)},
-          {kHubRankVariable, fmt::format("{}", rank)},
-          {kHubSizeVariable, fmt::format("{}", children_.size())},
-          {kRestartVariable, fmt::format("{}", restart_)}};
+  std::vector<std::pair<const char*, std::string>> all{
+      {kHubVariable, fmt::format("{}:{}", at.address, at.port)},
+      {kHubRankVariable, fmt::format("{}", rank)},
+      {kHubSizeVariable, fmt::format("{}", children_.size())},
+      {kRestartVariable, fmt::format("{}", restart_)}};
+  if (children_[rank].starts > 0) {
+    all.emplace_back(kHubJoinVariable, "1");
+  }
+  return all;
 }
 
 // The token goes through a pipe to another host: the arguments of a program can be read by all.
@@ -139,6 +152,7 @@ Result<void> HubRun::start(std::size_t rank) {
   }
   setpgid(pid, pid);
   children_[rank].pid = pid;
+  ++children_[rank].starts;
   return {};
 }
 
@@ -195,10 +209,31 @@ bool HubRun::reap(std::size_t rank) {
   return true;
 }
 
+// One that was lost, has ended, and is not needed by the others.
+bool HubRun::may_join(std::size_t rank) const {
+  const Child& child = children_[rank];
+  return child.lost && child.status && child.starts <= plan_.rejoins && !ends_at_ &&
+         ending_.signal == 0 && hub_.is_outlived(rank) && hub_.takes_joiners();
+}
+
+void HubRun::start_again(std::size_t rank) {
+  Child& child = children_[rank];
+  warn(fmt::format("launch: starting {} again ({} of {}), which joins the others", name_of(rank),
+                   child.starts, plan_.rejoins));
+  child.status.reset();
+  if (const auto started = start(rank); !started) {
+    warn(started.error().message());
+    child.status = EXIT_FAILURE;
+    child.starts = plan_.rejoins + 1;
+  }
+}
+
 void HubRun::note(const std::vector<Hub::Happening>& happenings) {
   for (const Hub::Happening& happening : happenings) {
     if (happening.code) {
       fail(*happening.code);
+    } else if (happening.is_back) {
+      children_[happening.rank].lost = false;
     } else {
       note_lost(happening);
     }

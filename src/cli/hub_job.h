@@ -14,10 +14,12 @@ struct HubPlan {
   Words command;
   std::vector<std::string> hosts;  // by rank; an empty name: this machine
   Words agent{"ssh"};              // that runs a command on another host
+  std::int64_t rejoins = 0;        // how often a rank may be started again in a job that goes on
 };
 
 // Starts the processes and hosts the hub where they meet. A process that is lost does not end the
-// others if they say that they go on without it; else all end soon. Signals are passed on.
+// others if they say that they go on without it; else all end soon. It is started again, if it may
+// be, and joins them. Signals are passed on.
 Ending run_at_hub(const HubPlan& plan, std::int64_t restart);
 
 }  // namespace sluice::cli

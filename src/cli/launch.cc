@@ -73,8 +73,10 @@ std::string told(const char* orte, const char* prrte) {
 // A machine of these names is this one.
 bool is_here(const std::string& host) { return host == "localhost" || host == host_name(); }
 
-Result<HubPlan> plan_for(const Words& command, std::size_t processes, const std::string& named) {
-  HubPlan plan{.command = command, .hosts = std::vector<std::string>(processes)};
+Result<HubPlan> plan_for(const Words& command, std::size_t processes, const std::string& named,
+                         std::int64_t rejoins) {
+  HubPlan plan{
+      .command = command, .hosts = std::vector<std::string>(processes), .rejoins = rejoins};
   const std::string hostfile =
       named.empty() ? told("OMPI_MCA_orte_default_hostfile", "PRTE_MCA_prte_default_hostfile")
                     : named;
@@ -101,7 +103,7 @@ Result<HubPlan> plan_for(const Words& command, std::size_t processes, const std:
 int launch_at_hub(const Settings& settings, const Words& command, std::int64_t restarts,
                   const std::string& checkpoints) {
   const auto plan = plan_for(command, static_cast<std::size_t>(settings.integer("np")),
-                             settings.text("hostfile"));
+                             settings.text("hostfile"), restarts);
   if (!plan) {
     return bad_input(plan.error());
   }

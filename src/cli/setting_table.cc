@@ -239,8 +239,8 @@ std::vector<Setting> launch_settings() {
        "go on when another one is lost, if their algorithm allows it"},
       {"max-restarts", kLaunch, Form::integer(0, 1'000'000), 0,
        "after a failure the program is started again, so often without a new checkpoint in "
-       "between; "
-       "train with --checkpoint goes on from its newest one"},
+       "between; train with --checkpoint goes on from its newest one; with --transport tcp a "
+       "process that the others go on without is started again so often, and joins them"},
       {"hosts", kLab, Form::integer(1, lab::kMaxHosts), 4, "number of emulated hosts"},
       {"workers-per-host", kLab, Form::integer(1, 64), 1,
        "processes on each host; with --cluster, by default as many as the file has workers there"},

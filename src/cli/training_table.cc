@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
+#include <utility>
+#include <vector>
 
 #include "report/table.h"
 #include "session/loading.h"
@@ -35,11 +37,12 @@ void add_checkpoint_rows(const OrderedJson& summary, Table& table) {
   if (summary.contains("init")) {
     table.add_row({"started from", summary["init"].get<std::string>()});
   }
-  if (summary.contains("lost_ranks")) {
-    table.add_row(
-        {"ranks lost",
-         fmt::format("{}",
-                     fmt::join(summary["lost_ranks"].get<std::vector<std::size_t>>(), ", "))});
+  for (const auto& [key, name] :
+       {std::pair("lost_ranks", "ranks lost"), std::pair("joined_ranks", "ranks lost, and back")}) {
+    if (summary.contains(key)) {
+      const auto ranks = summary[key].get<std::vector<std::size_t>>();
+      table.add_row({name, fmt::format("{}", fmt::join(ranks, ", "))});
+    }
   }
   if (summary.contains("resumed")) {
     const auto& resumed = summary["resumed"];

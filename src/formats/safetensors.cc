@@ -131,7 +131,31 @@ Result<StoredTensor> tensor_of(const std::string& name, const Json& entry,
                       data.subspan(begin.get<std::size_t>(), size)};
 }
 
+// Sorts the tensors as they lie in a file. Returns what precedes them there.
+Result<std::string> head_of(std::vector<StoredTensor>& tensors) {
+  std::ranges::stable_sort(tensors, std::ranges::greater(),
+                           [](const StoredTensor& tensor) { return info_of(tensor.type).width; });
+  const auto header = header_of(tensors);
+  if (!header) {
+    return header.error();
+  }
+  const auto length = little_endian(header->size());
+  return std::string(length.begin(), length.end()) + *header;
+}
+
 }  // namespace
+
+Result<std::string> safetensors_of(std::vector<StoredTensor> tensors) {
+  auto head = head_of(tensors);
+  if (!head) {
+    return head.error();
+  }
+  std::string file = *std::move(head);
+  for (const StoredTensor& tensor : tensors) {
+    file.append(reinterpret_cast<const char*>(tensor.bytes.data()), tensor.bytes.size());
+  }
+  return file;
+}
 
 Result<std::vector<StoredTensor>> parse_safetensors(std::span<const std::byte> file) {
   std::uint64_t length = 0;
@@ -167,11 +191,9 @@ Result<std::vector<StoredTensor>> parse_safetensors(std::span<const std::byte> f
 
 Result<FileDigest> write_safetensors(const std::filesystem::path& path,
                                      std::vector<StoredTensor> tensors) {
-  std::ranges::stable_sort(tensors, std::ranges::greater(),
-                           [](const StoredTensor& tensor) { return info_of(tensor.type).width; });
-  const auto header = header_of(tensors);
-  if (!header) {
-    return header.error().within(path.string());
+  const auto head = head_of(tensors);
+  if (!head) {
+    return head.error().within(path.string());
   }
   FileDigest digest{.bytes = 0, .checksum = hash_of({})};
   const auto written = write_file(path, [&](std::ostream& out) {
@@ -181,9 +203,7 @@ Result<FileDigest> write_safetensors(const std::filesystem::path& path,
       digest.bytes += bytes.size();
       digest.checksum = hash_of(bytes, digest.checksum);
     };
-    const auto length = little_endian(header->size());
-    write(std::as_bytes(std::span(length)));
-    write(std::as_bytes(std::span(*header)));
+    write(std::as_bytes(std::span(*head)));
     for (const StoredTensor& tensor : tensors) {
       write(tensor.bytes);
     }

@@ -56,6 +56,9 @@ struct FileDigest {
 Result<FileDigest> write_safetensors(const std::filesystem::path& path,
                                      std::vector<StoredTensor> tensors);
 
+// The bytes of such a file.
+Result<std::string> safetensors_of(std::vector<StoredTensor> tensors);
+
 // The tensors in the bytes of a safetensors file, as views of them. The bytes may come from anyone.
 Result<std::vector<StoredTensor>> parse_safetensors(std::span<const std::byte> file);
 

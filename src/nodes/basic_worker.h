@@ -21,6 +21,7 @@ class BasicWorker : public WorkerAlgorithm {
   void on_started(Iteration iteration, Effects& effects) override;
   void on_ended(Iteration iteration, Effects& effects) override;
   void on_peer_lost(HostId host, Effects& effects) override;
+  void on_peer_joined(HostId host) override { living_.regain(host); }
 
  protected:
   void complete(ChunkId chunk, Iteration iteration, Effects& effects) {

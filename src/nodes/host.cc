@@ -48,6 +48,7 @@ NodeId node_of(const Event& event) {
     NodeId operator()(const Returned& e) const { return e.message.from; }
     NodeId operator()(const Finished& e) const { return e.work.node; }
     NodeId operator()(const PeerLost&) const { fail_check("a lost peer concerns all nodes"); }
+    NodeId operator()(const PeerJoined&) const { fail_check("so does one that is back"); }
   };
   return std::visit(Visitor{}, event);
 }
@@ -160,6 +161,9 @@ void Host::handle(const Event& event, Effects& effects) {
   if (const auto* lost = std::get_if<PeerLost>(&event)) {
     return on_peer_lost(lost->host, effects);
   }
+  if (const auto* joined = std::get_if<PeerJoined>(&event)) {
+    return on_peer_joined(*joined, effects);
+  }
   Scheduled scheduled(*this, effects);
   node(node_of(event)).handle(event, scheduled);
 }
@@ -176,6 +180,15 @@ void Host::on_peer_lost(HostId lost, Effects& effects) {
   Scheduled scheduled(*this, effects);
   for (const auto& node : nodes_) {
     node->handle(PeerLost{lost}, scheduled);
+  }
+}
+
+void Host::on_peer_joined(const PeerJoined& joined, Effects& effects) {
+  on_peer_lost(joined.host, effects);  // if that has not come yet
+  living_.regain(joined.host);
+  Scheduled scheduled(*this, effects);
+  for (const auto& node : nodes_) {
+    node->handle(joined, scheduled);
   }
 }
 

@@ -43,6 +43,7 @@ class Host final : public Protocol {
 
   // Throws LostPeer if the job cannot go on without it.
   void on_peer_lost(HostId lost, Effects& effects);
+  void on_peer_joined(const PeerJoined& joined, Effects& effects);
   Protocol& node(NodeId id) const;
   // Of what this iteration waits for.
   Counters& counters_of(Iteration iteration) {

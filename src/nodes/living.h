@@ -14,6 +14,7 @@ class Living {
   explicit Living(const Topology& topology) : topology_(topology) {}
 
   void lose(HostId host) { lost_.push_back(host); }
+  void regain(HostId host) { std::erase(lost_, host); }
 
   bool has(HostId host) const { return std::ranges::find(lost_, host) == lost_.end(); }
   bool has(NodeId node) const { return lost_.empty() || has(topology_.host_of(node)); }

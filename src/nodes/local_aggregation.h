@@ -24,6 +24,7 @@ class LocalAggregation final : public BasicWorker, private Completion {
   void on_started(Iteration iteration, Effects& effects) override;
   void on_ended(Iteration iteration, Effects& effects) override;
   void on_peer_lost(HostId host, Effects& effects) override;
+  void on_peer_joined(HostId host) override { algorithm_->on_peer_joined(host); }
   BufferRange landing(const Message& message) const override;
 
  private:

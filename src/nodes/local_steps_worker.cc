@@ -203,6 +203,17 @@ void LocalStepsWorker::on_peer_lost(HostId host, Effects& effects) {
   }
 }
 
+// It sends again what its predecessor may have sent for iterations to come.
+void LocalStepsWorker::on_peer_joined(HostId host) {
+  BasicWorker::on_peer_joined(host);
+  for (std::vector<Share>& shares : shares_) {
+    std::erase_if(shares, [&](const Share& share) {
+      const auto partner = partner_of(topology(), strategy().seed, self(), share.iteration);
+      return partner && topology().host_of(*partner) == host;
+    });
+  }
+}
+
 void LocalStepsWorker::on_share(ChunkId chunk, Effects& effects) {
   State& state = states_[chunk.index()];
   std::vector<Share>& shares = shares_[chunk.index()];

@@ -57,6 +57,7 @@ class LocalStepsWorker final : public BasicWorker, private Completion {
   void exchange(ChunkId chunk, Iteration iteration, Effects& effects) override;
   void on_network(const Event& event, Effects& effects) override;
   void on_peer_lost(HostId host, Effects& effects) override;
+  void on_peer_joined(HostId host) override;
   // A synchronous iteration has the chunk's parameters.
   void on_complete(ChunkId chunk, Iteration iteration, Effects& effects) override;
   void on_finished(const Work& work, Effects& effects);

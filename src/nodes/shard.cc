@@ -73,6 +73,9 @@ void Shard::handle(const Event& event, Effects& effects) {
   if (const auto* lost = std::get_if<PeerLost>(&event)) {
     on_peer_lost(lost->host, effects);
   }
+  if (const auto* joined = std::get_if<PeerJoined>(&event)) {
+    on_peer_joined(*joined);
+  }
 }
 
 BufferRange Shard::landing(const Message& /*message*/) const { return {}; }
@@ -223,6 +226,18 @@ void Shard::on_peer_lost(HostId host, Effects& effects) {
     std::erase_if(slot.pulls, [&](const Message& pull) { return !living_.has(pull.from); });
     slot.slowest = slowest_of(slot);
     go_on(ChunkId(c), slot, effects);
+  }
+}
+
+void Shard::on_peer_joined(const PeerJoined& joined) {
+  living_.regain(joined.host);
+  for (Slot& slot : slots_) {
+    for (std::size_t i = 0; i < groups_.size(); ++i) {
+      if (topology().host_of(groups_.leader(i)) == joined.host) {
+        slot.clocks[i] = joined.iteration;
+      }
+    }
+    slot.slowest = slowest_of(slot);
   }
 }
 

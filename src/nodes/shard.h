@@ -55,6 +55,7 @@ class Shard final : public Protocol {
   void on_push(const Received& event, Slot& slot, Effects& effects);
   void check_turn(const Message& push, const Slot& slot) const;
   void on_peer_lost(HostId host, Effects& effects);
+  void on_peer_joined(const PeerJoined& joined);
   void on_updated(const Finished& event, Slot& slot, Effects& effects);
   void advance(Slot& slot, const Work& update) const;
   Iteration slowest_of(const Slot& slot) const;

@@ -28,6 +28,8 @@ void Worker::handle(const Event& event, Effects& effects) {
     on_backward_done(*done, effects);
   } else if (const auto* lost = std::get_if<PeerLost>(&event)) {
     algorithm_->on_peer_lost(lost->host, effects);
+  } else if (const auto* joined = std::get_if<PeerJoined>(&event)) {
+    algorithm_->on_peer_joined(joined->host);
   } else {
     algorithm_->on_network(event, effects);
   }

@@ -31,6 +31,7 @@ class WorkerAlgorithm {
   virtual void on_ended(Iteration iteration, Effects& effects) = 0;
   // The host is lost, and the algorithm goes on without it.
   virtual void on_peer_lost(HostId host, Effects& effects) = 0;
+  virtual void on_peer_joined(HostId host) = 0;
   // See Protocol.
   virtual BufferRange landing(const Message& message) const = 0;
   virtual std::span<double> weights() { return {}; }

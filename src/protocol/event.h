@@ -58,8 +58,14 @@ struct Finished {
 struct PeerLost {
   HostId host;
 };
+// A host that was lost is there again, with new nodes, whose workers begin with this iteration. All
+// that have gone on without it hear of it at the beginning of a phase, before anything else.
+struct PeerJoined {
+  HostId host;
+  Iteration iteration = 0;
+};
 
 using Event = std::variant<Started, GradientReady, BackwardDone, Ended, Received, Sent, Returned,
-                           Finished, PeerLost>;
+                           Finished, PeerLost, PeerJoined>;
 
 }  // namespace sluice

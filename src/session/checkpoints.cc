@@ -4,15 +4,13 @@
 
 #include <algorithm>
 #include <functional>
-#include <iterator>
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <random>
 
 #include "session/evaluated_model.h"
-#include "session/node_weights.h"
+#include "session/host_copies.h"
 #include "session/resumption.h"
-#include "state/saved_state.h"
 
 namespace sluice {
 
@@ -73,13 +71,7 @@ CheckpointPart Checkpoints::part_of(const Assembly& assembly, TrainingState& sta
                       .hosts = {},
                       .keep = spec_.keep};
   for (const HostId host : hosts_here(group_, job.topology)) {
-    std::vector<TensorCopy> tensors = copy_state({.state = state,
-                                                  .topology = job.topology,
-                                                  .chunks = *assembly.chunks,
-                                                  .has_servers = job.strategy.uses_servers(),
-                                                  .host = host});
-    std::ranges::move(copy_weights(assembly, host), std::back_inserter(tensors));
-    part.shards.push_back({host.index(), std::move(tensors)});
+    part.shards.push_back({host.index(), copies_of(assembly, state, host)});
   }
   if (group_.is_leader()) {
     const std::vector<std::size_t> lost = group_.lost();
@@ -152,6 +144,11 @@ void Checkpoints::settle() {
 }
 
 void Checkpoints::finish() { settle(); }
+
+void Checkpoints::regroup() {
+  settle();
+  last_.reset();
+}
 
 nlohmann::ordered_json Checkpoints::summary() const {
   return {{"folder", spec_.folder},

@@ -42,6 +42,8 @@ class Checkpoints {
   void take(const Assembly& assembly, TrainingState& state, const std::vector<Iteration>& at);
   // Waits for the last one.
   void finish();
+  // The same before others join the run, who know of none.
+  void regroup();
 
   // Of the leader, after finish(): how many, how long, where.
   nlohmann::ordered_json summary() const;

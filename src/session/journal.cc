@@ -32,12 +32,19 @@ void Journal::on_step(const StepReport& step) {
   }
   reports.last = std::max(reports.last, step.at);
   ++reports.count;
-  const std::size_t lost = lost_ ? lost_() : 0;
-  while (!open_.empty() &&
-         open_.begin()->second.count + lost >= extent_.workers_in(open_.begin()->first)) {
+  while (!open_.empty() && open_.begin()->second.count >= expected(open_.begin()->first)) {
     complete(open_.begin()->first, open_.begin()->second);
     open_.erase(open_.begin());
   }
+}
+
+std::size_t Journal::expected(Iteration iteration) const {
+  std::size_t missing = lost_ ? lost_() : 0;
+  for (const auto& [workers, first] : joined_) {
+    missing += iteration < first ? workers : 0;
+  }
+  const std::size_t all = extent_.workers_in(iteration);
+  return all - std::min(all, missing);
 }
 
 void Journal::complete(Iteration iteration, const Reports& reports) {

@@ -6,6 +6,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "drivers/realtime/clock.h"
@@ -49,6 +50,8 @@ class Journal {
           const Log& log, Lost lost = {});
 
   void on_step(const StepReport& step);
+  // So many workers that were lost are there again, and take part from this iteration on.
+  void on_join(std::size_t workers, Iteration first) { joined_.emplace_back(workers, first); }
   // The model is complete after this number of iterations: evaluate it. `model` says what it is.
   void on_boundary(Iteration iterations, EvaluatedModel model);
   // The run has stopped early, for this reason.
@@ -84,7 +87,9 @@ class Journal {
   Duration trained_at(Time moment) const {
     return moment - (moment < evaluated_from_ ? evaluated_before_ : evaluated_);
   }
-  // All workers that are left have reported it.
+  // Of the iteration, from workers that have not been lost.
+  std::size_t expected(Iteration iteration) const;
+  // All of these have come.
   void complete(Iteration iteration, const Reports& reports);
   void finish_progress();
   void append(const nlohmann::ordered_json& row);
@@ -95,6 +100,7 @@ class Journal {
   RunFolder& folder_;
   Lost lost_;
   const Log& log_;
+  std::vector<std::pair<std::size_t, Iteration>> joined_;  // see on_join()
   std::map<Iteration, Reports> open_;  // iterations that not all workers have finished
   std::optional<double> loss_;
   std::optional<Evaluation> evaluation_;

@@ -64,6 +64,16 @@ class LaunchedGroup final : public ProcessGroup {
   void attend(const std::function<void()>& work) override { world_->attend(work); }
 
   std::vector<std::size_t> lost() const override { return world_->lost(); }
+  bool joins() const override { return world_->joins(); }
+  void await_admission() override { world_->await_admission(); }
+  void note_beginning() override { world_->note_beginning(); }
+  void end_beginning(bool takes_joiners) override { world_->end_beginning(takes_joiners); }
+  bool has_joiners() const override { return world_->has_joiners(); }
+  std::vector<std::size_t> let_in() override { return world_->let_in(); }
+  void send_text(std::size_t to, const std::string& text) override { world_->send_text(to, text); }
+  std::string receive_text(std::size_t from, const std::string& what) override {
+    return world_->receive_text(from, what);
+  }
   void abort(int code) override { world_->abort(code); }
   void carry_by(const TransportChoice& choice) override { choice_ = choice; }
 

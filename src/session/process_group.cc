@@ -90,7 +90,7 @@ TrainingState state_of(ProcessGroup& group, const Assembly& assembly,
                        std::span<const std::unique_ptr<Learner>> learners, const UpdateRule& rule) {
   const Job& job = assembly.job;
   ZeroedBuffer shards(0);
-  if (has_dedicated_servers(group, job.topology)) {
+  if (has_dedicated_servers(group, job.topology) && !group.joins()) {
     shards = shards_by_leader(group, assembly, learners);
   }
   const TrainingState::FirstModel first{

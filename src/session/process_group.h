@@ -107,6 +107,16 @@ class ProcessGroup {
   // The ranks that the run goes on without.
   virtual std::vector<std::size_t> lost() const { return {}; }
 
+  // How a process joins a run that goes on: see ProcessWorld.
+  virtual bool joins() const { return false; }
+  virtual void await_admission() {}
+  virtual void note_beginning() {}
+  virtual void end_beginning(bool /*takes_joiners*/) {}
+  virtual bool has_joiners() const { return false; }
+  virtual std::vector<std::size_t> let_in() { return {}; }
+  virtual void send_text(std::size_t /*to*/, const std::string& /*text*/) {}
+  virtual std::string receive_text(std::size_t /*from*/, const std::string& /*what*/) { return {}; }
+
   // Ends all processes of the group, if there are others. Print the reason first.
   virtual void abort(int code) = 0;
 };

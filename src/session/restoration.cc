@@ -9,10 +9,10 @@
 
 #include "partition/chunk_map.h"
 #include "session/former_hosts.h"
+#include "session/host_copies.h"
 #include "session/node_weights.h"
 #include "session/resumption.h"
 #include "state/resharding.h"
-#include "state/saved_state.h"
 
 namespace sluice {
 namespace {
@@ -28,12 +28,6 @@ FormerNodes former_nodes(const Resumption& from, const Job& job) {
 
 std::vector<HostId> own_hosts(const Job& job) {
   return job.here ? std::vector{*job.here} : all_hosts(job.topology);
-}
-
-// Servers tell each worker only what it lacks.
-bool servers_tell_changes(const Strategy& strategy) {
-  return strategy.uses_servers() && strategy.sparse() &&
-         traits_of(strategy.algorithm).max_lead(strategy) > 0;
 }
 
 // What a worker of one host has, under the names of the same worker of another.
@@ -61,13 +55,7 @@ class Restoration {
   void restore_host(HostId host, const std::string& bytes);
   void reshard();
   void take_from_servers();
-  HostState state_of(HostId host) const {
-    return {.state = state_,
-            .topology = job_.topology,
-            .chunks = *assembly_.chunks,
-            .has_servers = job_.strategy.uses_servers(),
-            .host = host};
-  }
+  HostState state_of(HostId host) const { return host_state(assembly_, state_, host); }
   // These throw if the file of the host is not sound or does not fit.
   void expect(HostId host, const Result<void>& step) const;
   std::string read(HostId host) const;
@@ -153,6 +141,11 @@ void Restoration::expect(HostId host, const Result<void>& step) const {
 }
 
 }  // namespace
+
+bool servers_tell_changes(const Strategy& strategy) {
+  return strategy.uses_servers() && strategy.sparse() &&
+         traits_of(strategy.algorithm).max_lead(strategy) > 0;
+}
 
 void restore(const Resumption& from, const Assembly& assembly, TrainingState& state) {
   Restoration(from, assembly, state).run();

@@ -30,6 +30,10 @@ struct Resumption {
   std::map<HostId, HostId> donors = {};
   // Unless it is re-sharded: the files of the hosts of this process, or of their donors.
   std::vector<std::pair<HostId, std::string>> files = {};
+  // Of a run that goes on, and that this process joins: when it last met for an evaluation, and
+  // what its clock showed when it let this process in.
+  Iteration evaluated = 0;
+  Time now{0};
 };
 
 // The hosts that this process runs.
@@ -54,6 +58,9 @@ void adopt_measured(const Json& measured, Job& job);
 // The job from there on. On the hosts that the run had, with what measured_of() gave instead of
 // what was measured now.
 Result<void> take_up(const Resumption& from, Job& job);
+
+// Servers tell each worker only what it lacks. So from a checkpoint on they begin to count anew.
+bool servers_tell_changes(const Strategy& strategy);
 
 // Gives the nodes of this process their state. Throws if it does not fit.
 void restore(const Resumption& from, const Assembly& assembly, TrainingState& state);

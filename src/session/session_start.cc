@@ -8,6 +8,7 @@
 
 #include "codecs/size.h"
 #include "partition/chunk_map.h"
+#include "session/admission.h"
 #include "session/batch_shares.h"
 #include "session/codec_choice.h"
 #include "session/optimizer.h"
@@ -29,6 +30,9 @@ bool codes_fit(const Job& job) {
 }  // namespace
 
 Result<void> TrainingSession::find_start() {
+  if (group_.joins()) {
+    return {};
+  }
   auto found =
       find_checkpoint(group_, spec_.checkpoint, topology_, before_choice(spec_.strategy), log_);
   if (!found) {
@@ -70,6 +74,17 @@ void TrainingSession::keep_epochs() {
     extent.iterations = per_epoch * spec_.length.epochs;
   }
   rule_ = rule_of(spec_.optimizer, extent);
+}
+
+void TrainingSession::join(Job& job, Clock& clock) {
+  if (!group_.joins()) {
+    return;
+  }
+  resumption_ = await_admission(group_);
+  work_.extent.first = resumption_->first;
+  work_.extent.starts = resumption_->starts;
+  clock = Clock(resumption_->now);
+  job = taken_up(std::move(job));
 }
 
 Job TrainingSession::taken_up(Job job) const {
@@ -132,7 +147,7 @@ std::unique_ptr<Checkpoints> TrainingSession::make_checkpoints(const Clock& cloc
   return std::make_unique<Checkpoints>(group_, spec_.checkpoint, std::move(facts), clock, log_);
 }
 
-void TrainingSession::add_mechanisms(const Checkpoints* checkpoints,
+void TrainingSession::add_mechanisms(const Checkpoints* checkpoints, const Trained& trained,
                                      nlohmann::ordered_json& summary) const {
   if (codec_choice_) {
     summary["codec_choice"] = to_json(*codec_choice_);
@@ -153,6 +168,9 @@ void TrainingSession::add_mechanisms(const Checkpoints* checkpoints,
   }
   if (const auto lost = group_.lost(); !lost.empty()) {
     summary["lost_ranks"] = lost;
+  }
+  if (!trained.joined.empty()) {
+    summary["joined_ranks"] = trained.joined;
   }
 }
 

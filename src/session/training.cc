@@ -12,6 +12,7 @@
 #include "nodes/host.h"
 #include "planner/merged_training.h"
 #include "report/tee.h"
+#include "session/admission.h"
 #include "session/nonfinite.h"
 
 namespace sluice {
@@ -92,6 +93,8 @@ class Run {
   void note_stop();
   // Writes one if it is due. Collective.
   void checkpoint();
+  // Lets in who waits, if the phase was ended for that. Collective.
+  void let_in();
   // Whether workers that are not together have come so far that a checkpoint is due.
   bool have_come_far() const;
   int interruption() const;
@@ -114,7 +117,8 @@ class Run {
   std::vector<Iteration> at_;  // by worker, between phases: the iteration that it begins with next
   // In the leader: the steps of all workers, those before this run included. While a phase runs.
   std::atomic<std::int64_t> steps_{0};
-  Iteration evaluated_ = 0;  // when the workers last met for it
+  Iteration evaluated_ = 0;         // when the workers last met for it
+  std::vector<PeerJoined> joined_;  // since the last phase
 };
 
 Trained Run::run() {
@@ -177,7 +181,9 @@ bool Run::train(Assembly assembly, Iteration last, Observer* also) {
     state_.emplace(state_of(training_.group, now, training_.learners, training_.rule));
     if (training_.resumption != nullptr) {
       restore(*training_.resumption, now, *state_);
+      evaluated_ = training_.resumption->evaluated;
     }
+    training_.group.end_beginning(takes_joiners(now.job.strategy, now.job.topology));
   }
   std::vector<Observer*> observers;
   if (training_.record != nullptr) {
@@ -194,6 +200,7 @@ bool Run::train(Assembly assembly, Iteration last, Observer* also) {
       evaluate(behind());
     }
     train_phase(end_of_phase(behind(), last), is_watched ? &tee : nullptr);
+    let_in();
     checkpoint();
   }
   trained_.counters += now.counters();
@@ -206,6 +213,7 @@ void Run::train_phase(Iteration last, Observer* observer) {
   Phase phase = phase_of(assembly, *state_, starts, last, training_.clock, observer);
   phase.on_nonfinite = training_.on_nonfinite;
   phase.interrupted = [this] { return interruption(); };
+  phase.joined = joined_;
   steps_ = std::accumulate(at_.begin(), at_.end(), std::int64_t{0});
   Journal* const journal = training_.journal;
   phase.on_step = [=, this](const StepReport& step) {
@@ -225,6 +233,7 @@ void Run::train_phase(Iteration last, Observer* observer) {
     };
   }
   trained_.stopped = training_.group.train(phase);
+  joined_.clear();
   if (trained_.stopped) {
     note_stop();
   } else {
@@ -254,6 +263,9 @@ bool Run::have_come_far() const {
 
 int Run::interruption() const {
   const int signal = training_.interrupted ? training_.interrupted() : 0;
+  if (signal == 0 && training_.group.has_joiners()) {
+    return kJoinSignal;
+  }
   const bool due =
       training_.checkpoints != nullptr && (training_.checkpoints->is_due() || have_come_far());
   return signal == 0 && due ? kCheckpointSignal : signal;
@@ -261,7 +273,7 @@ int Run::interruption() const {
 
 // A worker that was lost stays where it was last known to be.
 void Run::note_stop() {
-  if (training_.checkpoints == nullptr) {
+  if (training_.checkpoints == nullptr && trained_.stopped != kJoinSignal) {
     return;
   }
   Json own = Json::array();
@@ -276,6 +288,29 @@ void Run::note_stop() {
   }
   at_ = Json::parse(group.from_leader(Json(at_).dump(), "where training stopped"))
             .get<std::vector<Iteration>>();
+}
+
+void Run::let_in() {
+  if (trained_.stopped != kJoinSignal) {
+    return;
+  }
+  trained_.stopped.reset();
+  if (training_.checkpoints != nullptr) {
+    training_.checkpoints->regroup();
+  }
+  joined_ = sluice::let_in({.group = training_.group,
+                            .assembly = trained_.assembly,
+                            .state = *state_,
+                            .at = at_,
+                            .evaluated = evaluated_,
+                            .now = training_.clock.now()},
+                           training_.log);
+  for (const PeerJoined& joined : joined_) {
+    trained_.joined.push_back(joined.host.index());
+    if (training_.journal != nullptr) {
+      training_.journal->on_join(job_.topology.workers_per_host(), joined.iteration);
+    }
+  }
 }
 
 // After a divergence there is nothing to keep.

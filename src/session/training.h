@@ -34,6 +34,7 @@ struct Training {
   std::function<int()> interrupted{};
   Checkpoints* checkpoints = nullptr;      // null: none are written
   const Resumption* resumption = nullptr;  // whose iteration the job begins with
+  Log log{};
 };
 
 // The result of a training run, apart from its learners.
@@ -41,7 +42,8 @@ struct Trained {
   Assembly assembly;  // the last one
   Counters counters;  // of the whole run, in this process
   std::optional<Merging> merging;
-  std::optional<int> stopped;  // the signal that asked to stop before the end
+  std::optional<int> stopped;            // the signal that asked to stop before the end
+  std::vector<std::size_t> joined = {};  // ranks that were lost and came back
 };
 
 // Trains with the whole group, in one phase, or in several: if gradients are merged as measurements

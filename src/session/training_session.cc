@@ -75,6 +75,7 @@ TrainingSession::TrainingSession(ProcessGroup& group, TrainSpec spec, Workload w
 
 Result<TrainingSession> TrainingSession::prepare(ProcessGroup& group, const Result<TrainSpec>& spec,
                                                  const Agreement& settings, const Log& log) {
+  group.note_beginning();
   auto own = spec ? prepare(group, *spec, log) : spec.error();
   const auto roster = check_in(group, settings, own ? Result<void>() : own.error());
   if (!roster) {
@@ -134,17 +135,15 @@ TrainReport TrainingSession::run() {
   if (workers_here(group_, topology_).empty()) {
     return serve();
   }
-  if (work_.task) {
-    prepare_engine();
-  }
+  prepare_engine();
   const std::vector<std::unique_ptr<Learner>> learners = make_learners();
   Learner& replica = *learners.front();
   share_outline(replica.layers());
   NetworkFacts network;
-  const Job job = taken_up(tuned_job(replica.layers(), learners, network));
+  Job job = taken_up(tuned_job(replica.layers(), learners, network));
   begin_together(replica);
   RunModel model(replica, [this] { return work_.factory(0); });
-  const Clock clock;
+  Clock clock;
   std::optional<Journal> journal;
   if (group_.is_leader()) {
     journal.emplace(
@@ -153,6 +152,7 @@ TrainReport TrainingSession::run() {
   }
   listen_for_signals();
   const auto checkpoints = make_checkpoints(clock);
+  join(job, clock);
   Trained trained = run_training(job, {.group = group_,
                                        .learners = learners,
                                        .rule = rule_,
@@ -165,7 +165,8 @@ TrainReport TrainingSession::run() {
                                        .on_nonfinite = on_nonfinite(job.layers),
                                        .interrupted = interrupted_,
                                        .checkpoints = checkpoints.get(),
-                                       .resumption = resumption_ ? &*resumption_ : nullptr});
+                                       .resumption = resumption_ ? &*resumption_ : nullptr,
+                                       .log = log_});
   std::string stopped;
   Result<void> kept;
   if (group_.is_leader()) {
@@ -183,7 +184,7 @@ TrainReport TrainingSession::run() {
     report.summary =
         training_summary({spec_, work_, kernels_, trained, model.learner().parameters(), record_,
                           *journal, stopped, diverged, network, group_.network_use(), loading});
-    add_mechanisms(checkpoints.get(), report.summary);
+    add_mechanisms(checkpoints.get(), trained, report.summary);
     report.folder = record_.folder().path();
     if (const auto closed = record_.close(report.summary, hosts_); kept && !closed) {
       kept = closed;
@@ -268,6 +269,9 @@ void TrainingSession::agree_on_end(const Result<void>& kept, std::optional<int> 
 
 // The leader measures, and the others follow: all compute with the same kernels.
 void TrainingSession::prepare_engine() {
+  if (!work_.task) {
+    return;
+  }
   const TorchTask& task = *work_.task;
   const std::string_view own =
       group_.is_leader() ? name_of(kKernelsNames, choose_kernels(asked_kernels(), task, log_)) : "";

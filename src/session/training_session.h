@@ -81,6 +81,9 @@ class TrainingSession {
   // If others go on with a run, an epoch stays as long in iterations as it was, whatever they make
   // of the batch: so lengths, schedules and the iteration keep their meaning.
   void keep_epochs();
+  // If this process takes the place of a lost one in a run that goes on, waits until it is let in,
+  // and begins where the others are; the clock shows what theirs do.
+  void join(Job& job, Clock& clock);
   // The same job from there on, with what was measured at the start of the run; and with learners
   // that pack, if all they pack fits.
   Job taken_up(Job job) const;
@@ -91,7 +94,8 @@ class TrainingSession {
   // Null if there are none. Collective.
   std::unique_ptr<Checkpoints> make_checkpoints(const Clock& clock) const;
   // The choice of a codec, where the run began, and its checkpoints.
-  void add_mechanisms(const Checkpoints* checkpoints, nlohmann::ordered_json& summary) const;
+  void add_mechanisms(const Checkpoints* checkpoints, const Trained& trained,
+                      nlohmann::ordered_json& summary) const;
   void listen_for_signals();
   // When it returns, the clocks of all processes start together.
   void begin_together(Learner& replica) const;

@@ -34,13 +34,13 @@ class CliHubLaunchTest : public ::testing::Test {
         {"name":"b","params":300,"forward_us":500,"backward_us":500}]})");
   }
 
-  // One of the processes is killed after this wait, if nobody has restarted it. What each says is
-  // in a file until it ends.
+  // One of the processes is killed after this wait, if nobody has restarted it, or all. What each
+  // says is in a file until it ends.
   void write_work(const std::string& train, int killed, const std::string& until,
                   const std::string& signal = "KILL") const {
     folder_.write("said-0", "");
     folder_.write("work.sh", "'" SLUICE_BINARY "'" + train + R"( 2> said-$SLUICE_RANK &
-        if [ $SLUICE_RESTART = 0 ] && [ $SLUICE_RANK = )" +
+        if [ $SLUICE_RESTART = 0 ] && [ -z "$SLUICE_JOINS" ] && [ $SLUICE_RANK = )" +
                                  std::to_string(killed) + " ]; then\n" + until + R"(
           kill -)" + signal + R"( $!
         fi
@@ -120,6 +120,38 @@ TEST_F(CliHubLaunchTest, WorkersGoOnWithoutOneThatWasKilled) {
     EXPECT_EQ(summary_in(outcome).at("lost_ranks"), Json::array({2})) << preset << outcome.err;
     EXPECT_EQ(summary_in(outcome).at("iterations"), 3000) << preset;
   }
+}
+
+TEST_F(CliHubLaunchTest, AWorkerThatWasKilledJoinsTheOthersAgain) {
+  for (const std::string preset :
+       {"gosgd", "ad-psgd", "noloco", "asp --servers 1", "ssp --servers 1", "easgd --servers 1"}) {
+    write_work(" train --model replay:net.json --iterations 3000 --json --preset " + preset, 2,
+               kInMidTraining);
+    const Outcome outcome = launch("-n 4 --max-restarts 1 -- sh work.sh");
+    ASSERT_EQ(outcome.code, 0) << preset << ": " << outcome.err;
+    EXPECT_THAT(outcome.err, HasSubstr("rank 2 was lost: "));
+    EXPECT_THAT(outcome.err, HasSubstr("starting rank 2 again (1 of 1)"));
+    EXPECT_THAT(outcome.err, ContainsRegex("rank 2 is back: it goes on with what rank [0-3] has, "
+                                           "from iteration [0-9]+"));
+    const Json summary = summary_in(outcome);
+    EXPECT_FALSE(summary.contains("lost_ranks")) << preset << outcome.err;
+    EXPECT_EQ(summary.at("joined_ranks"), Json::array({2})) << preset << outcome.err;
+    EXPECT_EQ(summary.at("iterations"), 3000) << preset;
+  }
+}
+
+TEST_F(CliHubLaunchTest, AStoppedWorkerIsReplacedAndWritesCheckpointsAgain) {
+  write_work(
+      " train --model replay:net.json --iterations 6000 --json --preset gosgd --checkpoint kept "
+      "--checkpoint-every 500it",
+      1, kInMidTraining, "STOP");
+  const Outcome outcome = launch("-n 3 --max-restarts 1 -- sh work.sh");
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(outcome.err, HasSubstr("rank 1 was lost: no sign of life for 3 s"));
+  const Json summary = summary_in(outcome);
+  EXPECT_EQ(summary.at("joined_ranks"), Json::array({1})) << outcome.err;
+  EXPECT_EQ(summary.at("checkpoints").at("failed"), 0) << outcome.err;
+  EXPECT_THAT(folder_.read("kept/iteration-6000/manifest.json"), HasSubstr("host-1"));
 }
 
 TEST_F(CliHubLaunchTest, WorkersThatNeedAllOthersEndWithTheNameOfTheLostOne) {

@@ -42,6 +42,7 @@ struct Search {
   std::atomic<std::uint64_t> next;
   std::uint64_t end;
   std::atomic<std::uint64_t> ended = 0;
+  std::atomic<std::uint64_t> came_back = 0;
   std::atomic<bool> has_failed = false;
   std::mutex printing;
 
@@ -53,7 +54,9 @@ struct Search {
       }
       const Schedule schedule = draw(seed);
       try {
-        ended += sluice::faults::run(schedule) == Outcome::kEnded ? 1 : 0;
+        const Outcome outcome = sluice::faults::run(schedule);
+        ended += outcome == Outcome::kEnded ? 1 : 0;
+        came_back += outcome == Outcome::kCameBack ? 1 : 0;
       } catch (const std::exception& e) {
         has_failed = true;
         const std::lock_guard lock(printing);
@@ -96,8 +99,9 @@ int main(int argc, char** argv) {
   }
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
   fmt::print(
-      "{} schedules, {} of them ended with the error that names the lost rank; {:.0f} per second\n",
-      options.schedules, search.ended.load(),
+      "{} schedules, {} of them ended with the error that names the lost rank, and in {} it came "
+      "back; {:.0f} per second\n",
+      options.schedules, search.ended.load(), search.came_back.load(),
       static_cast<double>(options.schedules) / seconds.count());
   return 0;
 }

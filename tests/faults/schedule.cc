@@ -14,6 +14,7 @@
 #include "base/random.h"
 #include "faults/gossip_run.h"
 #include "nodes/presets.h"
+#include "nodes/resumable.h"
 #include "nodes/validate.h"
 #include "support/shuffled_run.h"
 #include "support/talkative.h"
@@ -85,6 +86,18 @@ bool must_end(const Job& job, HostId lost) {
     default:
       return true;
   }
+}
+
+// The same of a worker that could come back: what servers tell it must not depend on what they have
+// told its predecessor.
+bool may_come_back(const Schedule& schedule) {
+  const Strategy& strategy = schedule.job.strategy;
+  return is_kill(schedule.fault) && !must_end(schedule.job, schedule.victim) &&
+         check_resumable(strategy) && !(strategy.uses_servers() && strategy.sparse());
+}
+
+HostId donor_of(const Schedule& schedule) {
+  return HostId((schedule.victim.index() + 1) % schedule.job.topology.worker_hosts());
 }
 
 // Brings the fault about when its time has come.
@@ -168,7 +181,7 @@ Outcome check_outcome(const Schedule& schedule, const testing::Outages& outages)
   const auto& errors = outages.errors();
   if (!is_kill(schedule.fault) || !must_end(schedule.job, schedule.victim)) {
     expect(errors.empty(), "nobody ends who can go on");
-    return Outcome::kWentOn;
+    return may_come_back(schedule) ? Outcome::kCameBack : Outcome::kWentOn;
   }
   expect(errors.size() + 1 == schedule.job.topology.hosts(), "every other host ends");
   const std::string name = fmt::format("rank {} was lost", schedule.victim.index());
@@ -218,9 +231,13 @@ Outcome run_hosts(const Schedule& schedule) {
   }
   expect(run.run(), "whoever can go on reaches the end and keeps nothing back");
   expect(trigger.has_fired(), "the fault has happened");
+  if (may_come_back(schedule)) {
+    run.revive(schedule.victim, donor_of(schedule), kIterations);
+    expect(run.run_on(2 * kIterations), "whoever comes back reaches the end with the others");
+  }
   expect(once.holds(), "nothing is applied twice");
   const Outcome outcome = check_outcome(schedule, run.world.outages());
-  if (outcome == Outcome::kWentOn) {
+  if (outcome != Outcome::kEnded) {
     expect(all_finite(run, schedule), "nobody has parameters that nobody sent");
     if (traits_of(job.strategy.algorithm).replicas_agree()) {
       check_replicas(schedule, run);
@@ -242,6 +259,10 @@ Outcome run_gossip(const Schedule& schedule) {
   };
   expect(run.world.run(), "whoever can go on reaches the end");
   expect(trigger.has_fired(), "the fault has happened");
+  if (may_come_back(schedule)) {
+    run.revive(schedule.victim, donor_of(schedule));
+    expect(run.world.run_on(2 * kIterations), "whoever comes back reaches the end with the others");
+  }
   return check_outcome(schedule, run.world.outages());
 }
 

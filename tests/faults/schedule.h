@@ -37,7 +37,11 @@ Schedule draw(std::uint64_t seed);
 std::string describe(const Schedule& schedule);
 
 // How a run has ended; which of them is right, run() knows.
-enum class Outcome : std::uint8_t { kWentOn, kEnded };
+enum class Outcome : std::uint8_t {
+  kWentOn,
+  kEnded,
+  kCameBack,  // who was lost, after the others had gone on
+};
 
 // Throws std::exception if a promise is broken.
 Outcome run(const Schedule& schedule);

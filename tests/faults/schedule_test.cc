@@ -20,15 +20,18 @@ constexpr std::uint64_t kSchedules = 1000;  // sluice_faults looks at more
 
 TEST(FaultSchedules, KeepEveryPromise) {
   std::size_t ended = 0;
+  std::size_t came_back = 0;
   for (std::uint64_t seed = 0; seed < kSchedules; ++seed) {
     const Schedule schedule = draw(seed);
     SCOPED_TRACE(faults::describe(schedule));
     Outcome outcome = Outcome::kWentOn;
     ASSERT_NO_THROW(outcome = faults::run(schedule)) << "seed " << seed;
     ended += outcome == Outcome::kEnded ? 1 : 0;
+    came_back += outcome == Outcome::kCameBack ? 1 : 0;
   }
   EXPECT_GT(ended, kSchedules / 4);
   EXPECT_LT(ended, kSchedules * 3 / 4);
+  EXPECT_GT(came_back, kSchedules / 20);
 }
 
 TEST(FaultSchedules, HaveAllPresetsAndFaults) {

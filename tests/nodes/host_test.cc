@@ -129,34 +129,59 @@ TEST(Host, GoesOnWithoutAWorkerButNotWithoutAServer) {
   }
 }
 
-TEST(Host, SendsNothingToALostHostAndHasItsCreditBack) {
-  Job job;
-  job.layers = lay_out({"only"}, {4});
-  job.topology = Topology(3, 1, 1);
-  job.strategy = find_preset("asp")->strategy;
-  job.strategy.peer_credit = 16;
-  const Assembly assembly = assemble(job);
-  testing::RecordedEffects driver;
-  Host& server = *assembly.hosts[3];
-  const auto push = [&](std::size_t from, Iteration iteration) {
-    Received event = push_to_server(assembly, from, 0);
+// Of `asp`, apart from its three workers, with credit for one message to each.
+class AspServerHost : public ::testing::Test {
+ protected:
+  AspServerHost() {
+    Job job;
+    job.layers = lay_out({"only"}, {4});
+    job.topology = Topology(3, 1, 1);
+    job.strategy = find_preset("asp")->strategy;
+    job.strategy.peer_credit = 16;
+    assembly_ = assemble(job);
+  }
+
+  // A gradient comes from this worker, and goes into the update.
+  void push(std::size_t from, Iteration iteration) {
+    Received event = push_to_server(assembly_, from, 0);
     event.message.to = NodeId(3);
     event.message.iteration = iteration;
-    server.handle(event, driver);
-    server.handle(Finished{driver.started.back(), {}}, driver);
-  };
+    server().handle(event, driver_);
+    server().handle(Finished{driver_.started.back(), {}}, driver_);
+  }
+  Host& server() { return *assembly_.hosts[3]; }
+
+  Assembly assembly_;
+  testing::RecordedEffects driver_;
+};
+
+TEST_F(AspServerHost, SendsNothingToALostHostAndHasItsCreditBack) {
   push(0, 1);
   push(0, 2);
-  EXPECT_EQ(server.egress().in_flight(), 16);
-  EXPECT_EQ(server.egress().waiting(), 1U);
+  EXPECT_EQ(server().egress().in_flight(), 16);
+  EXPECT_EQ(server().egress().waiting(), 1U);
   push(1, 1);
-  server.handle(PeerLost{HostId(0)}, driver);
-  EXPECT_EQ(server.egress().in_flight(), 16) << "to worker 1";
-  EXPECT_EQ(server.egress().waiting(), 0U);
+  server().handle(PeerLost{HostId(0)}, driver_);
+  EXPECT_EQ(server().egress().in_flight(), 16) << "to worker 1";
+  EXPECT_EQ(server().egress().waiting(), 0U);
   push(2, 1);
-  ASSERT_EQ(driver.sent.size(), 3U);
-  EXPECT_EQ(driver.sent[1].to, NodeId(1));
-  EXPECT_EQ(driver.sent[2].to, NodeId(2));
+  ASSERT_EQ(driver_.sent.size(), 3U);
+  EXPECT_EQ(driver_.sent[1].to, NodeId(1));
+  EXPECT_EQ(driver_.sent[2].to, NodeId(2));
+}
+
+TEST_F(AspServerHost, SendsToAHostThatIsBackAndHasItsCreditAnew) {
+  push(0, 1);
+  server().handle(PeerLost{HostId(0)}, driver_);
+  server().handle(PeerJoined{HostId(0), 5}, driver_);
+  push(0, 6);
+  ASSERT_EQ(driver_.sent.size(), 2U);
+  EXPECT_EQ(driver_.sent[1].to, NodeId(0));
+  EXPECT_EQ(driver_.sent[1].iteration, 6);
+  EXPECT_EQ(server().egress().in_flight(), 16);
+  // It was lost and is back before this host has heard of the loss.
+  server().handle(PeerJoined{HostId(0), 7}, driver_);
+  EXPECT_EQ(server().egress().in_flight(), 0);
 }
 
 // ---- who may read what is being worked on ----

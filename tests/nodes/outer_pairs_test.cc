@@ -14,7 +14,9 @@
 #include "nodes/random_pairs.h"
 #include "nodes/shuffled_runs.h"
 #include "nodes/validate.h"
+#include "partition/about.h"
 #include "partition/fragments.h"
+#include "support/recorded_effects.h"
 #include "support/shuffled.h"
 
 namespace sluice {
@@ -221,6 +223,34 @@ TEST(OuterPairs, DrawTogetherAndKeepTheMean) {
     }
     EXPECT_NEAR(mean, 1.5, 1e-5);
   }
+}
+
+// It had got further than the others before it was lost, and sends that share again.
+TEST(OuterPairs, WhatAPartnerSentBeforeItWasLostDoesNotCountWhenItIsBack) {
+  Job job = pairs_job({.every = 1, .outer = Outer::kMean}, 2);
+  job.layers = lay_out({"only"}, {4});
+  const Assembly assembly = assemble(job);
+  Host& host = *assembly.hosts[0];
+  testing::RecordedEffects driver;
+  const auto has_stepped = [&] {
+    return std::ranges::find(driver.started, WorkKind::kOuterStep, &Work::kind) !=
+           driver.started.end();
+  };
+  Message share =
+      message_about(*assembly.chunks, ChunkId(0), MessageKind::kShare, NodeId(1), NodeId(0), 4);
+  share.payload_bytes = 32;
+  host.handle(Received{share, Payload(Bytes{32})}, driver);
+  host.handle(PeerLost{HostId(1)}, driver);
+  host.handle(PeerJoined{HostId(1), 3}, driver);
+  host.handle(Started{NodeId(0), 3}, driver);
+  host.handle(GradientReady{NodeId(0), LayerId(0), 3}, driver);
+  host.handle(BackwardDone{NodeId(0), 3}, driver);
+  for (std::size_t i = 0; i < driver.started.size(); ++i) {
+    host.handle(Finished{driver.started[i], Payload(Bytes{32})}, driver);
+  }
+  EXPECT_FALSE(has_stepped());
+  host.handle(Received{share, Payload(Bytes{32})}, driver);
+  EXPECT_TRUE(has_stepped());
 }
 
 }  // namespace

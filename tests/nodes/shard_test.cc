@@ -50,6 +50,9 @@ class OneShard {
   }
 
   void lose(std::size_t host) { shard_->handle(PeerLost{HostId(host)}, effects); }
+  void regain(std::size_t host, Iteration iteration) {
+    shard_->handle(PeerJoined{HostId(host), iteration}, effects);
+  }
 
   testing::RecordedEffects effects;
 
@@ -250,6 +253,34 @@ TEST(Shard, AnswersPullsDuringASum) {
   kvstore.effects.news();
   kvstore.pull(2, 1);
   EXPECT_EQ(kvstore.effects.news(), (News{"borrow", "send to 2"}));
+}
+
+TEST(Shard, AWorkerThatIsBackCountsFromWhereItBegins) {
+  OneShard ssp("ssp", 1, 3);
+  ssp.lose(2);
+  for (Iteration t = 1; t <= 4; ++t) {
+    for (const std::size_t worker : {0, 1}) {
+      ssp.push(worker, t);
+      ssp.finish(ssp.effects.started.size() - 1);
+      ssp.pull(worker, t);
+    }
+  }
+  ssp.regain(2, 4);
+  ssp.effects.news();
+  ssp.push(0, 5);
+  ssp.finish(ssp.effects.started.size() - 1);
+  ssp.pull(0, 5);
+  EXPECT_EQ(ssp.effects.news(), (News{"start 0", "copy", "send to 0"})) << "one ahead of 1 and 2";
+  ssp.push(1, 5);
+  ssp.finish(ssp.effects.started.size() - 1);
+  ssp.push(0, 6);
+  ssp.finish(ssp.effects.started.size() - 1);
+  ssp.effects.news();
+  ssp.pull(0, 6);
+  EXPECT_EQ(ssp.effects.news(), News{}) << "two ahead of 2";
+  ssp.push(2, 5);
+  ssp.finish(ssp.effects.started.size() - 1);
+  EXPECT_EQ(ssp.effects.news(), (News{"start 0", "copy", "send to 0"}));
 }
 
 }  // namespace

@@ -91,6 +91,19 @@ TEST(CheckpointsThreadsTest, APlanOfMergedLayersIsKept) {
   EXPECT_FALSE(manifest->measured.at("groups").empty());
 }
 
+// No bit depends on a credit, and the run may go on over another transport.
+TEST(CheckpointsThreadsTest, TheCreditsAreThoseOfTheRunThatGoesOn) {
+  Job before;
+  before.strategy.segment_params = 7;
+  before.strategy.credit = before.strategy.peer_credit = 8;
+  Job after;
+  after.strategy.credit = after.strategy.peer_credit = 9;
+  adopt_measured(measured_of(before), after);
+  EXPECT_EQ(after.strategy.segment_params, 7);
+  EXPECT_EQ(after.strategy.credit, 9);
+  EXPECT_EQ(after.strategy.peer_credit, 9);
+}
+
 TEST(CheckpointsThreadsTest, OtherOptimizersAndCodecsGoOnToo) {
   const auto group = make_thread_group();
   const auto resumes = [&](const char* preset, const auto& change) {

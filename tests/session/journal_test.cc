@@ -122,6 +122,24 @@ TEST_F(JournalTest, ALossCompletesWhatOnlyTheLostOneHadNotDone) {
   EXPECT_EQ(journal_->done(), 3);
 }
 
+// Nobody waits for what it missed, and everybody for what it does from then on.
+TEST_F(JournalTest, AWorkerThatIsBackCountsFromWhereItBegins) {
+  step(1, 0, 1.0);
+  lost_ = 1;
+  step(0, 0, 1.0);
+  step(0, 1, 1.0);
+  lost_ = 0;
+  journal_->on_join(1, 4);
+  step(0, 2, 1.0);
+  step(0, 3, 1.0);
+  EXPECT_EQ(journal_->done(), 4);
+  step(0, 4, 1.0);
+  EXPECT_EQ(journal_->done(), 4);
+  step(1, 4, 3.0);
+  EXPECT_EQ(journal_->done(), 5);
+  EXPECT_EQ(journal_->loss(), 2.0);
+}
+
 TEST_F(JournalTest, EpochsAndSamplesCountOn) {
   for (Iteration iteration = 0; iteration < 4; ++iteration) {
     step(0, iteration, 1.0);

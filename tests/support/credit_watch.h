@@ -41,6 +41,14 @@ class CreditWatch {
     by_host_[host.index()] -= std::exchange(of_pair(host, lost), 0);
   }
 
+  // What its predecessor had in flight counts no longer.
+  void on_revived(HostId host) {
+    by_host_[host.index()] = 0;
+    for (std::size_t to = 0; to < by_host_.size(); ++to) {
+      of_pair(host, HostId(to)) = 0;
+    }
+  }
+
  private:
   std::pair<HostId, HostId> ends_of(const Message& message) const {
     return {topology_.host_of(message.from), topology_.host_of(message.to)};

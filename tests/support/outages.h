@@ -24,6 +24,11 @@ class Outages {
   // ---- For good -------------------------------------------------------------------------------
 
   void kill(HostId host) { dead_.push_back(host); }
+  // It is there again, and nobody has heard of another loss yet.
+  void revive(HostId host) {
+    std::erase(dead_, host);
+    std::erase_if(told_, [&](const auto& of) { return of.second == host; });
+  }
   bool is_dead(HostId host) const { return std::ranges::find(dead_, host) != dead_.end(); }
   // The host has heard of the lost one, and has ended with this error if there is one.
   void tell(HostId host, HostId lost, std::optional<LostPeer> error) {

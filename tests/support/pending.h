@@ -45,6 +45,12 @@ struct Pending {
   std::vector<PendingWork> works;
   std::vector<Outages::Notice> notices;  // of lost hosts, to be heard
 
+  // Readers may let go of what a host has sent after it was lost; its next life must not hear of
+  // it.
+  template <class Predicate>
+  void forget_returns(const Predicate& is_its) const {
+    std::erase_if(*returned, [&](const Confirmation& of) { return is_its(of.message); });
+  }
   std::size_t size() const {
     return flights.all().size() + sent.size() + returned->size() + works.size() + notices.size();
   }

@@ -16,6 +16,7 @@
 #include "protocol/protocol.h"
 #include "state/training_state.h"
 #include "support/choices.h"
+#include "support/copied_workers.h"
 #include "support/credit_watch.h"
 #include "support/flights.h"
 #include "support/loans.h"
@@ -49,6 +50,7 @@ class ShuffledWorld final : public Effects {
   ShuffledWorld(const Job& job, std::vector<Protocol*> hosts, const VirtualNumbers& numbers,
                 Iteration iterations, std::uint64_t seed)
       : topology_(job.topology),
+        chunks_(*numbers.chunks),
         hosts_(std::move(hosts)),
         state_(topology_, numbers.learners, *numbers.chunks, numbers.strategy, numbers.rule),
         iterations_(iterations),
@@ -120,6 +122,23 @@ class ShuffledWorld final : public Effects {
     for (std::size_t h = 0; h < hosts_.size(); ++h) {
       if (HostId(h) != host) {
         pending_.notices.push_back({HostId(h), host, random_.uniform()});
+      }
+    }
+  }
+  // Between two runs: the host is there again, with this protocol and what the donor has, and all
+  // others hear of it. Its old protocol is gone.
+  void revive(HostId host, Protocol& again, HostId donor) {
+    outages_.revive(host);
+    credits_.on_revived(host);
+    pending_.forget_returns([&](const Message& of) { return host_of(of.from) == host; });
+    hosts_[host.index()] = &again;
+    copy_workers(state_, {topology_, chunks_}, donor, host);
+    for (std::size_t n = 0; n < topology_.workers_per_host(); ++n) {
+      workers_[topology_.nodes_on(host)[n].index()].worker.begin_anew(iterations_);
+    }
+    for (std::size_t h = 0; h < hosts_.size(); ++h) {
+      if (HostId(h) != host) {
+        hosts_[h]->handle(PeerJoined{host, iterations_}, *this);
       }
     }
   }
@@ -360,6 +379,7 @@ class ShuffledWorld final : public Effects {
   }
 
   Topology topology_;
+  const ChunkMap& chunks_;
   std::vector<Protocol*> hosts_;
   TrainingState state_;
   Iteration iterations_;

@@ -30,6 +30,15 @@ struct ShuffledRun {
   // The same, further.
   bool run_on(Iteration iterations) { return world.run_on(iterations) && is_at_rest(); }
 
+  // The host that was lost is there again, with what the donor has; for run_on().
+  void revive(HostId host, HostId donor, Iteration iteration) {
+    Job job = assembly.job;
+    job.first = iteration;
+    assembly.hosts[host.index()] = std::make_unique<Host>(job, assembly.chunks, host);
+    assembly.protocols[host.index()] = assembly.hosts[host.index()].get();
+    world.revive(host, *assembly.protocols[host.index()], donor);
+  }
+
   std::vector<float> parameters(std::size_t rank) const {
     const auto values = learners[rank]->parameters();
     return {values.begin(), values.end()};

@@ -37,6 +37,12 @@ class ShuffledWorker {
     posted_.emplace_back(Started{node_, iteration_});
     ended_ = false;
   }
+  // Takes the place of one that was lost: begins with this iteration.
+  void begin_anew(Iteration iteration) {
+    iteration_ = iteration;
+    forward_ = backward_ = 0;
+    posted_.clear();
+  }
   // Ends before this iteration once it has its parameters.
   void end_at(Iteration iteration) {
     const auto has = [&](Iteration released) { return released == iteration; };

@@ -101,6 +101,10 @@ bool Hub::greet(HubLine& line) {
       hello->rank >= seats_.size()) {
     return true;
   }
+  if (hello->channel == kJoins) {
+    greet_joiner(hello->rank, line);
+    return true;
+  }
   Seat& seat = seats_[hello->rank];
   if (seat.state == State::kLost) {  // it was taken for lost, and is not needed any more
     line.add({.kind = Kind::kLost, .rank = hello->rank, .text = "it was given up"});
@@ -117,6 +121,60 @@ bool Hub::greet(HubLine& line) {
     seat.line.add(frame);
   }
   return true;
+}
+
+void Hub::greet_joiner(std::size_t rank, HubLine& line) {
+  Seat& seat = seats_[rank];
+  if (seat.state != State::kLost || !takes_joiners()) {
+    line.add({.kind = Kind::kEnd});
+    line.write();
+    return;
+  }
+  seat.line = std::move(line);
+  seat.state = State::kKnocking;
+  seat.beats.clear();
+  let_in_if_all_know(rank);
+}
+
+void Hub::let_in_if_all_know(std::size_t rank) {
+  Seat& seat = seats_[rank];
+  if (seat.state != State::kKnocking || !seat.unaware.empty()) {
+    return;
+  }
+  for (std::size_t r = 0; r < seats_.size(); ++r) {
+    const Seat& other = seats_[r];
+    if (r != rank && (other.state == State::kLost || other.state == State::kKnocking)) {
+      seat.line.add({.kind = Kind::kLost,
+                     .rank = static_cast<std::uint32_t>(r),
+                     .channel = other.life,
+                     .text = other.why});
+    }
+  }
+  seat.line.add({.kind = Kind::kBeginning, .text = *beginning_});
+  seat.state = State::kHere;
+  seat.heard = awake_.now();
+  seat.waits = true;
+  ++seat.life;
+  happenings_.push_back({.rank = rank, .lost = "", .code = {}, .is_back = true});
+}
+
+void Hub::knows_of_all_losses(std::size_t rank) {
+  for (std::size_t r = 0; r < seats_.size(); ++r) {
+    seats_[r].unaware.erase(rank);
+    let_in_if_all_know(r);
+  }
+}
+
+void Hub::leave(std::size_t rank) {
+  seats_[rank].state = State::kLeft;
+  seats_[rank].waits = false;
+  seats_[rank].line.close();
+  knows_of_all_losses(rank);
+  for (std::size_t r = 0; r < seats_.size() && is_over(); ++r) {
+    if (seats_[r].waits) {
+      send(r, {.kind = Kind::kEnd});
+    }
+  }
 }
 
 void Hub::serve(std::size_t rank) {
@@ -139,17 +197,25 @@ void Hub::serve(std::size_t rank) {
   } catch (const std::runtime_error& error) {
     return lose(rank, fmt::format("it sent the hub {}", error.what()));
   }
-  if (!open && seat.state == State::kHere) {
+  if (!open && seat.state == State::kKnocking) {
+    seat.state = State::kLost;
+    seat.line.close();
+  } else if (!open && was_sent_home(seat)) {
+    leave(rank);
+  } else if (!open && seat.state == State::kHere) {
     lose(rank, "its connection was closed");
   }
 }
 
 void Hub::take(std::size_t rank, const HubFrame& frame) {
+  const auto expect_rank = [&](std::string_view what) {
+    if (frame.rank >= seats_.size()) {
+      throw std::runtime_error(fmt::format("{} rank {}", what, frame.rank));
+    }
+  };
   switch (frame.kind) {
     case Kind::kText:
-      if (frame.rank >= seats_.size()) {
-        throw std::runtime_error(fmt::format("a text for rank {}", frame.rank));
-      }
+      expect_rank("a text for");
       return send(frame.rank, {.kind = Kind::kText,
                                .rank = static_cast<std::uint32_t>(rank),
                                .channel = frame.channel,
@@ -165,10 +231,26 @@ void Hub::take(std::size_t rank, const HubFrame& frame) {
     case Kind::kFail:
       happenings_.push_back({.rank = rank, .lost = "", .code = static_cast<int>(frame.rank)});
       return end_all(static_cast<int>(frame.rank));
-    case Kind::kBye:
-      seats_[rank].state = State::kLeft;
-      seats_[rank].line.close();
+    case Kind::kHeard:
+      expect_rank("that it has heard of");
+      if (frame.channel == seats_[frame.rank].life) {
+        seats_[frame.rank].unaware.erase(rank);
+        let_in_if_all_know(frame.rank);
+      }
       return;
+    case Kind::kBeginning:
+      beginning_ = frame.text;
+      return;
+    case Kind::kReady:
+      return send(0, {.kind = Kind::kReady,
+                      .rank = static_cast<std::uint32_t>(rank),
+                      .channel = seats_[rank].life});
+    case Kind::kAdmit:
+      expect_rank("to let in");
+      seats_[frame.rank].waits = false;
+      return;
+    case Kind::kBye:
+      return leave(rank);
     case Kind::kBeat:
       return beat_came_back(seats_[rank], frame.channel);
     default:
@@ -180,7 +262,7 @@ void Hub::send(std::size_t rank, HubFrame frame) {
   Seat& seat = seats_[rank];
   if (seat.state == State::kHere) {
     seat.line.add(frame);
-  } else if (seat.state != State::kLost) {
+  } else if (seat.state != State::kLost && seat.state != State::kKnocking) {
     seat.waiting.push_back(std::move(frame));
   }
 }
@@ -190,12 +272,23 @@ void Hub::lose(std::size_t rank, const std::string& why, bool silent) {
   lost.state = State::kLost;
   lost.line.close();
   lost.waiting.clear();
-  happenings_.push_back({rank, why, std::nullopt, silent});
+  lost.why = why;
+  lost.waits = false;
+  lost.unaware.clear();
+  happenings_.push_back({.rank = rank, .lost = why, .code = {}, .silent = silent});
   for (std::size_t r = 0; r < seats_.size(); ++r) {
-    if (r != rank) {
-      send(r, {.kind = Kind::kLost, .rank = static_cast<std::uint32_t>(rank), .text = why});
+    if (r == rank) {
+      continue;
     }
+    if (seats_[r].state == State::kHere) {
+      lost.unaware.insert(r);
+    }
+    send(r, {.kind = Kind::kLost,
+             .rank = static_cast<std::uint32_t>(rank),
+             .channel = lost.life,
+             .text = why});
   }
+  knows_of_all_losses(rank);
 }
 
 void Hub::beat(Seat& seat, Time now) {
@@ -234,8 +327,8 @@ void Hub::look_after_all() {
 std::vector<Hub::Happening> Hub::ended(std::size_t rank, bool well, const std::string& why) {
   serve(rank);  // what it said last
   Seat& seat = seats_[rank];
-  if (seat.state == State::kExpected && well) {
-    seat.state = State::kLeft;
+  if ((seat.state == State::kExpected && well) || was_sent_home(seat)) {
+    leave(rank);
   }
   if (seat.state == State::kHere || seat.state == State::kExpected) {
     lose(rank, why);

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <deque>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -29,6 +30,11 @@ struct HubAddress {
 
 // Where the processes of a run meet, in the launcher: it relays their texts, and tells all others
 // when one is lost. All calls come from one thread.
+//
+// A rank that was lost, and that the others go on without, may come back in another process: its
+// next life. The hub lets it in when everybody knows of the loss, so that nothing comes to it that
+// was meant for its predecessor, and gives it what rank 0 wants it to know. Then it is up to rank 0
+// when the others count it in again.
 class Hub {
  public:
   // Something that the launcher should know of.
@@ -37,6 +43,7 @@ class Hub {
     std::string lost;         // why; empty: it is not lost, but:
     std::optional<int> code;  // it wants all to end with this
     bool silent = false;      // it was lost because nothing came of it
+    bool is_back = false;     // it is not lost, but was, and joins the others again
   };
 
   // Of a run of so many processes; listens at this address.
@@ -56,17 +63,23 @@ class Hub {
   void end_all(int code);
   // Whether the others may go on without it.
   bool is_outlived(std::size_t rank) const { return seats_[rank].outlived; }
+  // Whether a lost rank could join the others now.
+  bool takes_joiners() const { return beginning_ && !is_over(); }
   // Of heartbeats with all processes until now.
   const RoundTrips& round_trips() const { return round_trips_; }
 
  private:
-  enum class State { kExpected, kHere, kLeft, kLost };
+  enum class State { kExpected, kHere, kLeft, kLost, kKnocking };
   struct Seat {
     State state = State::kExpected;
     HubLine line;                   // once it is here
     std::vector<HubFrame> waiting;  // until then
     Time heard{0};                  // on the waking clock
     bool outlived = false;
+    std::uint32_t life = 0;
+    std::string why;                                   // it was lost
+    std::set<std::size_t> unaware;                     // of the loss
+    bool waits = false;                                // for rank 0 to count it in
     std::deque<std::pair<std::uint32_t, Time>> beats;  // under way: the number, and since when
   };
 
@@ -76,6 +89,13 @@ class Hub {
   void accept_all();
   void greet_all();
   bool greet(HubLine& line);
+  void greet_joiner(std::size_t rank, HubLine& line);
+  void let_in_if_all_know(std::size_t rank);
+  void knows_of_all_losses(std::size_t rank);
+  void leave(std::size_t rank);
+  bool is_over() const { return seats_[0].state == State::kLeft; }
+  // It came too late to join, and was told to end.
+  bool was_sent_home(const Seat& seat) const { return seat.waits && is_over(); }
   void serve(std::size_t rank);
   void take(std::size_t rank, const HubFrame& frame);
   void send(std::size_t rank, HubFrame frame);
@@ -92,7 +112,8 @@ class Hub {
     HubLine line;
     Time since;
   };
-  std::vector<Stranger> strangers_;  // that have not shown the token yet
+  std::vector<Stranger> strangers_;       // that have not shown the token yet
+  std::optional<std::string> beginning_;  // see HubFrame
   std::vector<Happening> happenings_;
   Clock clock_;
   WakingClock awake_;  // for the silence of others

@@ -44,21 +44,25 @@ std::string end_here_of(const Socket& socket) { return endpoint_of(socket).addre
 
 }  // namespace
 
-Result<std::unique_ptr<HubConnection>> HubConnection::open(const HubAddress& hub,
-                                                           std::size_t rank) {
+Result<std::unique_ptr<HubConnection>> HubConnection::open(const HubAddress& hub, std::size_t rank,
+                                                           bool joins) {
   auto socket = connect_patiently(hub.endpoint);
   if (!socket) {
     return socket.error().within("the hub of sluice launch");
   }
-  return std::unique_ptr<HubConnection>(new HubConnection(*std::move(socket), rank, hub.token));
+  return std::unique_ptr<HubConnection>(
+      new HubConnection(*std::move(socket), rank, hub.token, joins));
 }
 
-HubConnection::HubConnection(Socket socket, std::size_t rank, const std::string& token)
+HubConnection::HubConnection(Socket socket, std::size_t rank, const std::string& token, bool joins)
     : rank_(rank),
       own_address_(end_here_of(socket)),
       awoken_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
       line_(std::move(socket)) {
-  line_.add({.kind = HubKind::kHello, .rank = static_cast<std::uint32_t>(rank_), .text = token});
+  line_.add({.kind = HubKind::kHello,
+             .rank = static_cast<std::uint32_t>(rank_),
+             .channel = joins ? kJoins : 0,
+             .text = token});
   thread_ = start_thread([this] { run(); });
 }
 
@@ -160,7 +164,15 @@ void HubConnection::take(const HubFrame& frame) {
       for (auto& [number, letters] : channels_) {
         letters.push_back({frame.rank, std::nullopt});
       }
-      lost_.emplace(frame.rank, frame.text);
+      lost_[frame.rank] = {frame.channel, frame.text};
+      joiners_.erase(frame.rank);
+      line_.add({.kind = HubKind::kHeard, .rank = frame.rank, .channel = frame.channel});
+      return;
+    case HubKind::kReady:
+      joiners_[frame.rank] = frame.channel;
+      return;
+    case HubKind::kBeginning:
+      beginning_ = frame.text;
       return;
     case HubKind::kSignal:
       kill(getpid(), static_cast<int>(frame.rank));
@@ -178,8 +190,10 @@ void HubConnection::take(const HubFrame& frame) {
 std::deque<Letters::Letter>& HubConnection::channel(std::uint32_t number) {
   const auto [found, is_new] = channels_.try_emplace(number);
   if (is_new) {
-    for (const auto& [rank, why] : lost_) {
-      found->second.push_back({rank, std::nullopt});
+    for (const auto& [rank, loss] : lost_) {
+      if (is_lost(rank)) {
+        found->second.push_back({rank, std::nullopt});
+      }
     }
   }
   return found->second;
@@ -194,10 +208,17 @@ void HubConnection::post(const HubFrame& frame) {
 }
 
 void HubConnection::send(std::size_t to, std::uint32_t channel, std::string text) {
-  post({.kind = HubKind::kText,
-        .rank = static_cast<std::uint32_t>(to),
-        .channel = channel,
-        .text = std::move(text)});
+  {
+    const std::lock_guard lock(mutex_);
+    if (is_lost(to)) {  // after kHeard it could reach the next life
+      return;
+    }
+    line_.add({.kind = HubKind::kText,
+               .rank = static_cast<std::uint32_t>(to),
+               .channel = channel,
+               .text = std::move(text)});
+  }
+  wake();
 }
 
 std::optional<Letters::Letter> HubConnection::take(std::uint32_t number) {
@@ -218,8 +239,13 @@ bool HubConnection::all_sent() const {
 
 std::string HubConnection::why_lost(std::size_t rank) const {
   const std::lock_guard lock(mutex_);
-  const auto found = lost_.find(rank);
-  return found == lost_.end() ? "" : found->second;
+  return is_lost(rank) ? lost_.at(rank).why : "";
+}
+
+bool HubConnection::is_lost(std::size_t rank) const {
+  const auto loss = lost_.find(rank);
+  const auto life = lives_.find(rank);
+  return loss != lost_.end() && (life == lives_.end() || loss->second.life >= life->second);
 }
 
 std::string HubConnection::fault() const {
@@ -229,6 +255,39 @@ std::string HubConnection::fault() const {
 
 void HubConnection::outlive(const std::string& ranks) {
   post({.kind = HubKind::kOutlive, .text = ranks});
+}
+
+void HubConnection::tell_joiners(const std::string& beginning) {
+  post({.kind = HubKind::kBeginning, .text = beginning});
+}
+
+std::optional<std::string> HubConnection::beginning() const {
+  const std::lock_guard lock(mutex_);
+  return beginning_;
+}
+
+void HubConnection::ready() { post({.kind = HubKind::kReady}); }
+
+std::map<std::size_t, std::uint32_t> HubConnection::joiners() const {
+  const std::lock_guard lock(mutex_);
+  return joiners_;
+}
+
+// A channel of the next phase may be there already, with the loss in it.
+void HubConnection::admit(std::size_t rank, std::uint32_t life) {
+  if (rank_ == 0) {
+    post({.kind = HubKind::kAdmit, .rank = static_cast<std::uint32_t>(rank)});
+  }
+  const std::lock_guard lock(mutex_);
+  lives_[rank] = life;
+  joiners_.erase(rank);
+  for (auto& [number, letters] : channels_) {
+    std::erase_if(letters,
+                  [&](const Letters::Letter& one) { return one.from == rank && !one.text; });
+    if (is_lost(rank)) {
+      letters.push_back({rank, std::nullopt});
+    }
+  }
 }
 
 void HubConnection::fail(int code) {

@@ -24,7 +24,9 @@ namespace sluice {
 // to the others: it ends itself soon, if nobody asks for the fault before.
 class HubConnection {
  public:
-  static Result<std::unique_ptr<HubConnection>> open(const HubAddress& hub, std::size_t rank);
+  // `joins`: a run that goes on without this rank, see Hub.
+  static Result<std::unique_ptr<HubConnection>> open(const HubAddress& hub, std::size_t rank,
+                                                     bool joins = false);
   // Leaves: the hub hears of it.
   ~HubConnection();
   HubConnection(const HubConnection&) = delete;
@@ -33,23 +35,33 @@ class HubConnection {
   // The address of this machine that the connection uses.
   std::string own_address() const;
 
-  // Texts of different channels do not wait for each other.
+  // Texts of different channels do not wait for each other. Nothing is sent to a rank that is lost.
   void send(std::size_t to, std::uint32_t channel, std::string text);
   // The next text of a channel, or that a rank was lost; what was lost before comes first.
   std::optional<Letters::Letter> take(std::uint32_t channel);
   bool all_sent() const;
-  // Why a rank was lost; empty: it was not.
+  // Why a rank was lost; empty: it was not, or has been let in again since.
   std::string why_lost(std::size_t rank) const;
   // What is wrong with the connection; empty: nothing.
   std::string fault() const;
 
   // See HubFrame::Kind.
   void outlive(const std::string& ranks);
+  void tell_joiners(const std::string& beginning);
+  // In a process that joins: what rank 0 wants it to know, once that has come; and that it is ready
+  // to be let in.
+  std::optional<std::string> beginning() const;
+  void ready();
+  // In rank 0: the ranks that are ready, each with the life that it is in.
+  std::map<std::size_t, std::uint32_t> joiners() const;
+  // This rank counts again, in this life, unless it has been lost in it. All who count in the run
+  // do this between phases; rank 0 also tells the hub.
+  void admit(std::size_t rank, std::uint32_t life);
   // All processes should end. Returns when the hub has been told, if it can be.
   void fail(int code);
 
  private:
-  HubConnection(Socket socket, std::size_t rank, const std::string& token);
+  HubConnection(Socket socket, std::size_t rank, const std::string& token, bool joins);
 
   void run();
   void serve_line();
@@ -61,6 +73,7 @@ class HubConnection {
   // Waits until all has left, but not for long.
   void flush() const;
   std::deque<Letters::Letter>& channel(std::uint32_t number);
+  bool is_lost(std::size_t rank) const;
 
   const std::size_t rank_;
   const std::string own_address_;
@@ -73,7 +86,14 @@ class HubConnection {
   Time heard_{0};      // on it
   Time next_beat_{0};
   std::map<std::uint32_t, std::deque<Letters::Letter>> channels_;
-  std::map<std::size_t, std::string> lost_;
+  struct Loss {
+    std::uint32_t life;
+    std::string why;
+  };
+  std::map<std::size_t, Loss> lost_;              // the last of each rank
+  std::map<std::size_t, std::uint32_t> lives_;    // by rank, of those that were let in again
+  std::map<std::size_t, std::uint32_t> joiners_;  // see joiners()
+  std::optional<std::string> beginning_;
   std::string fault_;
   std::optional<Time> fault_since_;
   std::jthread thread_;

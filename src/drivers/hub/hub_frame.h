@@ -13,15 +13,21 @@ namespace sluice {
 // length of the text, 8 bytes; the text. Numbers are little-endian.
 struct HubFrame {
   enum class Kind : char {
-    kHello = 'h',    // to the hub, first: the rank, and the token of the run
-    kText = 't',     // to the hub: whom it is for; from the hub: whom it is from
-    kBeat = 'b',     // both ways, twice a second; one with a channel comes back from the process
-    kLost = 'l',     // from the hub: this rank, and why
-    kOutlive = 'o',  // to the hub, from rank 0: the ranks that the others may go on without
-    kSignal = 's',   // from the hub: as if this signal had come
-    kFail = 'f',     // to the hub: all should end with this code
-    kEnd = 'e',      // from the hub: end at once, with this code
-    kBye = 'q',      // to the hub: this process leaves
+    kHello = 'h',      // to the hub, first: the rank, the token of the run, and in the channel
+                       // whether it joins a run that goes on without this rank
+    kText = 't',       // to the hub: whom it is for; from the hub: whom it is from
+    kBeat = 'b',       // both ways, twice a second; one with a channel comes back from the process
+    kLost = 'l',       // from the hub: this rank, of which life (the channel), and why
+    kHeard = 'k',      // to the hub: this process knows that, and sends the rank nothing more
+    kOutlive = 'o',    // to the hub, from rank 0: the ranks that the others may go on without
+    kBeginning = 'g',  // to the hub, from rank 0: what who joins later has to know
+    kReady = 'r',      // to the hub: this process waits to be let in; from the hub, to rank 0:
+                       // this rank does, in which life (the channel)
+    kAdmit = 'a',      // to the hub, from rank 0: this rank is let in
+    kSignal = 's',     // from the hub: as if this signal had come
+    kFail = 'f',       // to the hub: all should end with this code
+    kEnd = 'e',        // from the hub: end at once, with this code
+    kBye = 'q',        // to the hub: this process leaves
   };
 
   Kind kind = Kind::kBeat;
@@ -31,6 +37,9 @@ struct HubFrame {
 
   bool operator==(const HubFrame&) const = default;
 };
+
+// The channel of a kHello of who joins a run that goes on.
+inline constexpr std::uint32_t kJoins = 1;
 
 std::string encode(const HubFrame& frame);
 

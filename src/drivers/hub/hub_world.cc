@@ -5,17 +5,18 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstdlib>
 #include <cstring>
 #include <deque>
+#include <sstream>
 #include <stdexcept>
 #include <utility>
 
 #include "base/check.h"
+#include "drivers/hub/beginning.h"
 #include "drivers/hub/hub_connection.h"
+#include "drivers/hub/hub_letters.h"
 #include "drivers/hub/reduce.h"
-#include "drivers/processes/letter_numbers.h"
 #include "drivers/processes/overdue.h"
 #include "drivers/processes/ring_cost.h"
 #include "drivers/tcp/exchange.h"
@@ -25,50 +26,10 @@ namespace sluice {
 namespace {
 
 constexpr std::uint32_t kTextChannel = 0;
+constexpr std::uint32_t kAdmissionChannel = 0xFFFFFFFF;
+constexpr const char* kLinkCost = "the cost of a message";
+constexpr const char* kBroadcast = "a broadcast";
 const Duration kTurnLimit = from_us(30e6);
-
-class HubLetters final : public Letters {
- public:
-  HubLetters(HubConnection& connection, std::uint32_t channel)
-      : connection_(connection), channel_(channel) {}
-
-  void send(std::size_t to, std::string text) override {
-    connection_.send(to, channel_, std::move(text));
-  }
-  std::optional<Letter> take() override {
-    if (const std::string fault = connection_.fault(); !fault.empty()) {
-      throw std::runtime_error(fault);
-    }
-    return connection_.take(channel_);
-  }
-  bool all_sent() override { return connection_.all_sent(); }
-  void close() override {}
-
- private:
-  HubConnection& connection_;
-  const std::uint32_t channel_;
-};
-
-// Several texts as one.
-std::string joined(const std::vector<std::string>& texts) {
-  std::string all;
-  for (const std::string& text : texts) {
-    all += fmt::format("{} ", text.size()) + text;
-  }
-  return all;
-}
-
-std::vector<std::string> split(const std::string& all) {
-  std::vector<std::string> texts;
-  for (std::size_t at = 0; at < all.size();) {
-    const std::size_t blank = all.find(' ', at);
-    const auto length =
-        static_cast<std::size_t>(number_of(0, std::string_view(all).substr(at, blank - at)));
-    texts.push_back(all.substr(blank + 1, length));
-    at = blank + 1 + length;
-  }
-  return texts;
-}
 
 class HubWorld final : public ProcessWorld {
  public:
@@ -77,7 +38,13 @@ class HubWorld final : public ProcessWorld {
         job_(job),
         warn_(std::move(warn)),
         fail_(std::move(fail)),
-        texts_(job.size) {}
+        texts_(job.size) {
+    if (job.joins) {
+      await([this] { return connection_->beginning().has_value(); }, "what the others began with",
+            0);
+      beginning_.emplace(*connection_->beginning());
+    }
+  }
 
   std::size_t rank() const override { return job_.rank; }
   std::size_t size() const override { return job_.size; }
@@ -99,6 +66,7 @@ class HubWorld final : public ProcessWorld {
     if (rank() != 0) {
       return receive(0, what);
     }
+    note(what, text);
     for (std::size_t r = 1; r < size(); ++r) {
       send(r, text);
     }
@@ -121,6 +89,16 @@ class HubWorld final : public ProcessWorld {
   }
 
   LinkCost measure_link() override {
+    if (relives()) {
+      return link_cost_in(beginning_->take(kLinkCost));
+    }
+    std::optional<Beginning> so_far = std::exchange(beginning_, std::nullopt);
+    const LinkCost link = measure_link_now();
+    beginning_ = std::move(so_far);
+    note(kLinkCost, text_of(link));
+    return link;
+  }
+  LinkCost measure_link_now() {
     const auto sockets =
         connect_mesh(rank(), address(), [this](const std::string& own) { return all_gather(own); });
     if (!sockets) {
@@ -146,7 +124,8 @@ class HubWorld final : public ProcessWorld {
   }
 
   std::vector<std::size_t> machines() override {
-    const std::vector<std::string> names = all_gather(host_name() + " " + boot_id());
+    const std::vector<std::string> names =
+        gather_all(host_name() + " " + boot_id(), "the names of machines");
     std::vector<std::size_t> first;
     for (const std::string& name : names) {
       const auto found = std::ranges::find(names, name);
@@ -176,6 +155,60 @@ class HubWorld final : public ProcessWorld {
       connection_->outlive(fmt::format("{}", fmt::join(ranks, " ")));
     }
   }
+  bool joins() const override { return job_.joins; }
+  bool has_joiners() const override { return !connection_->joiners().empty(); }
+  void note_beginning() override {
+    if (rank() == 0) {
+      beginning_.emplace();
+    }
+  }
+  void end_beginning(bool takes_joiners) override {
+    if (beginning_ && rank() == 0 && takes_joiners) {
+      connection_->tell_joiners(beginning_->text());
+    }
+    beginning_.reset();
+  }
+  std::vector<std::size_t> let_in() override {
+    std::string who;
+    if (rank() == 0) {
+      for (const auto& [rank, life] : connection_->joiners()) {
+        who += fmt::format("{} {} ", rank, life);
+      }
+    }
+    who = broadcast(who, "who joins");
+    std::vector<std::size_t> ranks = admit_all(who);
+    lives_ += who;
+    take_texts();
+    for (const std::size_t joined : ranks) {
+      texts_[joined].clear();  // of its predecessor
+      if (rank() == 0) {
+        connection_->send(joined, kAdmissionChannel, fmt::format("{} {}", channels_, lives_));
+      }
+    }
+    return ranks;
+  }
+  void await_admission() override {
+    connection_->ready();
+    std::optional<std::string> admission;
+    const auto came = [&] {
+      while (const auto letter = connection_->take(kAdmissionChannel)) {
+        admission = letter->text ? letter->text : admission;
+      }
+      return admission.has_value();
+    };
+    await(came, "to be let in", 0);
+    std::istringstream in(*admission);
+    in >> channels_;
+    std::string lives;
+    std::getline(in, lives);
+    admit_all(lives);
+    beginning_.reset();
+  }
+  void send_text(std::size_t to, const std::string& text) override { send(to, text); }
+  std::string receive_text(std::size_t from, const std::string& what) override {
+    return receive(from, what);
+  }
+
   std::vector<std::size_t> lost() const override {
     std::vector<std::size_t> ranks;
     for (std::size_t r = 0; r < size(); ++r) {
@@ -200,6 +233,7 @@ class HubWorld final : public ProcessWorld {
   void broadcast_from(std::size_t root, std::span<std::byte> bytes) override {
     if (rank() == root) {
       const std::string text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+      note(kBroadcast, text);
       for (std::size_t r = 0; r < size(); ++r) {
         if (r != root) {
           send(r, text);
@@ -207,7 +241,7 @@ class HubWorld final : public ProcessWorld {
       }
       return;
     }
-    const std::string text = receive(root, "a broadcast");
+    const std::string text = receive(root, kBroadcast);
     if (text.size() != bytes.size()) {
       throw std::runtime_error(fmt::format("a broadcast of {} bytes brought {} from rank {}",
                                            bytes.size(), text.size(), root));
@@ -216,8 +250,7 @@ class HubWorld final : public ProcessWorld {
   }
 
   std::vector<std::string> all_gather(const std::string& own) override {
-    const std::string all = joined(gather(own, "the texts of an all-gather"));
-    return split(broadcast(all, "the texts of an all-gather"));
+    return gather_all(own, "the texts of an all-gather");
   }
 
   // The hub hears of every process all the time, since its connection has a thread of its own.
@@ -240,28 +273,71 @@ class HubWorld final : public ProcessWorld {
     }
   }
 
+  // The others go on if this process has only wanted to join them.
   [[noreturn]] void abort(int code) override {
-    connection_->fail(code);
+    if (!job_.joins || outlives_) {
+      connection_->fail(code);
+    }
     std::_Exit(code);
   }
 
  private:
-  void send(std::size_t to, const std::string& text) { connection_->send(to, kTextChannel, text); }
+  // Whether this process hears of the beginning of a run that goes on, from which it is away yet.
+  bool relives() const { return job_.joins && beginning_; }
+  void note(const std::string& what, const std::string& text) {
+    if (beginning_ && rank() == 0) {
+      beginning_->note(what, text);
+    }
+  }
 
-  // Nothing if this rank is lost, and the run goes on without it.
-  std::string receive(std::size_t from, const std::string& what) {
+  void send(std::size_t to, const std::string& text) {
+    if (!relives()) {
+      connection_->send(to, kTextChannel, text);
+    }
+  }
+
+  std::vector<std::string> gather_all(const std::string& own, const std::string& what) {
+    const std::string all = joined(gather(own, what));
+    return split(broadcast(all, what));
+  }
+
+  // The ranks in pairs of rank and life.
+  std::vector<std::size_t> admit_all(const std::string& pairs) {
+    std::vector<std::size_t> ranks;
+    std::istringstream in(pairs);
+    std::size_t rank = 0;
+    std::uint32_t life = 0;
+    while (in >> rank >> life) {
+      connection_->admit(rank, life);
+      ranks.push_back(rank);
+    }
+    return ranks;
+  }
+
+  void await(const std::function<bool()>& here, const std::string& what, std::size_t from) {
     const auto overdue = [&] {
       warn_(fmt::format("{} still waits for {} of rank {}", rank_on_host(rank()), what, from));
     };
-    const auto here = [&] {
+    const auto look = [&] {
       beat();
       if (while_waiting_) {
         while_waiting_();
       }
+      return here();
+    };
+    poll_until(look, overdue, while_waiting_ ? std::chrono::microseconds(0) : kNap);
+  }
+
+  // Nothing if this rank is lost, and the run goes on without it.
+  std::string receive(std::size_t from, const std::string& what) {
+    if (relives()) {
+      return beginning_->take(what);
+    }
+    const auto here = [&] {
       take_texts();
       return !texts_[from].empty() || !connection_->why_lost(from).empty();
     };
-    poll_until(here, overdue, while_waiting_ ? std::chrono::microseconds(0) : kNap);
+    await(here, what, from);
     take_texts();  // what it sent before it was lost
     if (texts_[from].empty()) {
       if (outlives_ && outlives_(from)) {
@@ -289,32 +365,17 @@ class HubWorld final : public ProcessWorld {
   const Fail fail_;
   std::vector<std::deque<std::string>> texts_;  // by rank, that have come and were not taken
   std::uint32_t channels_ = kTextChannel;
+  // In rank 0 from note_beginning() to end_beginning(); in a process that joins, until it does.
+  std::optional<Beginning> beginning_;
+  std::string lives_;  // of all that were let in, as admit_all() takes them
   std::function<bool(std::size_t rank)> outlives_;
   std::function<void()> while_waiting_;
 };
 
 }  // namespace
 
-std::optional<HubJob> find_hub_job(const Environment& environment) {
-  const auto launch = find_launch(environment);
-  const char* const token = environment(kHubTokenVariable);
-  if (!launch || launch->pmi != Pmi::kHub || token == nullptr || launch->rank >= launch->size) {
-    return std::nullopt;
-  }
-  const std::string where = environment(kHubVariable);
-  const std::size_t colon = std::min(where.find(':'), where.size());
-  Endpoint endpoint{where.substr(0, colon), 0};
-  std::from_chars(where.data() + std::min(colon + 1, where.size()), where.data() + where.size(),
-                  endpoint.port);
-  return HubJob{{endpoint, token}, launch->rank, *launch->size};
-}
-
-std::optional<HubJob> find_hub_job() {
-  return find_hub_job([](const char* name) { return std::getenv(name); });
-}
-
 Result<std::unique_ptr<ProcessWorld>> join_hub(const HubJob& job, Warn warn, Fail fail) {
-  auto connection = HubConnection::open(job.hub, job.rank);
+  auto connection = HubConnection::open(job.hub, job.rank, job.joins);
   if (!connection) {
     return connection.error();
   }

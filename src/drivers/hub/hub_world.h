@@ -18,6 +18,7 @@ struct HubJob {
   HubAddress hub;
   std::size_t rank = 0;
   std::size_t size = 1;
+  bool joins = false;  // the run goes on without this rank
 };
 
 // None: this process is none of several that sluice launch started without MPI. Where the hub is

@@ -47,6 +47,9 @@ Carrier choose_carrier(ProcessWorld& world, const Topology& topology, const Stra
     return {};
   }
   const std::string address = topology.on_one_machine() ? "127.0.0.1" : world.address();
+  if (world.joins()) {
+    return {address, choice.threads.value_or(threads_for(topology))};
+  }
   const auto mesh = connect_mesh(world.rank(), address,
                                  [&](const std::string& own) { return world.all_gather(own); });
   if (!mesh && asked) {

@@ -23,6 +23,8 @@ inline constexpr const char* kHubVariable = "SLUICE_HUB";  // address:port
 inline constexpr const char* kHubTokenVariable = "SLUICE_HUB_TOKEN";
 inline constexpr const char* kHubRankVariable = "SLUICE_RANK";
 inline constexpr const char* kHubSizeVariable = "SLUICE_SIZE";
+// Set if it takes the place of one that was lost, in a run that goes on.
+inline constexpr const char* kHubJoinVariable = "SLUICE_JOINS";
 
 // How this process was started, according to the environment: as one of several by mpirun, srun or
 // similar. Known before MPI starts, and in a build without MPI.

@@ -123,6 +123,9 @@ Session::Session(ProcessWorld& world, const Phase& phase, const Carrier& carrier
                     .mailbox = *mailbox_,
                     .warn = warn}),
       loop_(phase, host_of(world), {*mailbox_, supervision_, gates_, offloading_for(phase)}) {
+  for (const PeerJoined& joined : phase.joined) {
+    mailbox_->post(joined);
+  }
   for (const auto& [worker, gate] : gates_) {
     mailbox_->post(Started{worker, phase.start_of(worker)});
   }

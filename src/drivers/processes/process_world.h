@@ -86,6 +86,23 @@ class ProcessWorld {
   // The ranks that the run goes on without.
   virtual std::vector<std::size_t> lost() const { return {}; }
 
+  // A lost process may be replaced by one that joins the run. It makes the same collective calls as
+  // the others did between note_beginning() and end_beginning(), and hears what these heard then,
+  // without them; only one that is about this moment, such as connecting, it must leave out. Then
+  // it awaits its admission and counts from there on.
+  virtual bool joins() const { return false; }
+  virtual void await_admission() {}
+  // All others. Whether a process may join later is the same in all.
+  virtual void note_beginning() {}
+  virtual void end_beginning(bool /*takes_joiners*/) {}
+  // In rank 0, from any thread: somebody waits to be let in.
+  virtual bool has_joiners() const { return false; }
+  // Between phases, collective: lets in who waits, and tells who that is.
+  virtual std::vector<std::size_t> let_in() { return {}; }
+  // From one process to another; as with the collective calls, the text of a lost one is empty.
+  virtual void send_text(std::size_t /*to*/, const std::string& /*text*/) {}
+  virtual std::string receive_text(std::size_t /*from*/, const std::string& /*what*/) { return {}; }
+
   // Collective operations on the caller's memory, of any length; only after meet(). All processes
   // pass as many numbers or bytes of the same type. all_gather() gives everybody the bytes of every
   // rank, by rank, which may differ in length.

@@ -9,6 +9,12 @@ namespace sluice {
 // Real time since the start of the run.
 class Clock {
  public:
+  Clock() = default;
+  // That shows this now: of a process that joins a run which started before.
+  explicit Clock(Time now)
+      : start_(std::chrono::steady_clock::now() -
+               std::chrono::duration_cast<std::chrono::steady_clock::duration>(now)) {}
+
   Time now() const {
     return std::chrono::duration_cast<Time>(std::chrono::steady_clock::now() - start_);
   }

@@ -10,6 +10,7 @@
 #include "model/strategy.h"
 #include "model/topology.h"
 #include "partition/chunk_map.h"
+#include "protocol/event.h"
 #include "protocol/message_rules.h"
 #include "protocol/observer.h"
 #include "protocol/protocol.h"
@@ -46,6 +47,8 @@ struct Phase {
   std::function<int()> interrupted{};
   // Whether the others go on if this host is lost; unset: never.
   std::function<bool(HostId host)> outlives{};
+  // Hosts that were lost in the phase before and are there again, each with its start.
+  std::span<const PeerJoined> joined{};
   // A program takes the steps, as fast as it likes: one that it does not take is no stall.
   bool is_open = false;
   // Whether a process may keep idle cores busy to hear of messages sooner.

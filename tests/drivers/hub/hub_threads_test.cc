@@ -18,6 +18,7 @@
 #include "drivers/hub/hub.h"
 #include "drivers/hub/hub_connection.h"
 #include "drivers/hub/hub_world.h"
+#include "drivers/hub/running_hub.h"
 #include "drivers/processes/overdue.h"
 
 namespace sluice {
@@ -27,46 +28,8 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-const Duration kLongEnough = from_us(60e6);
-
-class RunningHub {
- public:
-  explicit RunningHub(std::size_t processes)
-      : hub_(*Hub::open("127.0.0.1", processes)), thread_([this] { run(); }) {}
-  ~RunningHub() { stop_ = true; }
-
-  HubAddress address() const { return hub_.address(); }
-  std::unique_ptr<HubConnection> connect(std::size_t rank) const {
-    return *HubConnection::open(address(), rank);
-  }
-  // As the launcher sees the process of this rank end.
-  void end(std::size_t rank) { ended_ = static_cast<int>(rank); }
-  std::vector<Hub::Happening> happened() {
-    const std::lock_guard lock(mutex_);
-    return happened_;
-  }
-
- private:
-  void run() {
-    while (!stop_) {
-      note(hub_.turn(from_us(1e3)));
-      if (const int rank = ended_.exchange(-1); rank >= 0) {
-        note(hub_.ended(static_cast<std::size_t>(rank), false, "killed"));
-      }
-    }
-  }
-  void note(const std::vector<Hub::Happening>& more) {
-    const std::lock_guard lock(mutex_);
-    happened_.insert(happened_.end(), more.begin(), more.end());
-  }
-
-  Hub hub_;
-  std::mutex mutex_;
-  std::vector<Hub::Happening> happened_;
-  std::atomic<int> ended_ = -1;
-  std::atomic<bool> stop_ = false;
-  std::jthread thread_;
-};
+using testing::kLongEnough;
+using testing::RunningHub;
 
 Letters::Letter next(HubConnection& connection, std::uint32_t channel) {
   std::optional<Letters::Letter> letter;

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <deque>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "model/job.h"
+
+namespace sluice {
+
+// Several texts as one, and back; throws std::runtime_error at what is none.
+std::string joined(const std::vector<std::string>& texts);
+std::vector<std::string> split(const std::string& all);
+
+std::string text_of(const LinkCost& link);
+LinkCost link_cost_in(const std::string& text);
+
+// What rank 0 told all others before training began, by name. A process that joins later hears it
+// from here, and so begins as they did.
+class Beginning {
+ public:
+  Beginning() = default;
+  explicit Beginning(const std::string& text);
+
+  void note(const std::string& what, const std::string& told) { told_.emplace_back(what, told); }
+  // The next one of this name. Throws std::runtime_error if there is none.
+  std::string take(const std::string& what);
+
+  std::string text() const;
+
+ private:
+  std::deque<std::pair<std::string, std::string>> told_;
+};
+
+}  // namespace sluice

@@ -1,0 +1,164 @@
+#include "session/admission.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+#include <string>
+
+#include "base/check.h"
+#include "nodes/host.h"
+#include "nodes/resumable.h"
+#include "session/host_copies.h"
+
+namespace sluice {
+namespace {
+
+constexpr const char* kInvitation = "what who joins begins with";
+constexpr const char* kHostState = "the state of a host";
+
+using Donors = std::map<HostId, HostId>;
+
+// Whom each takes its state from.
+Donors donors_for(const std::vector<std::size_t>& joiners, const ProcessGroup& group,
+                  const Topology& topology) {
+  const std::vector<std::size_t> lost = group.lost();
+  const auto has_state = [&](std::size_t host) {
+    return std::ranges::find(joiners, host) == joiners.end() &&
+           std::ranges::find(lost, host) == lost.end();
+  };
+  Donors donors;
+  for (const std::size_t joiner : joiners) {
+    std::size_t next = joiner;
+    do {
+      next = (next + 1) % topology.worker_hosts();
+    } while (!has_state(next));
+    donors.emplace(HostId(joiner), HostId(next));
+  }
+  return donors;
+}
+
+Iteration slowest_on(HostId host, const Topology& topology, const std::vector<Iteration>& at) {
+  const auto first =
+      at.begin() + static_cast<std::ptrdiff_t>(host.index() * topology.workers_per_host());
+  return *std::min_element(first, first + static_cast<std::ptrdiff_t>(topology.workers_per_host()));
+}
+
+void begin_at(Iteration iteration, HostId host, const Topology& topology,
+              std::vector<Iteration>& at) {
+  for (std::size_t w = 0; w < topology.workers_per_host(); ++w) {
+    at.at(host.index() * topology.workers_per_host() + w) = iteration;
+  }
+}
+
+Json json_of(const Donors& donors) {
+  Json pairs = Json::array();
+  for (const auto& [joiner, donor] : donors) {
+    pairs.push_back({joiner.index(), donor.index()});
+  }
+  return pairs;
+}
+
+Donors donors_from(const Json& pairs) {
+  Donors donors;
+  for (const Json& pair : pairs) {
+    donors.emplace(HostId(pair.at(0).get<std::size_t>()), HostId(pair.at(1).get<std::size_t>()));
+  }
+  return donors;
+}
+
+std::string file_of(const RunState& run, HostId host) {
+  const std::vector<TensorCopy> copies = copies_of(run.assembly, run.state, host);
+  std::vector<StoredTensor> views;
+  std::ranges::transform(copies, std::back_inserter(views), &TensorCopy::view);
+  auto file = safetensors_of(std::move(views));
+  check(static_cast<bool>(file), "what a host remembers has names of its own");
+  return *std::move(file);
+}
+
+// If this process has what others take, sends it to them; its weight is theirs, too.
+void give(const RunState& run, HostId own, const Donors& donors) {
+  const auto takes = [&](const auto& pair) { return pair.second == own; };
+  const auto takers = std::ranges::count_if(donors, takes);
+  if (takers == 0) {
+    return;
+  }
+  const std::string file = file_of(run, own);
+  for (const auto& [joiner, donor] : donors) {
+    if (donor == own) {
+      run.group.send_text(joiner.index(), file);
+    }
+  }
+  const Topology& topology = run.assembly.job.topology;
+  for (std::size_t w = 0; w < topology.workers_per_host(); ++w) {
+    const NodeId worker = topology.worker(own.index() * topology.workers_per_host() + w);
+    for (double& weight : run.assembly.weights(worker)) {
+      weight /= static_cast<double>(1 + takers);
+    }
+  }
+}
+
+}  // namespace
+
+bool takes_joiners(const Strategy& strategy, const Topology& topology) {
+  return check_resumable(strategy) && !servers_tell_changes(strategy) &&
+         topology.worker_hosts() > 1 && why_it_ends(strategy, topology, HostId(1)).empty();
+}
+
+std::vector<PeerJoined> let_in(const RunState& run, const Log& log) {
+  const Topology& topology = run.assembly.job.topology;
+  const std::vector<std::size_t> ranks = run.group.let_in();
+  if (ranks.empty()) {
+    return {};
+  }
+  Json invitation;
+  if (run.group.is_leader()) {
+    const Donors donors = donors_for(ranks, run.group, topology);
+    for (const auto& [joiner, donor] : donors) {
+      const Iteration start = slowest_on(donor, topology, run.at);
+      begin_at(start, joiner, topology, run.at);
+      log.info(fmt::format("rank {} is back: it goes on with what rank {} has, from iteration {}",
+                           joiner.index(), donor.index(), start));
+    }
+    invitation = {{"measured", measured_of(run.assembly.job)},
+                  {"starts", run.at},
+                  {"donors", json_of(donors)},
+                  {"evaluated", run.evaluated},
+                  {"now_ps", run.now.count()}};
+  }
+  invitation = Json::parse(run.group.from_leader(invitation.dump(), kInvitation));
+  run.at = invitation.at("starts").get<std::vector<Iteration>>();
+  const Donors donors = donors_from(invitation.at("donors"));
+  give(run, *run.group.own_host(), donors);
+  std::vector<PeerJoined> joined;
+  for (const auto& [joiner, donor] : donors) {
+    joined.push_back({joiner, slowest_on(joiner, topology, run.at)});
+  }
+  return joined;
+}
+
+Resumption await_admission(ProcessGroup& group) {
+  group.await_admission();
+  const Json invitation = Json::parse(group.from_leader("", kInvitation));
+  const HostId own = *group.own_host();
+  Resumption from{.path = "the run that it joins",
+                  .manifest = {},
+                  .starts = invitation.at("starts"),
+                  .donors = donors_from(invitation.at("donors")),
+                  .evaluated = invitation.at("evaluated"),
+                  .now = Time(invitation.at("now_ps").get<Time::rep>())};
+  from.first = std::ranges::min(from.starts);
+  from.manifest.measured = invitation.at("measured");
+  const HostId donor = from.donors.at(own);
+  std::string file = group.receive_text(donor.index(), kHostState);
+  if (file.empty()) {
+    throw std::runtime_error(
+        fmt::format("rank {} was lost before it gave its state away", donor.index()));
+  }
+  from.files.emplace_back(own, std::move(file));
+  return from;
+}
+
+}  // namespace sluice
