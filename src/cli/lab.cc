@@ -56,6 +56,13 @@ Result<lab::Spec> spec_of(const Settings& settings, const std::vector<std::strin
   }
   spec.command = command;
   spec.on_head = settings.text("on") == "head";
+  if (const std::string user = settings.text("user"); !user.empty()) {
+    const auto account = lab::find_account(user);
+    if (!account) {
+      return account.error().within("--user");
+    }
+    spec.account = *account;
+  }
   if (const auto missing = lab::missing(); !missing.empty()) {
     return Error(fmt::format("lab: this machine lacks {}", fmt::join(missing, ", and ")));
   }

@@ -247,6 +247,8 @@ std::vector<Setting> launch_settings() {
       {"on", kLab, Form::word({"hosts", "head"}), "hosts",
        "hosts: start the command as a process on each host; head: run it once, beside the hosts, "
        "where launch and mpirun start processes on them"},
+      {"user", kLab, Form::text(), "",
+       "user of this machine as whom the command runs, such as nobody; by default root"},
       {"rate", kLab, Form::text(), "1gbit",
        "bandwidth of each host's link in each direction, such as 500mbit or 2.5gbit; none: no "
        "limit"},

@@ -66,6 +66,15 @@ void prepare_environment(const Spec& spec, Launcher launcher) {
   }
 }
 
+Result<void> set_up_agent(bool without_privileges) {
+  const std::string nsenter = find_program("nsenter").value_or("nsenter");
+  if (!without_privileges) {
+    return write_file(agent_path(), agent_script(nsenter));
+  }
+  return all_of([&] { return copy_nsenter(nsenter, own_nsenter_path()); },
+                [] { return write_file(agent_path(), agent_script(own_nsenter_path())); });
+}
+
 Result<void> furnish_head(const Spec& spec) {
   if (unshare(CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWUTS) != 0) {
     return system_error("the head's namespaces cannot be created");
@@ -75,7 +84,7 @@ Result<void> furnish_head(const Spec& spec) {
                 [] { return mount_at("/proc", "proc", "proc", 0); },
                 set_up_shelf,  //
                 [&] { return write_file(hosts, hosts_file(spec.rates.size())); },
-                [] { return write_file(agent_path(), agent_script()); },
+                [&] { return set_up_agent(spec.account.has_value()); },
                 [&] { return write_file(slots_path(), slots_file(spec)); },
                 [&] { return mount_at("/etc/hosts", hosts.c_str(), nullptr, MS_BIND); },
                 [] { return take_name("head"); });
@@ -145,6 +154,16 @@ sigset_t watched_signals() {
   return signals;
 }
 
+// Returns only if that fails.
+Error start_command(const Spec& spec, Launcher launcher) {
+  if (spec.account) {
+    if (const auto changed = continue_as(*spec.account); !changed) {
+      return changed.error();
+    }
+  }
+  return become(launch_words(spec, launcher));
+}
+
 // All of it, unless the owner has died.
 void send(int report, std::string_view text) {
   while (!text.empty()) {
@@ -187,7 +206,7 @@ void live_as_head(const Spec& spec, Launcher launcher, int report) {
   prepare_environment(spec, launcher);
   const pid_t command = fork();
   if (command == 0) {
-    const std::string message = become(launch_words(spec, launcher)).message() + "\n";
+    const std::string message = start_command(spec, launcher).message() + "\n";
     (void)!write(STDERR_FILENO, message.data(), message.size());
     _exit(127);
   }

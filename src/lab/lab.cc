@@ -12,8 +12,6 @@
 #include <cerrno>
 #include <chrono>
 #include <csignal>
-#include <cstdlib>
-#include <filesystem>
 #include <fstream>
 #include <functional>
 #include <optional>
@@ -32,17 +30,6 @@ using std::chrono::steady_clock;
 
 constexpr milliseconds kInterval(10);
 constexpr std::chrono::seconds kPatience(5);  // for a command to end after a signal
-
-bool on_path(const std::string& program) {
-  const char* path = std::getenv("PATH");
-  std::istringstream folders(path == nullptr ? "" : path);
-  for (std::string folder; std::getline(folders, folder, ':');) {
-    if (access((std::filesystem::path(folder) / program).c_str(), X_OK) == 0) {
-      return true;
-    }
-  }
-  return false;
-}
 
 Result<void> make_namespaces() {
   constexpr int kAll = CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWUTS;
@@ -228,14 +215,14 @@ std::vector<std::string> missing() {
   } else if (!in_child(make_namespaces)) {
     lacks.emplace_back("the privilege to create namespaces (a container must be privileged)");
   }
-  if (!on_path("ip") || !on_path("tc")) {
+  if (!find_program("ip") || !find_program("tc")) {
     lacks.emplace_back(
         "ip and tc on the PATH (apt-get install iproute2; they may be in /usr/sbin)");
   }
-  if (!on_path("nsenter")) {
+  if (!find_program("nsenter")) {
     lacks.emplace_back("nsenter on the PATH (apt-get install util-linux)");
   }
-  if (!on_path("mpirun")) {
+  if (!find_program("mpirun")) {
     lacks.emplace_back("mpirun on the PATH (apt-get install openmpi-bin)");
   }
   return lacks;

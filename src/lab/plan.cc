@@ -245,12 +245,14 @@ std::string hosts_file(std::size_t hosts) {
 
 std::string agent_path() { return std::string(kShelf) + "/agent"; }
 
-std::string agent_script() {
+std::string own_nsenter_path() { return std::string(kShelf) + "/nsenter"; }
+
+std::string agent_script(const std::string& nsenter) {
   return fmt::format(
       "host={0}/$1; shift\n"
-      "exec nsenter --net=$host/net --uts=$host/uts --mount=$host/mnt"
+      "exec {1} --net=$host/net --uts=$host/uts --mount=$host/mnt"
       " sh -c 'cd \"$0\" 2>/dev/null; eval \"$*\"' \"$PWD\" \"$@\"\n",
-      kShelf);
+      kShelf, nsenter);
 }
 
 std::vector<Step> network_steps(const Spec& spec) {

@@ -10,6 +10,7 @@
 #include "base/result.h"
 #include "base/units.h"
 #include "formats/cluster.h"
+#include "lab/account.h"
 
 // An emulated cluster, as data: its hosts h0 ... and a head without limits, which runs mpirun and
 // whose bridge is the switch. Everything lives in its own namespaces, so names and addresses are
@@ -28,6 +29,7 @@ struct Spec {
   std::vector<Duration> delays = {};  // added to what enters and leaves a host; empty: none
   // The command runs once, on the head, where mpirun and `launch` start processes on the hosts.
   bool on_head = false;
+  std::optional<Account> account = {};  // as whom the command runs; absent: as root
 };
 
 inline constexpr std::size_t kMaxHosts = 250;
@@ -56,7 +58,10 @@ inline constexpr const char* kShelf = "/dev/shm";
 // as ssh does on another machine. It is a script, since the program would load LibTorch for every
 // host.
 std::string agent_path();
-std::string agent_script();
+// With this nsenter.
+std::string agent_script(const std::string& nsenter);
+// On the head's shelf, for agents without privileges.
+std::string own_nsenter_path();
 
 struct Step {
   std::optional<std::size_t> host;  // where to run it; absent: on the head

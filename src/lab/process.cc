@@ -8,8 +8,10 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <sstream>
 
 namespace sluice::lab {
 namespace {
@@ -78,6 +80,18 @@ Result<void> in_child(const std::function<Result<void>()>& body) {
 
 Result<std::string> output_of(const Words& words) {
   return text_of_child([&]() -> Result<void> { return become(words); });
+}
+
+std::optional<std::string> find_program(const std::string& name) {
+  const char* path = std::getenv("PATH");
+  std::istringstream folders(path == nullptr ? "" : path);
+  for (std::string folder; std::getline(folders, folder, ':');) {
+    const std::string program = std::filesystem::path(folder) / name;
+    if (access(program.c_str(), X_OK) == 0) {
+      return program;
+    }
+  }
+  return std::nullopt;
 }
 
 Error become(const Words& words) {

@@ -3,6 +3,7 @@
 #include <sys/types.h>
 
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "base/result.h"
@@ -19,6 +20,9 @@ Result<void> in_child(const std::function<Result<void>()>& body);
 
 // What a program prints on standard output and standard error. If it fails, that is the error.
 Result<std::string> output_of(const Words& words);
+
+// Where the PATH has a program.
+std::optional<std::string> find_program(const std::string& name);
 
 // Execs the program, found on the PATH; returns only if that fails.
 Error become(const Words& words);

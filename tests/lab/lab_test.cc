@@ -61,6 +61,7 @@ class RunningLab {
     Words words{SLUICE_BINARY, "lab", "--run", "run"};
     words.insert(words.end(), settings.begin(), settings.end());
     words.insert(words.end(), {"--", "sh", "-c", script});
+    fs::permissions(folder_.path(), fs::perms::all);  // whoever runs the script
     pid_ = fork();
     if (pid_ == 0) {
       setenv("UCX_DEBUG_SIGNO", "0", 1);  // UCX, which some MPIs load, would take SIGHUP
@@ -191,6 +192,46 @@ TEST_F(LabTest, OnTheHeadLaunchReachesTheHosts) {
   for (const char* line : {"head\n", "0 on h0\n", "1 on h1\n"}) {
     EXPECT_THAT(lab.out(), HasSubstr(line));
   }
+}
+
+TEST_F(LabTest, ACommandHasTheRightsOfItsUserAndNoMore) {
+  const std::string script =
+      "echo $(hostname) $(id -un) $(grep CapPrm /proc/self/status); touch by-$(hostname); "
+      "ip link set eth0 down && echo may change the network; true";
+  const auto expect_rights = [](RunningLab& lab) {
+    ASSERT_EQ(lab.wait(), 0) << lab.err();
+    for (const char* line :
+         {"h0 nobody CapPrm: 0000000000000000\n", "h1 nobody CapPrm: 0000000000000000\n"}) {
+      EXPECT_THAT(lab.out(), HasSubstr(line));
+    }
+    EXPECT_THAT(lab.out(), Not(HasSubstr("may change")));
+    EXPECT_TRUE(lab.has("by-h0"));
+  };
+  RunningLab on_hosts({"--hosts", "2", "--user", "nobody"}, script);
+  expect_rights(on_hosts);
+  for (const char* transport : {"mpi", "tcp"}) {
+    RunningLab on_head(
+        {"--hosts", "2", "--user", "nobody", "--on", "head"},
+        fmt::format("exec sluice launch --transport {} -n 2 -- sh -c '{}'", transport, script));
+    expect_rights(on_head);
+  }
+}
+
+TEST_F(LabTest, AProcessOfAUserEntersHostsAndNothingElse) {
+  RunningLab lab({"--hosts", "2", "--user", "nobody", "--on", "head"},
+                 "/dev/shm/nsenter --net=/dev/shm/h1/net --uts=/dev/shm/h1/uts "
+                 "sh -c 'hostname; ip link set eth0 down'; "
+                 "/dev/shm/nsenter --user=/proc/1/ns/user true && echo is root; "
+                 "/dev/shm/nsenter -S 0 id -u; echo done");
+  ASSERT_EQ(lab.wait(), 0) << lab.err();
+  EXPECT_EQ(lab.out(), "h1\ndone\n");
+}
+
+TEST_F(LabTest, AUserMustExist) {
+  RunningLab lab({"--hosts", "2", "--user", "no-such-user"}, "true");
+  EXPECT_EQ(lab.wait(), 2);
+  EXPECT_THAT(lab.err(),
+              HasSubstr("--user: is \"no-such-user\", and this machine has no such user"));
 }
 
 TEST_F(LabTest, SluiceIsThisVeryProgram) {
