@@ -57,6 +57,9 @@ class ReplayLearner final : public Learner {
 
   std::optional<double> step(Iteration iteration, StepHooks& hooks) override {
     slowdown_ = pace_ ? pace_(iteration) : 1;
+    if (busy_until_) {
+      *busy_until_ += sleeper_->now() - ended_;  // between steps nothing is computed
+    }
     for (std::size_t l = 0; l < layers_.size(); ++l) {
       if (!hooks.before_layer(LayerId(l)) || !busy_until_.has_value()) {
         busy_until_ = sleeper_->now();
@@ -69,6 +72,7 @@ class ReplayLearner final : public Learner {
       compute(profile_.layers[l].backward);
       hooks.gradient_ready(LayerId(l));
     }
+    ended_ = sleeper_->now();
     return std::nullopt;
   }
 
@@ -97,6 +101,7 @@ class ReplayLearner final : public Learner {
   ZeroedBuffer gradients_;
   std::span<float> target_;         // where to write gradients
   std::optional<Time> busy_until_;  // unset before the first step
+  Time ended_{0};                   // the step before
 };
 
 }  // namespace

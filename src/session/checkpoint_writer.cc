@@ -1,6 +1,8 @@
 #include "session/checkpoint_writer.h"
 
 #include <fmt/format.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <exception>
@@ -12,6 +14,7 @@ namespace {
 // How often the leader looks for the files of others, and how long if they are said to be there.
 constexpr auto kBetweenLooks = std::chrono::milliseconds(20);
 constexpr auto kUntilVisible = std::chrono::seconds(30);
+constexpr int kLowestPriority = 19;
 
 }  // namespace
 
@@ -21,6 +24,8 @@ CheckpointWriter::CheckpointWriter(CheckpointPart part, const Clock& clock)
       thread_([this](const std::stop_token& stop) { run(stop); }) {}
 
 void CheckpointWriter::run(const std::stop_token& stop) {
+  // Training goes first where cores are few.
+  setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), kLowestPriority);
   const Time begin = clock_.now();
   const auto guarded = [](const auto& step) -> Result<void> {
     try {
@@ -30,7 +35,6 @@ void CheckpointWriter::run(const std::stop_token& stop) {
     }
   };
   const auto written = guarded([&] { return write_files(); });
-  part_.shards.clear();
   note(has_files_, written ? std::nullopt : std::optional(written.error()));
   Result<void> ended = written;
   if (written && part_.manifest) {

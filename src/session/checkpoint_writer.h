@@ -55,6 +55,8 @@ class CheckpointWriter {
   // After await_end():
   std::uint64_t bytes() const { return bytes_; }  // in all files
   Duration took() const { return took_; }
+  // After the end: what was written, for its memory.
+  std::vector<CheckpointPart::Shard> take_shards() { return std::move(part_.shards); }
 
  private:
   void run(const std::stop_token& stop);

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <random>
+#include <utility>
 
 #include "session/evaluated_model.h"
 #include "session/host_copies.h"
@@ -62,7 +63,7 @@ bool Checkpoints::is_due() const {
 }
 
 CheckpointPart Checkpoints::part_of(const Assembly& assembly, TrainingState& state,
-                                    const std::vector<Iteration>& at) const {
+                                    const std::vector<Iteration>& at) {
   const Job& job = assembly.job;
   CheckpointPart part{.folder = CheckpointFolder(spec_.folder),
                       .token = token_,
@@ -70,8 +71,12 @@ CheckpointPart Checkpoints::part_of(const Assembly& assembly, TrainingState& sta
                       .shards = {},
                       .hosts = {},
                       .keep = spec_.keep};
-  for (const HostId host : hosts_here(group_, job.topology)) {
-    part.shards.push_back({host.index(), copies_of(assembly, state, host)});
+  std::vector<CheckpointPart::Shard> earlier = std::exchange(earlier_, {});
+  const std::vector<HostId> hosts = hosts_here(group_, job.topology);
+  earlier.resize(hosts.size());
+  for (std::size_t h = 0; h < hosts.size(); ++h) {
+    part.shards.push_back(
+        {hosts[h].index(), copies_of(assembly, state, hosts[h], std::move(earlier[h].tensors))});
   }
   if (group_.is_leader()) {
     const std::vector<std::size_t> lost = group_.lost();
@@ -139,6 +144,9 @@ void Checkpoints::settle() {
     }
   } else if (result) {
     static_cast<void>(writing_->await_end());
+  }
+  if (result) {
+    earlier_ = writing_->take_shards();
   }
   writing_.reset();
 }

@@ -52,7 +52,7 @@ class Checkpoints {
   // Sees to it that the one before is written, or why it is not.
   void settle();
   CheckpointPart part_of(const Assembly& assembly, TrainingState& state,
-                         const std::vector<Iteration>& at) const;
+                         const std::vector<Iteration>& at);
 
   ProcessGroup& group_;
   CheckpointSpec spec_;
@@ -61,7 +61,8 @@ class Checkpoints {
   const Log& log_;
   std::string token_;
   std::unique_ptr<CheckpointWriter> writing_;
-  std::optional<Iteration> last_;  // that was copied
+  std::vector<CheckpointPart::Shard> earlier_;  // lend their memory to the next ones
+  std::optional<Iteration> last_;               // that was copied
   std::atomic<Time> copied_at_{Time(0)};
   int written_ = 0;
   int failed_ = 0;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <utility>
 
 #include "session/node_weights.h"
 
@@ -15,8 +16,10 @@ HostState host_state(const Assembly& assembly, TrainingState& state, HostId host
           .host = host};
 }
 
-std::vector<TensorCopy> copies_of(const Assembly& assembly, TrainingState& state, HostId host) {
-  std::vector<TensorCopy> copies = copy_state(host_state(assembly, state, host));
+std::vector<TensorCopy> copies_of(const Assembly& assembly, TrainingState& state, HostId host,
+                                  std::vector<TensorCopy> earlier) {
+  std::vector<TensorCopy> copies =
+      copy_state(host_state(assembly, state, host), std::move(earlier));
   std::ranges::move(copy_weights(assembly, host), std::back_inserter(copies));
   return copies;
 }

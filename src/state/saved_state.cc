@@ -30,14 +30,21 @@ bool all_zero(const Remembered& one) {
   });
 }
 
-TensorCopy copy_of(const std::string& name, const Remembered& one) {
-  TensorCopy copy{name, ElementType::kFloat32, {static_cast<std::int64_t>(one.size())}, {}};
-  copy.bytes.reserve(one.size() * sizeof(float));
+TensorCopy copy_of(const std::string& name, const Remembered& one, std::vector<std::byte> memory) {
+  TensorCopy copy{
+      name, ElementType::kFloat32, {static_cast<std::int64_t>(one.size())}, std::move(memory)};
+  copy.bytes.resize(one.size() * sizeof(float));
+  auto at = copy.bytes.begin();
   for (const std::span<const float> part : one.parts) {
-    const auto bytes = std::as_bytes(part);
-    copy.bytes.insert(copy.bytes.end(), bytes.begin(), bytes.end());
+    at = std::ranges::copy(std::as_bytes(part), at).out;
   }
   return copy;
+}
+
+// The memory of the copy with this name, if there is one.
+std::vector<std::byte> memory_of(const std::string& name, std::vector<TensorCopy>& copies) {
+  const auto found = std::ranges::find(copies, name, &TensorCopy::name);
+  return found == copies.end() ? std::vector<std::byte>() : std::move(found->bytes);
 }
 
 template <class Visit>
@@ -121,12 +128,13 @@ std::string saved_prefix(NodeId node, const Topology& topology) {
                                   : fmt::format("server.{}.", topology.server_index(node));
 }
 
-std::vector<TensorCopy> copy_state(const HostState& from) {
+std::vector<TensorCopy> copy_state(const HostState& from, std::vector<TensorCopy> earlier) {
   std::vector<TensorCopy> copies;
   for_each_node(from, [&](NodeId node, const std::string& prefix) {
     for (const Remembered& one : from.state.remembered(node, from.chunks, from.topology)) {
       if (!all_zero(one)) {
-        copies.push_back(copy_of(prefix + one.name, one));
+        const std::string name = prefix + one.name;
+        copies.push_back(copy_of(name, one, memory_of(name, earlier)));
       }
     }
     if (from.topology.is_worker(node)) {

@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <set>
+#include <utility>
 
 #include "base/check.h"
 #include "drivers/virtual/compute_pace.h"
@@ -112,6 +113,19 @@ TEST(ReplayLearnerTest, AWaitForParametersShiftsAllThatFollows) {
   learner->step(0, hooks);
   EXPECT_THAT(hooks.calls, ElementsAre("read 0 at 1000", "read 1 at 1113", "read 2 at 1146",
                                        "ready 2 at 1196", "ready 1 at 1236", "ready 0 at 1256"));
+}
+
+TEST(ReplayLearnerTest, TimeBetweenStepsIsNotMadeUpFor) {
+  const auto sleeper = std::make_shared<LateSleeper>();
+  const auto learner = make_replay_learners(kNet, sleeper)(0);
+  TimedHooks hooks(*sleeper);
+  learner->step(0, hooks);
+  const std::vector<std::string> first = std::exchange(hooks.calls, {});
+  EXPECT_EQ(first.back(), "ready 0 at 1153");
+  sleeper->pass(from_us(500));  // for a checkpoint, say
+  learner->step(1, hooks);
+  EXPECT_EQ(hooks.calls.front(), "read 0 at 1653");
+  EXPECT_EQ(hooks.calls.back(), "ready 0 at 1803");
 }
 
 TEST(ReplayLearnerTest, GradientsAreTheSameInEveryStepAndBuffer) {
