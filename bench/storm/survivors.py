@@ -91,7 +91,7 @@ def steps_in(trace):
         for line in lines:
             if '"name":"backward ' in line:
                 span = json.loads(line.rstrip(",\n"))
-                steps = ends.setdefault(span["pid"], {})
+                steps = ends.setdefault(span["pid"] - 1, {})  # a trace counts hosts from 1
                 iteration = span["args"]["iteration"]
                 steps[iteration] = max(steps.get(iteration, 0), (span["ts"] + span["dur"]) / 1e6)
     return {host: sorted(steps.values()) for host, steps in ends.items()}

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <string>
@@ -11,6 +10,7 @@
 #include "base/check.h"
 #include "nodes/host.h"
 #include "nodes/resumable.h"
+#include "session/donors.h"
 #include "session/host_copies.h"
 
 namespace sluice {
@@ -19,25 +19,14 @@ namespace {
 constexpr const char* kInvitation = "what who joins begins with";
 constexpr const char* kHostState = "the state of a host";
 
-using Donors = std::map<HostId, HostId>;
-
-// Whom each takes its state from.
-Donors donors_for(const std::vector<std::size_t>& joiners, const ProcessGroup& group,
-                  const Topology& topology) {
+Donors donors_of(const std::vector<std::size_t>& joiners, const ProcessGroup& group,
+                 const Topology& topology) {
   const std::vector<std::size_t> lost = group.lost();
-  const auto has_state = [&](std::size_t host) {
-    return std::ranges::find(joiners, host) == joiners.end() &&
-           std::ranges::find(lost, host) == lost.end();
+  const auto has_state = [&](HostId host) {
+    return std::ranges::find(joiners, host.index()) == joiners.end() &&
+           std::ranges::find(lost, host.index()) == lost.end();
   };
-  Donors donors;
-  for (const std::size_t joiner : joiners) {
-    std::size_t next = joiner;
-    do {
-      next = (next + 1) % topology.worker_hosts();
-    } while (!has_state(next));
-    donors.emplace(HostId(joiner), HostId(next));
-  }
-  return donors;
+  return donors_for({joiners.begin(), joiners.end()}, topology, has_state);
 }
 
 Iteration slowest_on(HostId host, const Topology& topology, const std::vector<Iteration>& at) {
@@ -115,7 +104,7 @@ std::vector<PeerJoined> let_in(const RunState& run, const Log& log) {
   }
   Json invitation;
   if (run.group.is_leader()) {
-    const Donors donors = donors_for(ranks, run.group, topology);
+    const Donors donors = donors_of(ranks, run.group, topology);
     for (const auto& [joiner, donor] : donors) {
       const Iteration start = slowest_on(donor, topology, run.at);
       begin_at(start, joiner, topology, run.at);

@@ -8,6 +8,7 @@
 #include <span>
 
 #include "base/check.h"
+#include "formats/link_cost.h"
 #include "nodes/host.h"
 #include "session/checkpoints.h"
 #include "session/former_hosts.h"
@@ -100,28 +101,20 @@ Result<std::vector<Iteration>> starts_in(const CheckpointManifest& manifest, std
 }
 
 // The hosts that the run had lost, if it went on without them. Each takes what the next one has.
-std::map<HostId, HostId> donors_in(const CheckpointManifest& manifest, const Topology& topology,
-                                   const Strategy& strategy) {
+Donors donors_in(const CheckpointManifest& manifest, const Topology& topology,
+                 const Strategy& strategy) {
   const auto has_file = [&](HostId host) {
     const auto& files = manifest.files;
     const std::string name = host_file_name(host.index());
     return std::ranges::find(files, name, &CheckpointFile::name) != files.end();
   };
-  std::map<HostId, HostId> donors;
+  std::vector<HostId> lost;
   for (std::size_t h = 0; h < topology.worker_hosts(); ++h) {
-    const HostId host(h);
-    if (has_file(host) || !why_it_ends(strategy, topology, host).empty()) {
-      continue;
-    }
-    for (std::size_t after = 1; after < topology.worker_hosts() && !donors.contains(host);
-         ++after) {
-      const HostId next((h + after) % topology.worker_hosts());
-      if (has_file(next)) {
-        donors.emplace(host, next);
-      }
+    if (!has_file(HostId(h)) && why_it_ends(strategy, topology, HostId(h)).empty()) {
+      lost.emplace_back(h);
     }
   }
-  return donors;
+  return donors_for(lost, topology, has_file);
 }
 
 // The leader offers one after the other, and every process looks at its own files.
@@ -156,8 +149,7 @@ Result<std::optional<Resumption>> last_sound(ProcessGroup& group, const Checkpoi
                          .first = starts->empty() ? manifest->iteration : std::ranges::min(*starts),
                          .starts = *starts,
                          .former = *former,
-                         .donors = *former ? std::map<HostId, HostId>()
-                                           : donors_in(*manifest, topology, strategy)},
+                         .donors = *former ? Donors() : donors_in(*manifest, topology, strategy)},
                         hosts_here(group, topology), strategy)
                  : starts.error();
       fault = own ? "" : own.error().message();
@@ -173,22 +165,6 @@ Result<std::optional<Resumption>> last_sound(ProcessGroup& group, const Checkpoi
       log.warn("not a sound checkpoint: " + fault);
     }
   }
-}
-
-Json json_of(const LinkCost& link) {
-  return {{"startup_ps", link.startup.count()},
-          {"ns_per_byte", link.ns_per_byte},
-          {"reduce_ns_per_byte", link.reduce_ns_per_byte},
-          {"message_ps", link.message.count()},
-          {"code_ns_per_byte", link.code_ns_per_byte}};
-}
-
-LinkCost link_from(const Json& json) {
-  return {.startup = Duration(json.at("startup_ps").get<std::int64_t>()),
-          .ns_per_byte = json.at("ns_per_byte"),
-          .reduce_ns_per_byte = json.at("reduce_ns_per_byte"),
-          .message = Duration(json.at("message_ps").get<std::int64_t>()),
-          .code_ns_per_byte = json.at("code_ns_per_byte")};
 }
 
 // These two throw if the manifest has something else there.
@@ -287,7 +263,7 @@ void adopt_measured(const Json& measured, Job& job) {
   strategy.collective = collective.is_null()
                             ? std::nullopt
                             : value_of(kCollectiveNames, collective.get<std::string>());
-  job.link = link_from(measured.at("link"));
+  job.link = link_cost_from(measured.at("link"));
   job.groups.clear();
   for (const Json& group : measured.at("groups")) {
     job.groups.push_back({group.at(0), group.at(1)});

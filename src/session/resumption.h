@@ -1,7 +1,6 @@
 #pragma once
 
 #include <filesystem>
-#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -10,6 +9,7 @@
 #include "formats/checkpoint.h"
 #include "model/job.h"
 #include "nodes/assembly.h"
+#include "session/donors.h"
 #include "session/log.h"
 #include "session/process_group.h"
 #include "session/specs.h"
@@ -27,7 +27,7 @@ struct Resumption {
   // The hosts that the run had, if they are others now: then its state is re-sharded.
   std::optional<Topology> former = {};
   // The hosts that the run went on without, each with the one whose state it begins with.
-  std::map<HostId, HostId> donors = {};
+  Donors donors = {};
   // Unless it is re-sharded: the files of the hosts of this process, or of their donors.
   std::vector<std::pair<HostId, std::string>> files = {};
   // Of a run that goes on, and that this process joins: when it last met for an evaluation, and

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <sstream>
 #include <stdexcept>
 
 #include "drivers/processes/letter_numbers.h"
@@ -28,22 +27,6 @@ std::vector<std::string> split(const std::string& all) {
     at = blank + 1 + length;
   }
   return texts;
-}
-
-std::string text_of(const LinkCost& link) {
-  return fmt::format("{} {} {} {} {}", link.startup.count(), link.ns_per_byte,
-                     link.reduce_ns_per_byte, link.message.count(), link.code_ns_per_byte);
-}
-
-LinkCost link_cost_in(const std::string& text) {
-  std::istringstream in(text);
-  LinkCost link;
-  Duration::rep startup = 0;
-  Duration::rep message = 0;
-  in >> startup >> link.ns_per_byte >> link.reduce_ns_per_byte >> message >> link.code_ns_per_byte;
-  link.startup = Duration(startup);
-  link.message = Duration(message);
-  return link;
 }
 
 Beginning::Beginning(const std::string& text) {

@@ -5,16 +5,11 @@
 #include <utility>
 #include <vector>
 
-#include "model/job.h"
-
 namespace sluice {
 
 // Several texts as one, and back; throws std::runtime_error at what is none.
 std::string joined(const std::vector<std::string>& texts);
 std::vector<std::string> split(const std::string& all);
-
-std::string text_of(const LinkCost& link);
-LinkCost link_cost_in(const std::string& text);
 
 // What rank 0 told all others before training began, by name. A process that joins later hears it
 // from here, and so begins as they did.

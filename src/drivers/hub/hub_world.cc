@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <deque>
+#include <nlohmann/json.hpp>
 #include <sstream>
 #include <stdexcept>
 #include <utility>
@@ -21,6 +22,7 @@
 #include "drivers/processes/ring_cost.h"
 #include "drivers/tcp/exchange.h"
 #include "drivers/tcp/mesh.h"
+#include "formats/link_cost.h"
 
 namespace sluice {
 namespace {
@@ -90,12 +92,12 @@ class HubWorld final : public ProcessWorld {
 
   LinkCost measure_link() override {
     if (relives()) {
-      return link_cost_in(beginning_->take(kLinkCost));
+      return link_cost_from(Json::parse(beginning_->take(kLinkCost)));
     }
     std::optional<Beginning> so_far = std::exchange(beginning_, std::nullopt);
     const LinkCost link = measure_link_now();
     beginning_ = std::move(so_far);
-    note(kLinkCost, text_of(link));
+    note(kLinkCost, json_of(link).dump());
     return link;
   }
   LinkCost measure_link_now() {

@@ -29,14 +29,5 @@ RC_GTEST_PROP(BeginningProperty, TextsAreToldAgainByNameInTheirOrder, ()) {
   }
 }
 
-RC_GTEST_PROP(BeginningProperty, TheCostOfALinkIsExact, ()) {
-  const auto number = rc::gen::map(rc::gen::inRange<std::int64_t>(0, 1'000'000'000'000),
-                                   [](std::int64_t n) { return static_cast<double>(n) / 7e9; });
-  const LinkCost link{Duration(*rc::gen::inRange<std::int64_t>(0, 1'000'000'000'000)), *number,
-                      *number, Duration(*rc::gen::inRange<std::int64_t>(0, 1'000'000'000)),
-                      *number};
-  RC_ASSERT(link_cost_in(text_of(link)) == link);
-}
-
 }  // namespace
 }  // namespace sluice
