@@ -41,7 +41,11 @@ std::string ending_text(int status) {
 class HubRun {
  public:
   HubRun(const HubPlan& plan, Hub hub, std::int64_t restart)
-      : plan_(plan), hub_(std::move(hub)), restart_(restart), children_(plan.hosts.size()) {}
+      : plan_(plan),
+        hub_(std::move(hub)),
+        restart_(restart),
+        hosts_(plan.place.hosts),
+        children_(hosts_.size()) {}
 
   Ending run();
 
@@ -50,6 +54,7 @@ class HubRun {
     pid_t pid = -1;
     std::optional<int> status;  // once it has ended
     bool lost = false;
+    bool came = true;  // with the last start
     std::int64_t starts = 0;
   };
 
@@ -70,14 +75,15 @@ class HubRun {
   void end_stragglers();
   void kill_all(int signal);
   std::string name_of(std::size_t rank) const {
-    const std::string& host = plan_.hosts[rank];
+    const std::string& host = hosts_[rank];
     return host.empty() ? fmt::format("rank {}", rank) : fmt::format("rank {} on {}", rank, host);
   }
 
   const HubPlan& plan_;
   Hub hub_;
   const std::int64_t restart_;
-  std::vector<Child> children_;  // by rank
+  std::vector<std::string> hosts_;  // by rank
+  std::vector<Child> children_;     // by rank
   Ending ending_;
   const Clock clock_;
   std::optional<Time> ends_at_;  // with the next signal, if they have not ended by themselves
@@ -157,7 +163,7 @@ Result<void> HubRun::start(std::size_t rank) {
 }
 
 void HubRun::become(std::size_t rank, int token) const {
-  if (!plan_.hosts[rank].empty()) {
+  if (!hosts_[rank].empty()) {
     become_remote(rank, token);
   }
   for (const auto& [key, value] : variables(rank)) {
@@ -181,8 +187,8 @@ void HubRun::become_remote(std::size_t rank, int token) const {
   for (const std::string& word : plan_.command) {
     text += " " + shell_word(word);
   }
-  Words words = plan_.agent;
-  words.insert(words.end(), {plan_.hosts[rank], text + " </dev/null"});
+  Words words = plan_.place.agent;
+  words.insert(words.end(), {hosts_[rank], text + " </dev/null"});
   failed(lab::become(words).within("launch"));
   _exit(kNotFound);
 }
@@ -218,6 +224,9 @@ bool HubRun::may_join(std::size_t rank) const {
 
 void HubRun::start_again(std::size_t rank) {
   Child& child = children_[rank];
+  if (!std::exchange(child.came, false)) {
+    hosts_[rank] = moved_from({hosts_[rank]}, hosts_)[rank];
+  }
   warn(fmt::format("launch: starting {} again ({} of {}), which joins the others", name_of(rank),
                    child.starts, plan_.rejoins));
   child.status.reset();
@@ -234,6 +243,7 @@ void HubRun::note(const std::vector<Hub::Happening>& happenings) {
       fail(*happening.code);
     } else if (happening.is_back) {
       children_[happening.rank].lost = false;
+      children_[happening.rank].came = true;
     } else {
       note_lost(happening);
     }
@@ -296,20 +306,20 @@ void HubRun::kill_all(int signal) {
 }
 
 // Where all processes reach this one.
-Result<std::string> listening_address(const HubPlan& plan) {
+Result<std::string> listening_address(const std::vector<std::string>& hosts) {
   const auto remote =
-      std::ranges::find_if(plan.hosts, [](const std::string& host) { return !host.empty(); });
-  return remote == plan.hosts.end() ? Result<std::string>("127.0.0.1") : address_towards(*remote);
+      std::ranges::find_if(hosts, [](const std::string& host) { return !host.empty(); });
+  return remote == hosts.end() ? Result<std::string>("127.0.0.1") : address_towards(*remote);
 }
 
 }  // namespace
 
 Ending run_at_hub(const HubPlan& plan, std::int64_t restart) {
-  const auto address = listening_address(plan);
+  const auto address = listening_address(plan.place.hosts);
   if (!address) {
     return {bad_input(address.error().within("launch"))};
   }
-  auto hub = Hub::open(*address, plan.hosts.size());
+  auto hub = Hub::open(*address, plan.place.hosts.size());
   if (!hub) {
     return {failed(hub.error().within("launch"))};
   }

@@ -1,10 +1,9 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
-#include <vector>
 
 #include "cli/commands.h"
+#include "cli/placement.h"
 #include "cli/restarts.h"
 
 namespace sluice::cli {
@@ -12,9 +11,8 @@ namespace sluice::cli {
 // What to start without MPI.
 struct HubPlan {
   Words command;
-  std::vector<std::string> hosts;  // by rank; an empty name: this machine
-  Words agent{"ssh"};              // that runs a command on another host
-  std::int64_t rejoins = 0;        // how often a rank may be started again in a job that goes on
+  Placement place;
+  std::int64_t rejoins = 0;  // how often a rank may be started again in a job that goes on
 };
 
 // Starts the processes and hosts the hub where they meet. A process that is lost does not end the

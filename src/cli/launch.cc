@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <iterator>
+#include <optional>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -18,6 +19,7 @@
 #include "cli/host_list.h"
 #include "cli/hub_job.h"
 #include "cli/mpirun_job.h"
+#include "cli/placement.h"
 #include "cli/restart_count.h"
 #include "cli/restarts.h"
 #include "drivers/mpi/mpi_world.h"
@@ -73,10 +75,9 @@ std::string told(const char* orte, const char* prrte) {
 // A machine of these names is this one.
 bool is_here(const std::string& host) { return host == "localhost" || host == host_name(); }
 
-Result<HubPlan> plan_for(const Words& command, std::size_t processes, const std::string& named,
-                         std::int64_t rejoins) {
-  HubPlan plan{
-      .command = command, .hosts = std::vector<std::string>(processes), .rejoins = rejoins};
+// By the named hostfile, or that which Open MPI was told.
+Result<Placement> placement_of(std::size_t processes, const std::string& named) {
+  Placement place{.hosts = std::vector<std::string>(processes)};
   const std::string hostfile =
       named.empty() ? told("OMPI_MCA_orte_default_hostfile", "PRTE_MCA_prte_default_hostfile")
                     : named;
@@ -89,25 +90,57 @@ Result<HubPlan> plan_for(const Words& command, std::size_t processes, const std:
     if (!hosts) {
       return hosts.error().within("--hostfile: " + hostfile);
     }
-    plan.hosts = *std::move(hosts);
-    std::ranges::replace_if(plan.hosts, is_here, "");
+    place.hosts = *std::move(hosts);
+    std::ranges::replace_if(place.hosts, is_here, "");
   }
   if (const std::string agent = told("OMPI_MCA_plm_rsh_agent", "PRTE_MCA_plm_ssh_agent");
       !agent.empty()) {
     std::istringstream words(agent);
-    plan.agent.assign(std::istream_iterator<std::string>(words), {});
+    place.agent.assign(std::istream_iterator<std::string>(words), {});
   }
-  return plan;
+  return place;
+}
+
+struct MpiJob {
+  Words command;
+  std::size_t processes = 1;
+  std::string hostfile;
+  bool mpich = mpi_info().library.starts_with("MPICH");
+
+  // With this hostfile.
+  Words words(const std::string& hosts) const {
+    const std::string number = fmt::format("{}", processes);
+    Words all = mpich ? mpich_words(number, hosts) : open_mpi_words(number, hosts);
+    all.insert(all.end(), command.begin(), command.end());
+    return all;
+  }
+};
+
+Ending run_mpi_job(const MpiJob& job, std::int64_t restart) {
+  const auto place = placement_of(job.processes, job.hostfile);
+  const auto others =
+      restart > 0 && place ? without_unreachable(*place, warn) : std::optional<Placement>();
+  if (!others) {
+    return run_mpirun(job.words(job.hostfile), restart);
+  }
+  const TemporaryFile file(hostfile_of(others->hosts, job.mpich));
+  return run_mpirun(job.words(file.path()), restart);
 }
 
 int launch_at_hub(const Settings& settings, const Words& command, std::int64_t restarts,
                   const std::string& checkpoints) {
-  const auto plan = plan_for(command, static_cast<std::size_t>(settings.integer("np")),
-                             settings.text("hostfile"), restarts);
-  if (!plan) {
-    return bad_input(plan.error());
+  const auto place =
+      placement_of(static_cast<std::size_t>(settings.integer("np")), settings.text("hostfile"));
+  if (!place) {
+    return bad_input(place.error());
   }
-  const auto run = [&](std::int64_t restart) { return run_at_hub(*plan, restart); };
+  const auto run = [&](std::int64_t restart) {
+    HubPlan plan{.command = command, .place = *place, .rejoins = restarts};
+    if (restart > 0) {
+      plan.place = without_unreachable(*place, warn).value_or(*place);
+    }
+    return run_at_hub(plan, restart);
+  };
   return restarts == 0 ? run(0).code : run_with_restarts(run, restarts, checkpoints);
 }
 
@@ -133,12 +166,13 @@ int launch(const Settings& settings, const Words& command) {
   if (settings.text("transport") == "tcp") {
     return launch_at_hub(settings, command, restarts, checkpoints);
   }
-  const std::string processes = fmt::format("{}", settings.integer("np"));
-  const bool mpich = mpi_info().library.starts_with("MPICH");
-  Words words = mpich ? mpich_words(processes, hostfile) : open_mpi_words(processes, hostfile);
-  words.insert(words.end(), command.begin(), command.end());
-  const auto run = [&](std::int64_t restart) { return run_mpirun(words, restart); };
-  return restarts == 0 ? run_instead(words) : run_with_restarts(run, restarts, checkpoints);
+  const MpiJob job{.command = command,
+                   .processes = static_cast<std::size_t>(settings.integer("np")),
+                   .hostfile = hostfile};
+  return restarts == 0
+             ? run_instead(job.words(hostfile))
+             : run_with_restarts([&](std::int64_t restart) { return run_mpi_job(job, restart); },
+                                 restarts, checkpoints);
 }
 
 }  // namespace sluice::cli

@@ -21,6 +21,9 @@ constexpr const char* kLaunch = "launch --transport tcp ";
 constexpr const char* kInMidTraining =
     "for i in $(seq 300); do grep -q step said-0 && break; sleep 0.1; done";
 
+// The environment in which that is used.
+constexpr const char* kAgent = "OMPI_MCA_plm_rsh_agent='sh agent'";
+
 Json summary_in(const Outcome& outcome) {
   const std::size_t begin = outcome.out.rfind("\n{");
   return Json::parse(outcome.out.substr(begin == std::string::npos ? 0 : begin + 1));
@@ -48,6 +51,11 @@ class CliHubLaunchTest : public ::testing::Test {
         code=$?
         cat said-$SLUICE_RANK >&2
         exit $code)");
+  }
+  // A stand-in for ssh. Once there is a file "gone", 127.0.0.2 does not answer.
+  void write_agent() const {
+    folder_.write("agent",
+                  "[ $1 = 127.0.0.2 ] && [ -e gone ] && exit 255\nshift\nexec sh -c \"$*\"\n");
   }
   Outcome launch(const std::string& arguments) const {
     return sluice(kLaunch + arguments, folder_);
@@ -96,6 +104,37 @@ TEST_F(CliHubLaunchTest, StartsOnOtherHostsWithTheTokenOutOfSight) {
   const std::string told = folder_.read("told");
   EXPECT_THAT(told, HasSubstr("to 127.0.0.1 "));
   EXPECT_THAT(told, Not(HasSubstr(token)));
+}
+
+TEST_F(CliHubLaunchTest, AJobLeavesAHostThatIsGone) {
+  write_agent();
+  folder_.write("hosts", "localhost\n127.0.0.1\n127.0.0.2\n");
+  const Outcome outcome = sluice(
+      std::string(kLaunch) +
+          "-n 3 --max-restarts 1 --hostfile hosts -- sh -c 'echo start $SLUICE_RESTART of "
+          "$SLUICE_RANK; [ $SLUICE_RESTART = 1 ] || [ $SLUICE_RANK = 0 ] || { touch gone; exit 3; "
+          "}'",
+      folder_, kAgent);
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(outcome.err, HasSubstr("launch: 127.0.0.2 does not answer; other hosts run the "
+                                     "processes from there"));
+  for (const char* line : {"start 1 of 0\n", "start 1 of 1\n", "start 1 of 2\n"}) {
+    EXPECT_THAT(outcome.out, HasSubstr(line));
+  }
+}
+
+TEST_F(CliHubLaunchTest, AWorkerWhoseHostIsGoneJoinsFromAnotherOne) {
+  write_agent();
+  folder_.write("hosts", "localhost slots=2\n127.0.0.2\n");
+  write_work(" train --model replay:net.json --iterations 3000 --json --preset gosgd", 2,
+             kInMidTraining + std::string("; touch gone"));
+  const Outcome outcome =
+      sluice(std::string(kLaunch) + "-n 3 --max-restarts 2 --hostfile hosts -- sh work.sh", folder_,
+             kAgent);
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(outcome.err, HasSubstr("starting rank 2 on 127.0.0.2 again (1 of 2)"));
+  EXPECT_THAT(outcome.err, HasSubstr("starting rank 2 again (2 of 2)"));
+  EXPECT_EQ(summary_in(outcome).at("joined_ranks"), Json::array({2})) << outcome.err;
 }
 
 TEST_F(CliHubLaunchTest, TrainsToTheSameBitsAsThreads) {

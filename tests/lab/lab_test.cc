@@ -194,6 +194,23 @@ TEST_F(LabTest, OnTheHeadLaunchReachesTheHosts) {
   }
 }
 
+// The agent stands in for a network: once there is a file "gone", h1 does not answer.
+TEST_F(LabTest, AJobThatIsStartedAgainLeavesAHostThatIsGone) {
+  RunningLab lab({"--hosts", "3", "--on", "head"}, R"(
+      printf '%s\n' '[ $1 = h1 ] && [ -e gone ] && exit 255' 'exec sh /dev/shm/agent "$@"' > agent
+      export OMPI_MCA_plm_rsh_agent="sh $PWD/agent" PRTE_MCA_plm_ssh_agent="sh $PWD/agent"
+      exec sluice launch -n 3 --max-restarts 1 -- sh -c '
+        [ $SLUICE_RESTART = 1 ] && exec echo $OMPI_COMM_WORLD_RANK on $(hostname)
+        [ $(hostname) = h1 ] || exec sleep 60
+        touch gone
+        exit 3')");
+  ASSERT_EQ(lab.wait(), 0) << lab.err();
+  EXPECT_THAT(lab.err(), HasSubstr("launch: h1 does not answer; other hosts run the processes"));
+  for (const char* line : {"0 on h0\n", "1 on h0\n", "2 on h2\n"}) {
+    EXPECT_THAT(lab.out(), HasSubstr(line));
+  }
+}
+
 TEST_F(LabTest, ACommandHasTheRightsOfItsUserAndNoMore) {
   const std::string script =
       "echo $(hostname) $(id -un) $(grep CapPrm /proc/self/status); touch by-$(hostname); "
