@@ -13,8 +13,8 @@
 namespace sluice {
 namespace {
 
-// Two to reach the steady state, of which the last half counts.
-constexpr Iteration kForecastIterations = 6;
+// The last half counts: enough for iterations that take turns in being short and long.
+constexpr Iteration kForecastIterations = 12;
 constexpr double kWorthwhile = 0.99;
 
 std::vector<Codec> candidates_of(const StrategySpec& spec) {
