@@ -27,7 +27,7 @@ const Duration kToAnswer = from_us(10e6);
 constexpr useconds_t kBetweenLooks = 20'000;
 
 // Has the agent do nothing there.
-pid_t knock_at(const std::string& host, const Words& agent) {
+pid_t knock_at(const std::string& host, const lab::Words& agent) {
   const pid_t pid = fork();
   if (pid == 0) {
     setpgid(0, 0);
@@ -36,7 +36,7 @@ pid_t knock_at(const std::string& host, const Words& agent) {
     for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
       dup2(nothing, stream);
     }
-    Words words = agent;
+    lab::Words words = agent;
     words.insert(words.end(), {host, "true"});
     static_cast<void>(lab::become(words));
     _exit(EXIT_FAILURE);

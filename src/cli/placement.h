@@ -6,14 +6,12 @@
 #include <string>
 #include <vector>
 
-#include "cli/commands.h"
-
 namespace sluice::cli {
 
 // On which hosts the processes of a job run.
 struct Placement {
-  std::vector<std::string> hosts;  // by rank; an empty name: this machine
-  Words agent{"ssh"};              // that runs a command on another host
+  std::vector<std::string> hosts;         // by rank; an empty name: this machine
+  std::vector<std::string> agent{"ssh"};  // that runs a command on another host
 };
 
 // The hosts of the placement on which the agent cannot run a command within some seconds.
