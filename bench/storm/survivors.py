@@ -13,7 +13,7 @@ from faults import AGAIN_WITHIN_S, ENDING, ENDS_WITHIN_S, KINDS, LASTS_S, Fault,
 import lab
 from table import markdown
 
-SERVERS = {"asp": 1, "ssp": 1, "easgd": 1, "gosgd": 0, "ad-psgd": 0, "noloco": 0}  # on hosts of their own
+SERVERS = {"asp": 1, "ssp": 1, "easgd": 1, "gosgd": 0, "ad-psgd": 0, "noloco": 0, "local-sgd": 0, "diloco": 0, "streaming-diloco": 0}  # on hosts of their own
 PAUSE_S = 5  # of the survivors, at most
 NEAR = 0.03  # the accuracy that a training may have less than a calm one with all workers, or with those that are left
 LEFT = 2  # workers of the smaller calm training

@@ -50,6 +50,17 @@ struct Cadence {
     return local > 0 && local % every == offset % every;
   }
 
+  // The exchange of this fragment that has begun, and whose outer step is not due yet with the
+  // parameters of this iteration; 0: there is none.
+  constexpr Iteration under_way_at(Iteration iteration, std::int64_t fragment) const {
+    for (Iteration begun = iteration; begun > iteration - delay; --begun) {
+      if (begins_at(begun, fragment)) {
+        return begun;
+      }
+    }
+    return 0;
+  }
+
   bool operator==(const Cadence&) const = default;
 };
 

@@ -24,6 +24,15 @@ struct LinkCost {
 // A guess for hosts that share one memory.
 inline const LinkCost kSharedMemoryLink{from_us(20), 0.1, 0.1};
 
+// Algorithm local-steps: the exchange of a chunk that began with the parameters of this iteration,
+// and whose sum no worker has.
+struct GivenUpSum {
+  ChunkId chunk;
+  Iteration begun = 0;
+
+  bool operator==(const GivenUpSum&) const = default;
+};
+
 // What is trained, where and how: all that the protocol core needs to know.
 struct Job {
   std::vector<Layer> layers;
@@ -35,6 +44,8 @@ struct Job {
   std::optional<HostId> here = {};      // the one host that this process runs; none: all of them
   LinkCost link = kSharedMemoryLink;    // what the choice of collectives goes by
   int server_threads = 1;               // work that a host does at a time
+  std::vector<HostId> absent = {};      // that it goes on without, in ascending order
+  std::vector<GivenUpSum> given_up = {};
 
   Iteration start_of(NodeId worker) const {
     return starts.empty() ? first : starts.at(worker.index());

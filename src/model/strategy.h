@@ -132,8 +132,20 @@ struct Strategy {
     return static_cast<std::size_t>(iteration - 1) % gradient_slots();
   }
   // Whether sums are made while the worker computes with all its gradients: in a buffer of their
-  // own, after those of gradient_slots().
-  bool sums_aside() const { return algorithm == Algorithm::kLocal && cadence.delay > 0; }
+  // own, after those of gradient_slots(). Without a delay that happens where a worker is lost and
+  // the others go on: what they have sent each other still arrives.
+  bool sums_aside() const {
+    return algorithm == Algorithm::kLocal && (cadence.delay > 0 || sums_can_be_given_up());
+  }
+  // Whether a sum is used while the worker takes further steps, or after the end of a phase.
+  bool sums_last() const { return algorithm == Algorithm::kLocal && cadence.delay > 0; }
+  // Whether workers of algorithm local-steps can do without the sum of an exchange: then the next
+  // one makes up for it. What error feedback has kept back would go with it.
+  bool sums_can_be_given_up() const {
+    return algorithm == Algorithm::kLocal && exchange == Exchange::kAllReduce &&
+           cadence.synchronous == 0 && !error_feedback && !travels_whole() && !factored() &&
+           !local_aggregation && !driver_sums();
+  }
   // Which buffer holds the sum of this iteration.
   std::size_t sum_slot(Iteration iteration) const {
     return sums_aside() && iteration > cadence.synchronous ? gradient_slots()

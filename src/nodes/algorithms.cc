@@ -38,9 +38,10 @@ bool always(const Strategy& /*strategy*/) { return true; }
 // With no staleness all wait for all.
 bool if_stale(const Strategy& strategy) { return strategy.staleness > 0; }
 
-// A pair needs nobody else; a sum needs all.
-bool if_in_pairs(const Strategy& strategy) {
-  return strategy.exchange == Exchange::kGossip && strategy.cadence.synchronous == 0;
+// A pair needs nobody else; a sum needs all, unless those that are left can give it up.
+bool if_in_pairs_or_given_up(const Strategy& strategy) {
+  const bool in_pairs = strategy.exchange == Exchange::kGossip && strategy.cadence.synchronous == 0;
+  return in_pairs || strategy.sums_can_be_given_up();
 }
 
 template <class Server>
@@ -77,7 +78,7 @@ const AlgorithmNodes& nodes_of(Algorithm algorithm) {
                      make_algorithm<LocalStepsWorker>,
                      nullptr,
                      {kReduce, kGather, kShare},
-                     if_in_pairs},
+                     if_in_pairs_or_given_up},
       AlgorithmNodes{Algorithm::kGossip, make_algorithm<GoSgdWorker>, nullptr, {kShare}, always},
       AlgorithmNodes{Algorithm::kAdPsgd, make_ad_psgd, nullptr, {kSwap, kSwapped}, always},
       AlgorithmNodes{

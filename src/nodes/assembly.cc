@@ -33,9 +33,14 @@ std::map<NodeId, Iteration> Assembly::ended() const {
   return all;
 }
 
-std::span<double> Assembly::weights(NodeId worker) const {
-  const std::size_t host = job.here ? 0 : job.topology.host_of(worker).index();
-  return hosts.at(host)->weights(worker);
+const Host& Assembly::host_of(NodeId worker) const {
+  return *hosts.at(job.here ? 0 : job.topology.host_of(worker).index());
+}
+
+std::span<double> Assembly::weights(NodeId worker) const { return host_of(worker).weights(worker); }
+
+std::span<const Iteration> Assembly::last_sums(NodeId worker) const {
+  return host_of(worker).last_sums(worker);
 }
 
 Counters Assembly::counters() const {

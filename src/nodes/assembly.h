@@ -18,11 +18,14 @@ struct Assembly {
   std::vector<std::unique_ptr<Host>> hosts;
   std::vector<Protocol*> protocols;  // by host, as drivers see them; null: not of this process
 
+  const Host& host_of(NodeId worker) const;  // of a worker here
+
   Counters counters() const;  // of all that are here
   // The first iteration that each worker here did not begin in the last phase.
   std::map<NodeId, Iteration> ended() const;
   // See Protocol; of a worker here.
   std::span<double> weights(NodeId worker) const;
+  std::span<const Iteration> last_sums(NodeId worker) const;
 };
 
 // All hosts, or only the one that the job says is here.

@@ -9,11 +9,7 @@ namespace sluice {
 
 BasicWorker::BasicWorker(const Job& job, std::shared_ptr<const ChunkMap> chunks, NodeId self,
                          Completion& done)
-    : strategy_(job.strategy),
-      living_(job.topology),
-      chunks_(std::move(chunks)),
-      self_(self),
-      done_(done) {}
+    : strategy_(job.strategy), living_(job), chunks_(std::move(chunks)), self_(self), done_(done) {}
 
 BufferRange BasicWorker::landing(const Message& message) const {
   const bool whole = message.kind == MessageKind::kParameters && !strategy_.sparse();

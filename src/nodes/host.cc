@@ -114,7 +114,7 @@ class Host::Scheduled final : public Effects {
 
 Host::Host(const Job& job, std::shared_ptr<const ChunkMap> chunks, HostId self)
     : strategy_(job.strategy),
-      living_(job.topology),
+      living_(job),
       first_worker_(self.index() * job.topology.workers_per_host()),
       workers_(self.index() < job.topology.worker_hosts() ? job.topology.workers_per_host() : 0),
       egress_(job.strategy, job.topology),

@@ -37,6 +37,7 @@ class Host final : public Protocol {
   const std::map<NodeId, Iteration>& ended() const { return ended_; }
   // See Protocol; of a node here.
   std::span<double> weights(NodeId id) const { return node(id).weights(); }
+  std::span<const Iteration> last_sums(NodeId id) const { return node(id).last_sums(); }
 
  private:
   class Scheduled;

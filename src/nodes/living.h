@@ -4,14 +4,14 @@
 #include <cstddef>
 #include <vector>
 
-#include "model/topology.h"
+#include "model/job.h"
 
 namespace sluice {
 
 // Which nodes of a job are still there, as far as one host has heard.
 class Living {
  public:
-  explicit Living(const Topology& topology) : topology_(topology) {}
+  explicit Living(const Job& job) : topology_(job.topology), lost_(job.absent) {}
 
   void lose(HostId host) { lost_.push_back(host); }
   void regain(HostId host) { std::erase(lost_, host); }

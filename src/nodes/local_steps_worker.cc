@@ -34,27 +34,23 @@ LocalStepsWorker::LocalStepsWorker(const Job& job, std::shared_ptr<const ChunkMa
     : BasicWorker(job, chunk_map, self, done),
       fragments_(fragments_of(*chunk_map, job.strategy.cadence.fragments)),
       states_(chunk_map->size()),
-      shares_(chunk_map->size()) {
+      shares_(chunk_map->size()),
+      last_sums_(chunk_map->size()),
+      members_(AggregationGroups(job).size()) {
   if (!in_pairs()) {
     runner_.emplace(job.strategy, collectives_for(job, *chunk_map), self, AggregationGroups(job),
                     chunk_map);
   }
   for (std::size_t c = 0; c < states_.size(); ++c) {
-    states_[c] = under_way_at(job.first, fragments_[c]);
+    const Iteration begun = cadence().under_way_at(job.first, fragments_[c]);
+    if (std::ranges::find(job.given_up, GivenUpSum{ChunkId(c), begun}) == job.given_up.end()) {
+      states_[c] = {.begun = begun, .summed = begun > 0};
+      last_sums_[c] = begun;
+    }
   }
   if (cadence().synchronous > 0) {
     synchronous_ = make_algorithm<AllReduceWorker>(job, std::move(chunk_map), self, *this);
   }
-}
-
-LocalStepsWorker::State LocalStepsWorker::under_way_at(Iteration iteration,
-                                                       std::int64_t fragment) const {
-  for (Iteration begun = iteration; begun > iteration - cadence().delay; --begun) {
-    if (cadence().begins_at(begun, fragment)) {
-      return {.begun = begun, .summed = true};
-    }
-  }
-  return {};
 }
 
 BufferRange LocalStepsWorker::landing(const Message& message) const {
@@ -119,6 +115,9 @@ void LocalStepsWorker::on_network(const Event& event, Effects& effects) {
     shares_[chunk.index()].push_back({received->message.iteration, received->payload});
     return on_share(chunk, effects);
   }
+  if (!exchanges_) {  // it is about a sum that was given up
+    return;
+  }
   if (const auto done = runner_->handle(event, effects)) {
     on_part(done->chunk, effects);
   }
@@ -148,7 +147,7 @@ void LocalStepsWorker::on_local_step(ChunkId chunk, Iteration iteration, Effects
   if (state.begun > 0 && iteration == state.begun + cadence().delay) {
     state.waits = iteration;
     step_if_due(chunk, effects);
-  } else if (cadence().begins_at(iteration, fragments_[chunk.index()])) {
+  } else if (exchanges_ && cadence().begins_at(iteration, fragments_[chunk.index()])) {
     start(chunk, WorkKind::kOuterGradient, iteration, effects);
   } else {
     complete(chunk, iteration, effects);
@@ -157,6 +156,9 @@ void LocalStepsWorker::on_local_step(ChunkId chunk, Iteration iteration, Effects
 
 void LocalStepsWorker::begin_exchange(ChunkId chunk, Iteration iteration, Payload share,
                                       Effects& effects) {
+  if (!exchanges_) {
+    return complete(chunk, iteration, effects);
+  }
   states_[chunk.index()] = {.begun = iteration, .waits = cadence().delay == 0 ? iteration : 0};
   if (in_pairs()) {
     send_share(chunk, iteration, std::move(share), effects);
@@ -188,9 +190,31 @@ void LocalStepsWorker::step_alone(ChunkId chunk, Effects& effects) {
   }
 }
 
-// All know the same pairs, whoever is lost: nobody waits for one who has another partner.
 void LocalStepsWorker::on_peer_lost(HostId host, Effects& effects) {
   BasicWorker::on_peer_lost(host, effects);
+  if (in_pairs()) {
+    lose_partner(host, effects);
+  } else {
+    give_up_sums(effects);
+  }
+}
+
+// What others have sent may still land where sums are made, and what was lent is still read: the
+// worker computes elsewhere, and begins no exchange there.
+void LocalStepsWorker::give_up_sums(Effects& effects) {
+  exchanges_ = false;
+  for (std::size_t c = 0; c < states_.size(); ++c) {
+    if (states_[c].begun == 0 || states_[c].summed) {
+      continue;
+    }
+    if (const Iteration waits = std::exchange(states_[c], {}).waits; waits > 0) {
+      complete(ChunkId(c), waits, effects);
+    }
+  }
+}
+
+// All know the same pairs, whoever is lost: nobody waits for one who has another partner.
+void LocalStepsWorker::lose_partner(HostId host, Effects& effects) {
   for (std::size_t c = 0; c < states_.size(); ++c) {
     const Iteration begun = states_[c].begun;
     if (begun == 0) {
@@ -244,6 +268,9 @@ void LocalStepsWorker::on_part(ChunkId chunk, Effects& effects) {
   State& state = states_[chunk.index()];
   const std::size_t parts = strategy().driver_sums() ? 1 : runner_->segments_of(chunk);
   state.summed = ++state.parts == parts;
+  if (state.summed) {
+    last_sums_[chunk.index()] = state.begun;
+  }
   step_if_due(chunk, effects);
 }
 
@@ -259,7 +286,7 @@ void LocalStepsWorker::start(ChunkId chunk, WorkKind kind, Iteration iteration,
   Work work = work_on(chunk, kind, iteration);
   work.slot = strategy().sum_slot(iteration);
   work.keep = static_cast<float>(cadence().mix);
-  work.workers = static_cast<std::uint32_t>(topology().workers());
+  work.workers = static_cast<std::uint32_t>(members_);
   if (in_pairs() && kind == WorkKind::kOuterGradient) {
     work.output_bytes = 2 * work.range.size() * kFloatBytes;
   }

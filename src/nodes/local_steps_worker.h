@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "collectives/runner.h"
@@ -24,6 +25,11 @@ namespace sluice {
 //
 // A sum that is not due when a worker ends is used when it goes on.
 //
+// If a worker is lost, the others give up the sums that they have not got, and exchange nothing
+// more: they take local steps until the phase ends. Nothing of these is lost, since the next outer
+// gradient goes back to the same global parameters. Some may have got a sum that others have given
+// up; last_sums() tells whom the others follow before the next phase (nodes/followers.h).
+//
 // With exchange gossip (NoLoCo) workers meet in pairs instead, drawn anew for each exchange. Both
 // send their outer gradient and their global parameters, which are not those of the others, and
 // make the outer step with what the partner has sent. It may come early, since the partner waits
@@ -37,6 +43,7 @@ class LocalStepsWorker final : public BasicWorker, private Completion {
                    Completion& done);
 
   BufferRange landing(const Message& message) const override;
+  std::span<const Iteration> last_sums() const override { return last_sums_; }
 
  private:
   struct State {
@@ -52,8 +59,6 @@ class LocalStepsWorker final : public BasicWorker, private Completion {
     Payload payload;
   };
 
-  // At the end of a phase before this iteration.
-  State under_way_at(Iteration iteration, std::int64_t fragment) const;
   void exchange(ChunkId chunk, Iteration iteration, Effects& effects) override;
   void on_network(const Event& event, Effects& effects) override;
   void on_peer_lost(HostId host, Effects& effects) override;
@@ -72,6 +77,8 @@ class LocalStepsWorker final : public BasicWorker, private Completion {
   void on_share(ChunkId chunk, Effects& effects);
   // Nobody else will come to the exchange that has begun.
   void step_alone(ChunkId chunk, Effects& effects);
+  void lose_partner(HostId host, Effects& effects);
+  void give_up_sums(Effects& effects);
   void on_part(ChunkId chunk, Effects& effects);
   void step_if_due(ChunkId chunk, Effects& effects);
   void start(ChunkId chunk, WorkKind kind, Iteration iteration, Effects& effects) const;
@@ -83,6 +90,9 @@ class LocalStepsWorker final : public BasicWorker, private Completion {
   std::vector<std::int64_t> fragments_;           // by chunk
   std::vector<State> states_;                     // by chunk
   std::vector<std::vector<Share>> shares_;        // by chunk, of exchanges that have not begun here
+  std::vector<Iteration> last_sums_;              // by chunk
+  std::size_t members_;                           // workers whose outer gradients are summed
+  bool exchanges_ = true;                         // until a worker is lost that sums need
   std::size_t final_ = 0;                         // gradients of chunks, for the next norm
 };
 

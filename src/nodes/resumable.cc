@@ -11,7 +11,7 @@ Result<void> check_resumable(const Strategy& strategy) {
                  " with a sparse codec has no checkpoints yet: its workers keep sparse sums for "
                  "later iterations; take another codec, or algorithm bsp");
   }
-  if (strategy.sums_aside() && strategy.exchange == Exchange::kGossip) {
+  if (strategy.sums_last() && strategy.exchange == Exchange::kGossip) {
     return Error(
         "exchange gossip with a delay has no checkpoints yet: workers keep what their partners "
         "have sent for later iterations; take delay 0, or exchange allreduce");

@@ -24,7 +24,7 @@ Shard::Shard(const Job& job, std::shared_ptr<const ChunkMap> chunks, NodeId self
     : strategy_(job.strategy),
       staleness_(traits_of(job.strategy.algorithm).max_lead(job.strategy)),
       add_ns_per_byte_(job.link.reduce_ns_per_byte),
-      living_(job.topology),
+      living_(job),
       groups_(job),
       chunks_(std::move(chunks)),
       self_(self),

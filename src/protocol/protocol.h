@@ -20,6 +20,10 @@ class Protocol {
   // Between two phases: with what weight the node's parameters go into means, by chunk; empty if
   // its algorithm has no such weights. They are part of its state, as its parameters are.
   virtual std::span<double> weights() { return {}; }
+  // After a phase in which a worker was lost: by chunk, with the parameters of which iteration the
+  // last exchange began whose sum this node has; 0: it has had none. Empty if its algorithm has no
+  // sums that a worker can do without.
+  virtual std::span<const Iteration> last_sums() const { return {}; }
 };
 
 }  // namespace sluice

@@ -105,6 +105,12 @@ std::vector<PeerJoined> let_in(const RunState& run, const Log& log) {
   Json invitation;
   if (run.group.is_leader()) {
     const Donors donors = donors_of(ranks, run.group, topology);
+    Json absent = Json::array();
+    for (const HostId host : run.assembly.job.absent) {
+      if (!donors.contains(host)) {
+        absent.push_back(host.index());
+      }
+    }
     for (const auto& [joiner, donor] : donors) {
       const Iteration start = slowest_on(donor, topology, run.at);
       begin_at(start, joiner, topology, run.at);
@@ -113,6 +119,7 @@ std::vector<PeerJoined> let_in(const RunState& run, const Log& log) {
     }
     invitation = {{"measured", measured_of(run.assembly.job)},
                   {"starts", run.at},
+                  {"absent", absent},
                   {"donors", json_of(donors)},
                   {"evaluated", run.evaluated},
                   {"now_ps", run.now.count()}};
@@ -139,6 +146,9 @@ Resumption await_admission(ProcessGroup& group) {
                   .evaluated = invitation.at("evaluated"),
                   .now = Time(invitation.at("now_ps").get<Time::rep>())};
   from.first = std::ranges::min(from.starts);
+  for (const Json& host : invitation.at("absent")) {
+    from.absent.emplace_back(host.get<std::size_t>());
+  }
   from.manifest.measured = invitation.at("measured");
   const HostId donor = from.donors.at(own);
   std::string file = group.receive_text(donor.index(), kHostState);

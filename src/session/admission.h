@@ -13,8 +13,9 @@
 // How a process that takes the place of a lost one gets into a run that has gone on.
 namespace sluice {
 
-// By this a run asks itself to end the phase, because somebody waits to be let in.
-inline constexpr int kJoinSignal = SIGCONT;
+// By this a run asks itself to end the phase, because somebody waits to be let in, or is lost
+// without whom it makes other sums.
+inline constexpr int kRegroupSignal = SIGCONT;
 
 // Whether a worker that was lost may join such a run again.
 bool takes_joiners(const Strategy& strategy, const Topology& topology);

@@ -32,8 +32,11 @@ SimulationResult simulate_with(const FaultyRun& run, const Faults* faults) {
                    .faults = faults});
 }
 
+// One that would go on with other sums counts as one that is started again: only a session makes
+// these.
 bool ends(const FaultyRun& run, HostId lost) {
-  return !why_it_ends(run.job.strategy, run.cluster.topology, lost).empty();
+  return run.job.strategy.sums_can_be_given_up() ||
+         !why_it_ends(run.job.strategy, run.cluster.topology, lost).empty();
 }
 
 struct Kill {

@@ -235,6 +235,22 @@ Result<std::optional<Resumption>> find_checkpoint(ProcessGroup& group, const Che
   return found;
 }
 
+Json json_of(const std::vector<GivenUpSum>& sums) {
+  Json all = Json::array();
+  for (const GivenUpSum& sum : sums) {
+    all.push_back({sum.chunk.index(), sum.begun});
+  }
+  return all;
+}
+
+std::vector<GivenUpSum> given_up_from(const Json& sums) {
+  std::vector<GivenUpSum> all;
+  for (const Json& sum : sums) {
+    all.push_back({ChunkId(sum.at(0).get<std::size_t>()), sum.at(1).get<Iteration>()});
+  }
+  return all;
+}
+
 Json measured_of(const Job& job) {
   const Strategy& strategy = job.strategy;
   Json groups = Json::array();
@@ -251,7 +267,8 @@ Json measured_of(const Job& job) {
            strategy.collective ? Json(name_of(kCollectiveNames, *strategy.collective)) : Json()},
           {"codec", name_of(kCodecNames, strategy.codec)},
           {"link", json_of(job.link)},
-          {"groups", groups}};
+          {"groups", groups},
+          {"given_up", json_of(job.given_up)}};
 }
 
 void adopt_measured(const Json& measured, Job& job) {
@@ -268,6 +285,7 @@ void adopt_measured(const Json& measured, Job& job) {
   for (const Json& group : measured.at("groups")) {
     job.groups.push_back({group.at(0), group.at(1)});
   }
+  job.given_up = given_up_from(measured.value("given_up", Json::array()));
 }
 
 Result<void> take_up(const Resumption& from, Job& job) {
@@ -281,6 +299,7 @@ Result<void> take_up(const Resumption& from, Job& job) {
     }
     job.first = from.first;
     job.starts = from.starts;
+    job.absent = from.absent;
     return {};
   } catch (const Json::exception& fault) {
     return Error(fmt::format("what was measured is not all there: {}", fault.what()));

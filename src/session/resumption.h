@@ -34,6 +34,7 @@ struct Resumption {
   // what its clock showed when it let this process in.
   Iteration evaluated = 0;
   Time now{0};
+  std::vector<HostId> absent = {};  // that it goes on without
 };
 
 // The hosts that this process runs.
@@ -50,6 +51,10 @@ Result<std::optional<Resumption>> find_checkpoint(ProcessGroup& group, const Che
 
 // The bytes of a host's file, if it is sound.
 Result<std::string> read_host_file(const Resumption& from, HostId host);
+
+// Sums that a run has given up, as text.
+Json json_of(const std::vector<GivenUpSum>& sums);
+std::vector<GivenUpSum> given_up_from(const Json& sums);
 
 // Of the tuned job: what the bits of a run depend on.
 Json measured_of(const Job& job);

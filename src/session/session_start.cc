@@ -172,6 +172,9 @@ void TrainingSession::add_mechanisms(const Checkpoints* checkpoints, const Train
   if (!trained.joined.empty()) {
     summary["joined_ranks"] = trained.joined;
   }
+  for (const Regrouped& one : trained.regrouped) {
+    summary["regrouped"].push_back({{"iteration", one.iteration}, {"workers", one.workers}});
+  }
 }
 
 }  // namespace sluice

@@ -9,11 +9,13 @@
 
 #include "drivers/realtime/finish_line.h"
 #include "learners/idle_learner.h"
+#include "model/aggregation_groups.h"
 #include "nodes/host.h"
 #include "planner/merged_training.h"
 #include "report/tee.h"
 #include "session/admission.h"
 #include "session/nonfinite.h"
+#include "session/regrouping.h"
 
 namespace sluice {
 namespace {
@@ -93,8 +95,12 @@ class Run {
   void note_stop();
   // Writes one if it is due. Collective.
   void checkpoint();
-  // Lets in who waits, if the phase was ended for that. Collective.
-  void let_in();
+  // Goes on without those that were lost, and lets in who waits, if the phase was ended for that.
+  // Collective.
+  void regroup();
+  void let_in(const RunState& run);
+  // From the next phase on.
+  void go_on_with(Job job);
   // Whether workers that are not together have come so far that a checkpoint is due.
   bool have_come_far() const;
   int interruption() const;
@@ -200,7 +206,7 @@ bool Run::train(Assembly assembly, Iteration last, Observer* also) {
       evaluate(behind());
     }
     train_phase(end_of_phase(behind(), last), is_watched ? &tee : nullptr);
-    let_in();
+    regroup();
     checkpoint();
   }
   trained_.counters += now.counters();
@@ -263,8 +269,11 @@ bool Run::have_come_far() const {
 
 int Run::interruption() const {
   const int signal = training_.interrupted ? training_.interrupted() : 0;
-  if (signal == 0 && training_.group.has_joiners()) {
-    return kJoinSignal;
+  const bool changes =
+      training_.group.has_joiners() || (job_.strategy.sums_can_be_given_up() &&
+                                        misses_somebody(training_.group, trained_.assembly.job));
+  if (signal == 0 && training_.group.is_leader() && changes) {
+    return kRegroupSignal;
   }
   const bool due =
       training_.checkpoints != nullptr && (training_.checkpoints->is_due() || have_come_far());
@@ -273,7 +282,7 @@ int Run::interruption() const {
 
 // A worker that was lost stays where it was last known to be.
 void Run::note_stop() {
-  if (training_.checkpoints == nullptr && trained_.stopped != kJoinSignal) {
+  if (training_.checkpoints == nullptr && trained_.stopped != kRegroupSignal) {
     return;
   }
   Json own = Json::array();
@@ -290,26 +299,44 @@ void Run::note_stop() {
             .get<std::vector<Iteration>>();
 }
 
-void Run::let_in() {
-  if (trained_.stopped != kJoinSignal) {
-    return;
+void Run::regroup() {
+  const RunState run{.group = training_.group,
+                     .assembly = trained_.assembly,
+                     .state = *state_,
+                     .at = at_,
+                     .evaluated = evaluated_,
+                     .now = training_.clock.now()};
+  if (run.group.size() > 1 && job_.strategy.sums_can_be_given_up()) {
+    if (auto job = sluice::regroup(run, training_.log)) {
+      go_on_with(*std::move(job));
+    }
   }
-  trained_.stopped.reset();
+  if (trained_.stopped == kRegroupSignal) {
+    trained_.stopped.reset();
+    let_in(run);
+  }
+}
+
+void Run::go_on_with(Job job) {
+  trained_.counters += trained_.assembly.counters();
+  trained_.regrouped.push_back({job.first, AggregationGroups(job).size()});
+  trained_.assembly = assemble(std::move(job));
+}
+
+void Run::let_in(const RunState& run) {
   if (training_.checkpoints != nullptr) {
     training_.checkpoints->regroup();
   }
-  joined_ = sluice::let_in({.group = training_.group,
-                            .assembly = trained_.assembly,
-                            .state = *state_,
-                            .at = at_,
-                            .evaluated = evaluated_,
-                            .now = training_.clock.now()},
-                           training_.log);
+  joined_ = sluice::let_in(run, training_.log);
   for (const PeerJoined& joined : joined_) {
     trained_.joined.push_back(joined.host.index());
     if (training_.journal != nullptr) {
       training_.journal->on_join(job_.topology.workers_per_host(), joined.iteration);
     }
+  }
+  if (!joined_.empty() && job_.strategy.sums_can_be_given_up()) {
+    go_on_with(job_with(joined_, trained_.assembly.job, behind()));
+    joined_.clear();
   }
 }
 

@@ -37,6 +37,12 @@ struct Training {
   Log log{};
 };
 
+// From this iteration on sums were of so many workers, since one was lost, or is back.
+struct Regrouped {
+  Iteration iteration = 0;
+  std::size_t workers = 0;
+};
+
 // The result of a training run, apart from its learners.
 struct Trained {
   Assembly assembly;  // the last one
@@ -44,6 +50,7 @@ struct Trained {
   std::optional<Merging> merging;
   std::optional<int> stopped;            // the signal that asked to stop before the end
   std::vector<std::size_t> joined = {};  // ranks that were lost and came back
+  std::vector<Regrouped> regrouped = {};
 };
 
 // Trains with the whole group, in one phase, or in several: if gradients are merged as measurements

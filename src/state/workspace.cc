@@ -62,7 +62,7 @@ Workspace::Workspace(std::span<float> parameters, std::vector<std::span<float>> 
                      std::span<const Layer> layers)
     : parameters_(parameters),
       gradients_(std::move(gradients)),
-      used_later_from_(strategy.sums_aside()           ? strategy.gradient_slots()
+      used_later_from_(strategy.sums_last()            ? strategy.gradient_slots()
                        : strategy.gradient_slots() > 1 ? 0
                                                        : gradients_.size()),
       rule_(as_applied(rule, strategy)),

@@ -53,6 +53,10 @@ class Workspace {
   // All that later iterations depend on. Gradients are among it where the strategy uses their sums
   // iterations later.
   std::vector<Remembered> remembered();
+  // After keep_global(), of this range: what all workers have in common that have the same sums.
+  std::vector<std::span<float>> in_common(const Range& range);
+  // Between two phases: begins with the global parameters there.
+  void take_over(const Range& range);
 
   // What the optimiser remembers; only the ranges that this node updates are in use.
   const OptimizerState& optimizer_state() const { return state_; }

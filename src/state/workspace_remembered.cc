@@ -3,6 +3,7 @@
 #include <iterator>
 #include <string>
 
+#include "base/check.h"
 #include "state/workspace.h"
 
 namespace sluice {
@@ -28,6 +29,31 @@ std::vector<Remembered> Workspace::remembered() {
     all.push_back({"sums." + std::to_string(slot), {gradients_[slot]}});
   }
   return all;
+}
+
+std::vector<std::span<float>> Workspace::in_common(const Range& range) {
+  check(outer_.has_value(), "a worker with outer steps keeps global parameters");
+  std::vector<std::span<float>> parts;
+  for (const Remembered& one : outer_->remembered()) {
+    parts.push_back(one.parts.front());
+  }
+  for (std::size_t slot = used_later_from_; slot < gradients_.size(); ++slot) {
+    parts.push_back(gradients_[slot]);
+  }
+  for (std::span<float>& values : parts) {
+    check(values.size() == parameters_.size(), "what workers have in common is by parameter");
+    values = values.subspan(static_cast<std::size_t>(range.begin),
+                            static_cast<std::size_t>(range.size()));
+  }
+  return parts;
+}
+
+void Workspace::take_over(const Range& range) {
+  Work work;
+  work.kind = WorkKind::kTakeOver;
+  work.range = range;
+  work.keep = 0;
+  execute(work);
 }
 
 }  // namespace sluice

@@ -149,7 +149,7 @@ TEST_F(CliHubLaunchTest, TrainsToTheSameBitsAsThreads) {
 }
 
 TEST_F(CliHubLaunchTest, WorkersGoOnWithoutOneThatWasKilled) {
-  for (const std::string preset : {"gosgd", "ad-psgd", "asp --servers 1"}) {
+  for (const std::string preset : {"gosgd", "ad-psgd", "asp --servers 1", "streaming-diloco"}) {
     write_work(" train --model replay:net.json --iterations 3000 --json --preset " + preset, 2,
                kInMidTraining);
     const Outcome outcome = launch("-n 4 -- sh work.sh");
@@ -163,7 +163,8 @@ TEST_F(CliHubLaunchTest, WorkersGoOnWithoutOneThatWasKilled) {
 
 TEST_F(CliHubLaunchTest, AWorkerThatWasKilledJoinsTheOthersAgain) {
   for (const std::string preset :
-       {"gosgd", "ad-psgd", "noloco", "asp --servers 1", "ssp --servers 1", "easgd --servers 1"}) {
+       {"gosgd", "ad-psgd", "noloco", "diloco", "asp --servers 1", "ssp --servers 1",
+        "easgd --servers 1"}) {
     write_work(" train --model replay:net.json --iterations 3000 --json --preset " + preset, 2,
                kInMidTraining);
     const Outcome outcome = launch("-n 4 --max-restarts 1 -- sh work.sh");
@@ -177,6 +178,18 @@ TEST_F(CliHubLaunchTest, AWorkerThatWasKilledJoinsTheOthersAgain) {
     EXPECT_EQ(summary.at("joined_ranks"), Json::array({2})) << preset << outcome.err;
     EXPECT_EQ(summary.at("iterations"), 3000) << preset;
   }
+}
+
+TEST_F(CliHubLaunchTest, TheSumsOfLocalStepsAreOfThoseThatAreThere) {
+  write_work(" train --model replay:net.json --iterations 3000 --json --preset diloco", 1,
+             kInMidTraining);
+  const Outcome outcome = launch("-n 3 --max-restarts 1 -- sh work.sh");
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const Json regrouped = summary_in(outcome).at("regrouped");
+  ASSERT_EQ(regrouped.size(), 2U) << regrouped;
+  EXPECT_EQ(regrouped[0].at("workers"), 2);
+  EXPECT_EQ(regrouped[1].at("workers"), 3);
+  EXPECT_LE(regrouped[0].at("iteration"), regrouped[1].at("iteration"));
 }
 
 TEST_F(CliHubLaunchTest, AStoppedWorkerIsReplacedAndWritesCheckpointsAgain) {

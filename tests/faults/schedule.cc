@@ -16,6 +16,7 @@
 #include "nodes/presets.h"
 #include "nodes/resumable.h"
 #include "nodes/validate.h"
+#include "support/regrouping.h"
 #include "support/shuffled_run.h"
 #include "support/talkative.h"
 
@@ -82,7 +83,8 @@ bool must_end(const Job& job, HostId lost) {
     case Algorithm::kAdPsgd:
       return false;
     case Algorithm::kLocal:
-      return job.strategy.exchange != Exchange::kGossip;
+      return job.strategy.exchange != Exchange::kGossip &&
+             (job.strategy.cadence.synchronous > 0 || job.strategy.error_feedback);
     default:
       return true;
   }
@@ -216,6 +218,32 @@ void check_replicas(const Schedule& schedule, const ShuffledRun& run) {
   }
 }
 
+bool have_equal_global_parameters(ShuffledRun& run) {
+  const auto global = [&](std::size_t rank) {
+    return run.world.state().workspace(NodeId(rank)).global_parameters();
+  };
+  for (std::size_t rank = 1; rank < run.learners.size(); ++rank) {
+    if (!std::ranges::equal(global(rank), global(0))) {
+      return false;
+    }
+  }
+  return true;
+}
+
+// The victim joins the others; before that they make sums without it, if they have any.
+void come_back(const Schedule& schedule, ShuffledRun& run) {
+  const std::string_view promise = "whoever comes back reaches the end with the others";
+  if (!schedule.job.strategy.sums_can_be_given_up()) {
+    run.revive(schedule.victim, donor_of(schedule), kIterations);
+    return expect(run.run_on(2 * kIterations), promise);
+  }
+  testing::regroup(run, {schedule.victim}, kIterations);
+  expect(run.run_on(2 * kIterations), "those that are left reach the end without it");
+  testing::rejoin(run, schedule.victim, donor_of(schedule), 2 * kIterations);
+  expect(run.run_on(3 * kIterations), promise);
+  expect(have_equal_global_parameters(run), "all have the same global parameters");
+}
+
 Outcome run_hosts(const Schedule& schedule) {
   const Job& job = schedule.job;
   ShuffledRun run(job, kRule, schedule.seed);
@@ -232,8 +260,7 @@ Outcome run_hosts(const Schedule& schedule) {
   expect(run.run(), "whoever can go on reaches the end and keeps nothing back");
   expect(trigger.has_fired(), "the fault has happened");
   if (may_come_back(schedule)) {
-    run.revive(schedule.victim, donor_of(schedule), kIterations);
-    expect(run.run_on(2 * kIterations), "whoever comes back reaches the end with the others");
+    come_back(schedule, run);
   }
   expect(once.holds(), "nothing is applied twice");
   const Outcome outcome = check_outcome(schedule, run.world.outages());

@@ -19,6 +19,7 @@
 namespace sluice {
 namespace {
 
+using testing::any_cadence;
 using testing::any_seed;
 using testing::kLayers;
 using testing::local_job;
@@ -32,18 +33,6 @@ constexpr Iteration kLength = 14;
 const UpdateRule kInnerSgd{.rate = {.base = 0.05F}, .momentum = 0.9F, .weight_decay = 1e-3F};
 const UpdateRule kInnerAdamW{
     .rate = {.base = 0.01F}, .momentum = 0, .weight_decay = 0.01F, .optimizer = Optimizer::kAdamW};
-
-Cadence any_cadence() {
-  Cadence cadence;
-  cadence.every = *rc::gen::inRange<Iteration>(1, 7);
-  cadence.synchronous = *rc::gen::element<Iteration>(0, 0, 3);
-  cadence.outer = *rc::gen::element(Outer::kMean, Outer::kNesterov);
-  cadence.rate = *rc::gen::element(0.7, 1.0);
-  cadence.fragments = *rc::gen::inRange<std::int64_t>(1, std::min<Iteration>(cadence.every, 3) + 1);
-  cadence.delay = *rc::gen::inRange<Iteration>(0, cadence.every);
-  cadence.mix = *rc::gen::element(0.0, 0.0, 0.5);
-  return cadence;
-}
 
 // One value of the model on all workers, by the text of the papers.
 class ValueReference {

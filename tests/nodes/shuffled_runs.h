@@ -2,6 +2,7 @@
 
 #include <rapidcheck.h>
 
+#include <algorithm>
 #include <cstdint>
 
 #include "support/shuffled_run.h"
@@ -10,6 +11,18 @@
 namespace sluice::testing {
 
 inline std::uint64_t any_seed() { return *rc::gen::arbitrary<std::uint64_t>(); }
+
+inline Cadence any_cadence() {
+  Cadence cadence;
+  cadence.every = *rc::gen::inRange<Iteration>(1, 7);
+  cadence.synchronous = *rc::gen::element<Iteration>(0, 0, 3);
+  cadence.outer = *rc::gen::element(Outer::kMean, Outer::kNesterov);
+  cadence.rate = *rc::gen::element(0.7, 1.0);
+  cadence.fragments = *rc::gen::inRange<std::int64_t>(1, std::min<Iteration>(cadence.every, 3) + 1);
+  cadence.delay = *rc::gen::inRange<Iteration>(0, cadence.every);
+  cadence.mix = *rc::gen::element(0.0, 0.0, 0.5);
+  return cadence;
+}
 
 // Workers that take local steps, with layers in several chunks and segments.
 inline Job local_job(const Cadence& cadence, std::size_t workers) {

@@ -66,11 +66,11 @@ class ShuffledWorld final : public Effects {
   ShuffledWorld& operator=(const ShuffledWorld&) = delete;
 
   // Called after every event.
-  std::function<void(const ShuffledWorld&)> watch;
+  std::function<void(const ShuffledWorld&)> watch = [](const ShuffledWorld&) {};
   // Called before every event.
-  std::function<void(ShuffledWorld&)> disturb;
+  std::function<void(ShuffledWorld&)> disturb = [](ShuffledWorld&) {};
   // Called with all arithmetic before it is done.
-  std::function<void(const Work&)> on_work;
+  std::function<void(const Work&)> on_work = [](const Work&) {};
   // False if nodes run alone, without the egress of a host.
   bool has_egress = true;
 
@@ -78,7 +78,9 @@ class ShuffledWorld final : public Effects {
   // or has ended because of a loss, has no more to do.
   bool run() {
     for (std::size_t w = 0; w < workers_.size(); ++w) {
-      handle(workers_[w].worker.take_posted(), NodeId(w));
+      if (!outages_.is_dead(host_of(NodeId(w)))) {
+        handle(workers_[w].worker.take_posted(), NodeId(w));
+      }
     }
     while (find_choices()) {
       take(choices_.draw(rivals_, random_));
@@ -88,9 +90,7 @@ class ShuffledWorld final : public Effects {
       if (std::exchange(has_written_, false)) {
         loans_.verify();
       }
-      if (watch) {
-        watch(*this);
-      }
+      watch(*this);
     }
     loans_.verify();
     for (std::size_t w = 0; w < workers_.size(); ++w) {
@@ -109,6 +109,13 @@ class ShuffledWorld final : public Effects {
     }
     return run();
   }
+
+  // Between two runs: the hosts have other protocols from now on. Theirs are gone.
+  void replace(std::vector<Protocol*> hosts) {
+    hosts_ = std::move(hosts);
+    pending_.forget_returns([](const Message& /*of*/) { return true; });
+  }
+  TrainingState& state() { return state_; }
 
   // The host is gone, and the others will hear of it.
   void kill(HostId host) {
@@ -150,7 +157,6 @@ class ShuffledWorld final : public Effects {
   std::int64_t messages(MessageKind kind) const {
     return messages_[static_cast<std::size_t>(kind)];
   }
-  // Of the worker; see ShuffledWorker.
   Iteration iteration(std::size_t rank) const { return workers_[rank].worker.iteration(); }
   const Flights& flights() const { return pending_.flights; }
 
@@ -192,9 +198,7 @@ class ShuffledWorld final : public Effects {
 
   // False if nothing can happen any more.
   bool find_choices() {
-    if (disturb) {
-      disturb(*this);
-    }
+    disturb(*this);
     list_choices();
     if (choices_.empty() && outages_.end()) {
       list_choices();
@@ -246,19 +250,18 @@ class ShuffledWorld final : public Effects {
       }
       case Kind::kWork:
         return finish(choice.index);
-      case Kind::kLost: {
-        const Outages::Notice notice = pick(pending_.notices, choice.index);
-        return tell(notice.host, notice.lost);
-      }
+      case Kind::kLost:
+        return tell(pick(pending_.notices, choice.index));
     }
   }
 
   // From now on neither has to do with the other.
-  void tell(HostId host, HostId lost) {
+  void tell(const Outages::Notice& notice) {
+    const HostId host = notice.host;
+    const HostId lost = notice.lost;
     const auto is_between = [&](const Message& message) {
-      const HostId from = host_of(message.from);
-      const HostId to = host_of(message.to);
-      return (from == host && to == lost) || (from == lost && to == host);
+      const std::pair ends(host_of(message.from), host_of(message.to));
+      return ends == std::pair(host, lost) || ends == std::pair(lost, host);
     };
     pending_.flights.lose_if(is_between);
     for (auto* const notices : {&pending_.sent, pending_.returned.get()}) {
@@ -369,9 +372,7 @@ class ShuffledWorld final : public Effects {
 
   void finish(std::size_t index) {
     Work work = pick(pending_.works, index).work;
-    if (on_work) {
-      on_work(work);
-    }
+    on_work(work);
     Payload output = written(work.node).execute(work);
     work.sources.clear();
     const NodeId node = work.node;

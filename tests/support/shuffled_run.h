@@ -39,6 +39,13 @@ struct ShuffledRun {
     world.revive(host, *assembly.protocols[host.index()], donor);
   }
 
+  // The hosts have new protocols; for run_on(). The chunks stay where they were.
+  void go_on_with(Job job) {
+    former.push_back(assembly.chunks);
+    assembly = assemble(std::move(job));
+    world.replace(assembly.protocols);
+  }
+
   std::vector<float> parameters(std::size_t rank) const {
     const auto values = learners[rank]->parameters();
     return {values.begin(), values.end()};
@@ -56,6 +63,7 @@ struct ShuffledRun {
   }
 
   Assembly assembly;
+  std::vector<std::shared_ptr<const ChunkMap>> former;  // that the world still knows
   std::vector<std::unique_ptr<Learner>> learners;
   VirtualNumbers numbers;
   ShuffledWorld world;

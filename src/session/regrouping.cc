@@ -1,0 +1,211 @@
+#include "session/regrouping.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+
+#include "base/check.h"
+#include "model/aggregation_groups.h"
+#include "nodes/followers.h"
+#include "partition/fragments.h"
+
+namespace sluice {
+namespace {
+
+constexpr const char* kWhoIsLost = "who is lost";
+constexpr const char* kLastSums = "the last sums";
+constexpr const char* kFollowing = "who follows whom";
+constexpr const char* kParts = "what a sum has made";
+const std::string kDone = "done";
+
+using LastSums = std::map<NodeId, std::vector<Iteration>>;
+
+std::vector<HostId> absent_of(const ProcessGroup& group) {
+  const std::vector<std::size_t> lost = group.lost();
+  return {lost.begin(), lost.end()};
+}
+
+Json json_of(const std::vector<HostId>& hosts) {
+  Json indices = Json::array();
+  for (const HostId host : hosts) {
+    indices.push_back(host.index());
+  }
+  return indices;
+}
+
+Json json_of(const Followers& followers) {
+  Json all = Json::array();
+  for (const Follower& one : followers.all) {
+    all.push_back({one.worker.index(), one.leader.index(), one.chunk.index(), one.sum});
+  }
+  return {{"all", all}, {"given_up", json_of(followers.given_up)}};
+}
+
+std::vector<HostId> hosts_from(const Json& indices) {
+  std::vector<HostId> hosts;
+  for (const Json& index : indices) {
+    hosts.emplace_back(index.get<std::size_t>());
+  }
+  return hosts;
+}
+
+Followers followers_from(const Json& json) {
+  Followers followers{.all = {}, .given_up = given_up_from(json.at("given_up"))};
+  for (const Json& one : json.at("all")) {
+    followers.all.push_back({NodeId(one.at(0).get<std::size_t>()),
+                             NodeId(one.at(1).get<std::size_t>()),
+                             ChunkId(one.at(2).get<std::size_t>()), one.at(3).get<Iteration>()});
+  }
+  return followers;
+}
+
+// The survivors of one loss, or of several.
+class Survivors {
+ public:
+  explicit Survivors(const RunState& run)
+      : run_(run),
+        job_(run.assembly.job),
+        fragments_(fragments_of(*run.assembly.chunks, job_.strategy.cadence.fragments)),
+        next_(std::ranges::max(run.at)) {
+    for (const NodeId node : job_.topology.nodes_on(own())) {
+      if (job_.topology.is_worker(node)) {
+        const auto sums = run.assembly.last_sums(node);
+        last_sums_[node] = {sums.begin(), sums.end()};
+      }
+    }
+  }
+
+  // Again and again, until nobody is lost while they do so.
+  Followers agree() {
+    while (true) {
+      Followers followers = find();
+      const bool done = follow(followers);
+      const auto all = run_.group.to_leader(done ? kDone : "not yet", kFollowing);
+      const auto is_done = [](const std::string& text) { return text.empty() || text == kDone; };
+      const std::string verdict =
+          run_.group.from_leader(std::ranges::all_of(all, is_done) ? kDone : "again", kFollowing);
+      if (verdict == kDone) {
+        return followers;
+      }
+    }
+  }
+
+ private:
+  HostId own() const { return *run_.group.own_host(); }
+  HostId host_of(NodeId worker) const { return job_.topology.host_of(worker); }
+
+  Followers find() const {
+    Json own = Json::array();
+    for (const auto& [worker, sums] : last_sums_) {
+      own.push_back({worker.index(), sums});
+    }
+    LastSums all;
+    for (const std::string& part : run_.group.to_leader(own.dump(), kLastSums)) {
+      for (const Json& one : part.empty() ? Json::array() : Json::parse(part)) {
+        all[NodeId(one.at(0).get<std::size_t>())] = one.at(1).get<std::vector<Iteration>>();
+      }
+    }
+    Json followers;
+    if (run_.group.is_leader()) {
+      followers = json_of(find_followers(all, fragments_, job_.strategy.cadence, next_));
+    }
+    return followers_from(Json::parse(run_.group.from_leader(followers.dump(), kLastSums)));
+  }
+
+  // Gives and takes; false if somebody was lost who had to give.
+  bool follow(const Followers& followers) {
+    for (const Follower& one : followers.all) {
+      if (host_of(one.leader) == own() && host_of(one.worker) != own()) {
+        run_.group.send_text(host_of(one.worker).index(), text_of(one));
+      }
+    }
+    bool all = true;
+    for (const Follower& one : followers.all) {
+      if (host_of(one.worker) == own()) {
+        const bool is_here = host_of(one.leader) == own();
+        all = take(one, is_here ? text_of(one)
+                                : run_.group.receive_text(host_of(one.leader).index(), kParts)) &&
+              all;
+      }
+    }
+    return all;
+  }
+
+  Range range_of(const Follower& one) const { return (*run_.assembly.chunks)[one.chunk].range; }
+
+  std::string text_of(const Follower& one) const {
+    std::string text;
+    for (const std::span<float> part : run_.state.workspace(one.leader).in_common(range_of(one))) {
+      text.append(reinterpret_cast<const char*>(part.data()), part.size_bytes());
+    }
+    return text;
+  }
+
+  bool take(const Follower& one, const std::string& text) {
+    if (text.empty()) {
+      return false;
+    }
+    Workspace& workspace = run_.state.workspace(one.worker);
+    std::size_t at = 0;
+    for (const std::span<float> part : workspace.in_common(range_of(one))) {
+      check(at + part.size_bytes() <= text.size(), "a leader gives all that its follower takes");
+      std::memcpy(part.data(), text.data() + at, part.size_bytes());
+      at += part.size_bytes();
+    }
+    last_sums_[one.worker].at(one.chunk.index()) = one.sum;
+    if (job_.strategy.cadence.under_way_at(next_, fragments_[one.chunk.index()]) != one.sum) {
+      workspace.take_over(range_of(one));
+    }
+    return true;
+  }
+
+  const RunState& run_;
+  const Job& job_;
+  std::vector<std::int64_t> fragments_;
+  Iteration next_;
+  LastSums last_sums_;  // of the workers here
+};
+
+}  // namespace
+
+bool misses_somebody(const ProcessGroup& group, const Job& job) {
+  return absent_of(group) != job.absent;
+}
+
+std::optional<Job> regroup(const RunState& run, const Log& log) {
+  const Job& job = run.assembly.job;
+  const std::string lost = run.group.from_leader(json_of(absent_of(run.group)).dump(), kWhoIsLost);
+  const auto absent = hosts_from(Json::parse(lost));
+  if (absent == job.absent) {
+    return std::nullopt;
+  }
+  const Followers followers = Survivors(run).agree();
+  std::ranges::fill(run.at, std::ranges::max(run.at));
+  Job next = job;
+  next.absent = absent;
+  next.given_up = followers.given_up;
+  next.first = run.at.front();
+  next.starts.clear();
+  if (run.group.is_leader()) {
+    log.info(
+        fmt::format("from iteration {} on sums are of {} workers; {} chunks were taken from "
+                    "workers that had more sums",
+                    next.first, AggregationGroups(next).size(), followers.all.size()));
+  }
+  return next;
+}
+
+Job job_with(std::span<const PeerJoined> joined, Job job, Iteration first) {
+  for (const PeerJoined& one : joined) {
+    std::erase(job.absent, one.host);
+  }
+  job.first = first;
+  return job;
+}
+
+}  // namespace sluice
