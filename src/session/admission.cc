@@ -89,11 +89,27 @@ void give(const RunState& run, HostId own, const Donors& donors) {
   }
 }
 
+// A worker that joins has been told by the servers here what its donor has.
+void treat_alike(const RunState& run, HostId own, const Donors& donors) {
+  const Topology& topology = run.assembly.job.topology;
+  for (const NodeId server : topology.nodes_on(own)) {
+    if (topology.is_worker(server)) {
+      continue;
+    }
+    for (const auto& [joiner, donor] : donors) {
+      for (std::size_t w = 0; w < topology.workers_per_host(); ++w) {
+        run.state.workspace(server).treat_alike(topology.nodes_on(joiner)[w],
+                                                topology.nodes_on(donor)[w]);
+      }
+    }
+  }
+}
+
 }  // namespace
 
 bool takes_joiners(const Strategy& strategy, const Topology& topology) {
-  return check_resumable(strategy) && !servers_tell_changes(strategy) &&
-         topology.worker_hosts() > 1 && why_it_ends(strategy, topology, HostId(1)).empty();
+  return check_resumable(strategy) && topology.worker_hosts() > 1 &&
+         why_it_ends(strategy, topology, HostId(1)).empty();
 }
 
 std::vector<PeerJoined> let_in(const RunState& run, const Log& log) {
@@ -128,6 +144,7 @@ std::vector<PeerJoined> let_in(const RunState& run, const Log& log) {
   run.at = invitation.at("starts").get<std::vector<Iteration>>();
   const Donors donors = donors_from(invitation.at("donors"));
   give(run, *run.group.own_host(), donors);
+  treat_alike(run, *run.group.own_host(), donors);
   std::vector<PeerJoined> joined;
   for (const auto& [joiner, donor] : donors) {
     joined.push_back({joiner, slowest_on(joiner, topology, run.at)});
@@ -144,7 +161,8 @@ Resumption await_admission(ProcessGroup& group) {
                   .starts = invitation.at("starts"),
                   .donors = donors_from(invitation.at("donors")),
                   .evaluated = invitation.at("evaluated"),
-                  .now = Time(invitation.at("now_ps").get<Time::rep>())};
+                  .now = Time(invitation.at("now_ps").get<Time::rep>()),
+                  .joins = true};
   from.first = std::ranges::min(from.starts);
   for (const Json& host : invitation.at("absent")) {
     from.absent.emplace_back(host.get<std::size_t>());

@@ -44,6 +44,12 @@ void rename(std::vector<StoredTensor>& tensors, HostId from, HostId to, const To
   }
 }
 
+// What a codec of the donor has not sent yet it will send itself.
+bool is_kept_back(const StoredTensor& tensor) {
+  return tensor.name.find(".residual") != std::string::npos ||
+         tensor.name.find(".dgc.") != std::string::npos;
+}
+
 class Restoration {
  public:
   Restoration(const Resumption& from, const Assembly& assembly, TrainingState& state)
@@ -75,7 +81,7 @@ void Restoration::run() {
   for (const auto& [host, bytes] : from_.files) {
     restore_host(host, bytes);
   }
-  if (servers_tell_changes(job_.strategy)) {
+  if (servers_tell_changes(job_.strategy) && !from_.joins) {
     take_from_servers();
   }
 }
@@ -86,6 +92,7 @@ void Restoration::restore_host(HostId host, const std::string& bytes) {
   std::vector<StoredTensor> tensors = parsed(source, bytes);
   if (source != host) {
     rename(tensors, source, host, job_.topology);
+    std::erase_if(tensors, is_kept_back);
   }
   const auto takes = [&](const auto& other) { return other.second == source; };
   const auto share = 1.0 / static_cast<double>(1 + std::ranges::count_if(from_.donors, takes));

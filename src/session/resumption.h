@@ -30,10 +30,11 @@ struct Resumption {
   Donors donors = {};
   // Unless it is re-sharded: the files of the hosts of this process, or of their donors.
   std::vector<std::pair<HostId, std::string>> files = {};
-  // Of a run that goes on, and that this process joins: when it last met for an evaluation, and
-  // what its clock showed when it let this process in.
+  // Whether the run goes on and this process joins it. Then: when it last met for an evaluation,
+  // and what its clock showed when it let this process in.
   Iteration evaluated = 0;
   Time now{0};
+  bool joins = false;
   std::vector<HostId> absent = {};  // that it goes on without
 };
 

@@ -42,6 +42,17 @@ class ChangeLog {
     return positions;
   }
 
+  // From now on this reader has seen what the other one has.
+  void treat_alike(NodeId reader, NodeId other) {
+    std::erase_if(seen_, [&](const auto& of) { return of.first.first == reader; });
+    const auto seen = seen_;
+    for (const auto& [of, updates] : seen) {
+      if (of.first == other) {
+        seen_[{reader, of.second}] = updates;
+      }
+    }
+  }
+
  private:
   std::span<std::uint64_t> part(const Range& range) const {
     return changed_.values().subspan(static_cast<std::size_t>(range.begin),

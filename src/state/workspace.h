@@ -55,6 +55,9 @@ class Workspace {
   std::vector<Remembered> remembered();
   // After keep_global(), of this range: what all workers have in common that have the same sums.
   std::vector<std::span<float>> in_common(const Range& range);
+  // Between two phases, of a server: this worker is a copy of the other one, and has been told as
+  // much.
+  void treat_alike(NodeId worker, NodeId other) { changed_.treat_alike(worker, other); }
   // Between two phases: begins with the global parameters there.
   void take_over(const Range& range);
 

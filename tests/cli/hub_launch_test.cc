@@ -162,9 +162,8 @@ TEST_F(CliHubLaunchTest, WorkersGoOnWithoutOneThatWasKilled) {
 }
 
 TEST_F(CliHubLaunchTest, AWorkerThatWasKilledJoinsTheOthersAgain) {
-  for (const std::string preset :
-       {"gosgd", "ad-psgd", "noloco", "diloco", "asp --servers 1", "ssp --servers 1",
-        "easgd --servers 1"}) {
+  for (const std::string preset : {"gosgd", "ad-psgd", "noloco", "diloco", "asp --servers 1",
+                                   "ssp --servers 1", "asp+dgc --servers 1", "easgd --servers 1"}) {
     write_work(" train --model replay:net.json --iterations 3000 --json --preset " + preset, 2,
                kInMidTraining);
     const Outcome outcome = launch("-n 4 --max-restarts 1 -- sh work.sh");

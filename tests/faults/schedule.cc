@@ -90,12 +90,10 @@ bool must_end(const Job& job, HostId lost) {
   }
 }
 
-// The same of a worker that could come back: what servers tell it must not depend on what they have
-// told its predecessor.
+// The same of a worker that could come back.
 bool may_come_back(const Schedule& schedule) {
-  const Strategy& strategy = schedule.job.strategy;
   return is_kill(schedule.fault) && !must_end(schedule.job, schedule.victim) &&
-         check_resumable(strategy) && !(strategy.uses_servers() && strategy.sparse());
+         check_resumable(schedule.job.strategy);
 }
 
 HostId donor_of(const Schedule& schedule) {

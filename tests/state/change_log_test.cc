@@ -42,6 +42,19 @@ TEST_F(ChangeLogTest, KeepsRangesApart) {
   EXPECT_THAT(log_.news(NodeId(0), {10, 20}), ElementsAre(3));
 }
 
+TEST_F(ChangeLogTest, AReaderThatIsTreatedLikeAnotherMissesWhatThatOneMisses) {
+  change({0, 10}, {1});
+  log_.news(NodeId(0), {0, 10});
+  change({0, 10}, {2});
+  change({10, 20}, {3});
+  log_.news(NodeId(1), {0, 10});
+  log_.news(NodeId(1), {10, 20});
+  log_.treat_alike(NodeId(1), NodeId(0));
+  EXPECT_THAT(log_.news(NodeId(1), {0, 10}), ElementsAre(2));
+  EXPECT_THAT(log_.news(NodeId(1), {10, 20}), ElementsAre(3));
+  EXPECT_THAT(log_.news(NodeId(0), {0, 10}), ElementsAre(2)) << "the other one is as it was";
+}
+
 TEST_F(ChangeLogTest, CountsBeyond32Bits) {
   ChangeLog log(20, 0xffff'fffe);
   const Range range{0, 10};

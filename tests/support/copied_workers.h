@@ -13,7 +13,7 @@ struct WorkersAndChunks {
   const ChunkMap& chunks;
 };
 
-// Gives the workers of a host all that those of another one remember.
+// Gives the workers of a host all that those of another one remember; servers treat them alike.
 inline void copy_workers(TrainingState& state, const WorkersAndChunks& of, HostId from, HostId to) {
   const auto prefix = [&](HostId host, std::size_t worker) {
     return saved_prefix(of.topology.nodes_on(host)[worker], of.topology);
@@ -30,6 +30,12 @@ inline void copy_workers(TrainingState& state, const WorkersAndChunks& of, HostI
   }
   const auto restored = restore_state(views, {state, of.topology, of.chunks, false, to});
   check(static_cast<bool>(restored), "one worker remembers what another does");
+  for (std::size_t server = 0; server < of.topology.servers(); ++server) {
+    for (std::size_t w = 0; w < of.topology.workers_per_host(); ++w) {
+      state.workspace(of.topology.server(server))
+          .treat_alike(of.topology.nodes_on(to)[w], of.topology.nodes_on(from)[w]);
+    }
+  }
 }
 
 }  // namespace sluice::testing
