@@ -4,8 +4,8 @@
     mpirun ... train.py SYSTEM MODEL BATCH ITERATIONS
 
 SYSTEM is ddp (over Gloo), ddp+bf16, ddp+fp16 or ddp+powersgd (with that hook), alone (no exchange), the name of a preset for
-DistributedOptimizer, or sluice-ddp for Sluice's DistributedDataParallel. Trains on the GPU if there is one, with SGD, and a GPT with
-AdamW. Rank 0 prints JSON: the mean time of an iteration in microseconds, without the first half of them.
+DistributedOptimizer, or sluice-ddp for Sluice's DistributedDataParallel (sluice-ddp+p3: with that preset). Trains on the GPU if there
+is one, with SGD, and a GPT with AdamW. Rank 0 prints JSON: the mean time of an iteration in microseconds, without the first half of them.
 """
 import json
 import sys
@@ -59,7 +59,7 @@ def main():
     if system == "ddp":
         net = distributed(net, hook)
     elif system == "sluice-ddp":
-        net = sluice.DistributedDataParallel(net)
+        net = sluice.DistributedDataParallel(net, **({"preset": hook} if hook else {}))
     optimizer = torch.optim.AdamW(net.parameters(), 1e-4) if name == "gpt" else torch.optim.SGD(net.parameters(), 0.01, momentum=0.9)
     if system not in ("ddp", "alone", "sluice-ddp"):
         optimizer = sluice.DistributedOptimizer(optimizer, net.named_parameters(), preset=system)

@@ -242,6 +242,6 @@ PYBIND11_MODULE(_C, m) {
       .def("wait_all", &Reducer::wait_all, NoGil())
       .def("lend_sums", &Reducer::lend_sums)
       .def("take_back", &Reducer::take_back)
-      .def("store_sums", &Reducer::store_sums)
+      .def("store_sums", &Reducer::store_sums, NoGil())
       .def("counts", &counts_of, NoGil());
 }

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <numeric>
 #include <stdexcept>
 
 #include "operator_gate.h"
@@ -14,6 +13,17 @@
 namespace sluice::python {
 
 using torch::autograd::variable_list;
+
+namespace {
+
+// Numbers for which it is worth while to call the owner, or to queue copies, before the last sum is
+// here.
+constexpr std::int64_t kWorthAhead = 1'000'000;
+// A longer layer is not updated while another one is waited for, which would then wait for its
+// copy.
+constexpr std::int64_t kMostAhead = 4'000'000;
+
+}  // namespace
 
 class Reducer::Hook final : public torch::autograd::FunctionPostHook {
  public:
@@ -167,11 +177,28 @@ void Reducer::take_back() {
 }
 
 void Reducer::store_sums() {
+  std::vector<std::vector<std::size_t>> members(layer_size_.size());
+  for (std::size_t p = 0; p < parameters_.size(); ++p) {
+    members[port_->layer_of(p)].push_back(p);
+  }
+  std::vector<std::size_t> here;
+  std::int64_t numbers = 0;
+  for (std::size_t l = members.size(); l-- > 0;) {  // the order of the backward pass
+    exchange().wait(l);
+    here.insert(here.end(), members[l].begin(), members[l].end());
+    numbers += exchange().layers()[l].range.size();
+    if (numbers >= kWorthAhead || l == 0) {
+      store(here);
+      here.clear();
+      numbers = 0;
+    }
+  }
+}
+
+void Reducer::store(const std::vector<std::size_t>& parameters) {
   const at::NoGradGuard no_grad;
-  std::vector<std::size_t> all(parameters_.size());
-  std::iota(all.begin(), all.end(), 0);
-  port_->fetch(all);
-  for (const std::size_t p : all) {
+  port_->fetch(parameters);
+  for (const std::size_t p : parameters) {
     at::Tensor& gradient = parameters_[p].mutable_grad();
     const at::Tensor sum = port_->sum_of(p);
     if (!sum.defined() || !gradient.defined() || gradient.is_sparse()) {
@@ -226,7 +253,7 @@ void Reducer::update(std::size_t layer) {
   }
   if (!exchange().is_here(layer)) {
     const auto begin = std::chrono::steady_clock::now();
-    exchange().wait(layer);
+    exchange().wait(layer, [this] { update_ahead(); });
     ++counts_.waits;
     counts_.waited_seconds +=
         std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
@@ -235,10 +262,32 @@ void Reducer::update(std::size_t layer) {
   const Range with = port_->updated_with(layer);
   for (auto l = static_cast<std::size_t>(with.begin); l < static_cast<std::size_t>(with.end); ++l) {
     if (due_[l] && (l == layer || exchange().is_here(l))) {
-      exchange().wait(l);
       here.push_back(l);
-      due_[l] = false;
     }
+  }
+  update_now(here);
+}
+
+// While another layer is waited for: those whose sums are here, if they are many.
+void Reducer::update_ahead() {
+  Layers here;
+  std::int64_t numbers = 0;
+  for (std::size_t l = due_.size(); l-- > 0;) {
+    const std::int64_t size = exchange().layers()[l].range.size();
+    if (due_[l] && size <= kMostAhead && exchange().is_here(l)) {
+      here.push_back(l);
+      numbers += size;
+    }
+  }
+  if (numbers >= kWorthAhead) {
+    update_now(here);
+  }
+}
+
+void Reducer::update_now(const Layers& here) {
+  for (const std::size_t l : here) {
+    exchange().wait(l);
+    due_[l] = false;
   }
   all_due_ -= here.size();
   watch();

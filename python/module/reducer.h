@@ -88,7 +88,7 @@ class Reducer {
   // no process had a gradient for has none.
   void lend_sums(const std::vector<std::size_t>& parameters);
   void take_back();
-  // Makes the sums the gradients of all parameters.
+  // Makes the sums the gradients of all parameters, as they come.
   void store_sums();
   const GateCounts& counts() const { return counts_; }
   GradientExchange& exchange() const { return port_->exchange(); }
@@ -113,6 +113,10 @@ class Reducer {
   void mark(std::size_t parameter, bool is_gradient);
   bool may_send(std::size_t parameter) const;
   void update(std::size_t layer);
+  void update_ahead();
+  // These layers, whose sums are here.
+  void update_now(const Layers& here);
+  void store(const std::vector<std::size_t>& parameters);
   void rethrow();
 
   const std::vector<at::Tensor> parameters_;

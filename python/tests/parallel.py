@@ -127,6 +127,37 @@ def check_joined() -> None:
     reduction.JOINS_LAYERS = False
 
 
+def long_layers() -> nn.Sequential:
+    """So long that sums are used before the last one is here."""
+    torch.manual_seed(0)
+    wide = [layer for _ in range(4) for layer in (nn.Linear(700, 700), nn.Tanh())]
+    return nn.Sequential(nn.Linear(8, 700), nn.Tanh(), *wide, nn.Linear(700, 4))
+
+
+def check_long_layers() -> None:
+    for wrapped in (False, True):
+        alone, together = long_layers(), long_layers()
+        model = sluice.DistributedDataParallel(together) if wrapped else together
+        reference = torch.optim.SGD(alone.parameters(), 0.01, momentum=0.9)
+        optimizer: torch.optim.Optimizer = torch.optim.SGD(
+            together.parameters(), 0.01, momentum=0.9
+        )
+        if not wrapped:
+            optimizer = sluice.DistributedOptimizer(
+                optimizer, together.named_parameters(), preset="wfbp"
+            )
+        for step in range(4):
+            batch = joined_batch(step)
+            for net, opt, part in (
+                (alone, reference, batch),
+                (model, optimizer, own_part(batch)),
+            ):
+                opt.zero_grad()
+                loss_of(net, part).backward()
+                opt.step()
+        check_equal(f"long layers, DDP: {wrapped}", alone, together)
+
+
 def main() -> None:
     torch.set_num_threads(1)
     sluice.init()
@@ -136,6 +167,7 @@ def main() -> None:
     check_buffers()
     check_sync_batch_norm()
     check_joined()
+    check_long_layers()
     check_compiled()
     check_scaler()
     if sluice.rank() == 0:

@@ -267,12 +267,12 @@ void GradientExchange::end_step(std::optional<double> loss) {
   ++steps_;
 }
 
-void GradientExchange::wait(std::size_t layer) {
+void GradientExchange::wait(std::size_t layer, const std::function<void()>& work) {
   if (steps_of_phase_ == nullptr) {
     return;
   }
   const Time begin = memory_->clock.now();
-  const bool at_once = steps_of_phase_->before_layer(LayerId(layer));
+  const bool at_once = steps_of_phase_->before_layer_meanwhile(LayerId(layer), work);
   if (!at_once && recording_ != nullptr) {
     recording_->waited(LayerId(layer), steps_, begin);
   }

@@ -55,7 +55,8 @@ class GradientExchange {
 
   void gradient_ready(std::size_t layer);
   void end_step(std::optional<double> loss = {});  // of this process, for the record
-  void wait(std::size_t layer);
+  // While it waits it does `work`, on this thread, whenever sums of other layers have come.
+  void wait(std::size_t layer, const std::function<void()>& work = {});
   bool is_here(std::size_t layer);  // whether wait() would return at once
 
   // For the times in the record: the forward pass comes to a layer, before it waits for it; it is

@@ -41,6 +41,11 @@ class StepHooks {
   // Called before the forward pass first reads this layer's parameters. Returns once they are in;
   // true if they already were before the call.
   virtual bool before_layer(LayerId layer) = 0;
+  // Likewise. While it waits it may call `work`, on this thread, when other layers have been
+  // released.
+  virtual bool before_layer_meanwhile(LayerId layer, const std::function<void()>& /*work*/) {
+    return before_layer(layer);
+  }
   // True if before_layer() would return at once.
   virtual bool released(LayerId /*layer*/) { return false; }
   // The loss is known: the backward pass begins.

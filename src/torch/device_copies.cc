@@ -20,23 +20,14 @@ namespace sluice {
 namespace {
 
 constexpr Duration kNap = std::chrono::microseconds(20);
-// A shorter wait is the time between two events with nothing between them.
-constexpr Duration kShortestWait = std::chrono::microseconds(10);
 // The host looks through fewer values sooner than it could queue the work on the device.
 constexpr std::int64_t kLookOnHost = 50'000;
 // Parameters to bring to the device or to update at once: the forward pass of the first layer waits
 // for all.
 constexpr std::int64_t kBatch = 4'000'000;
-
-// Zero if LibTorch cannot measure it.
-template <class Event>
-Duration between(const Event& begin, const Event& end) {
-  if constexpr (TellsTime<Event>) {
-    return from_us(begin.elapsedTime(end) * 1e3);
-  } else {
-    return Duration(0);
-  }
-}
+// Fewer are not worth a batch of their own while the forward pass waits for another layer. A layer
+// with more than a batch is not brought then: the other layer, once it is here, would wait for it.
+constexpr std::int64_t kWorthAhead = 1'000'000;
 
 at::Tensor pinned(std::int64_t elements) {
   return at::empty({elements}, at::TensorOptions(at::kFloat).pinned_memory(true)).zero_();
@@ -51,18 +42,7 @@ void copy(const at::Tensor& from, const at::Tensor& to, c10::Stream stream) {
   to.copy_(from, /*non_blocking=*/true);
 }
 
-c10::Event new_event(c10::DeviceType device) {
-  return c10::Event(device, c10::EventFlag::BACKEND_DEFAULT);
-}
-
 }  // namespace
-
-DeviceCopies::Trail::Trail(c10::DeviceType device)
-    : reached(new_event(device)),
-      in_begin(new_event(device)),
-      in_end(new_event(device)),
-      ready(new_event(device)),
-      out_end(new_event(device)) {}
 
 DeviceCopies::DeviceCopies(FlatParameters& flat, const std::vector<Layer>& layers,
                            std::shared_ptr<const Sleeper> sleeper)
@@ -175,19 +155,21 @@ StepHooks& DeviceCopies::begin_step(Iteration iteration, StepHooks& hooks) {
   hooks_ = &hooks;
   forward_order_.clear();
   backward_order_.clear();
-  for (Trail& trail : trails_) {
+  for (DeviceTrail& trail : trails_) {
     trail.brought_with.reset();
   }
   return *this;
 }
 
 bool DeviceCopies::before_layer(LayerId layer) {
-  Trail& trail = trails_[layer.index()];
+  DeviceTrail& trail = trails_[layer.index()];
   trail.reached.record(compute_);
-  const bool at_once = hooks_->before_layer(layer);
+  const bool at_once = hooks_->before_layer_meanwhile(layer, [this] { bring_ahead(); });
   if (!trail.brought_with && host_leads(layer, iteration_)) {
     bring_from(layer);
-    trail.in_end.block(compute_);
+  }
+  if (trail.brought_with) {
+    trails_[trail.brought_with->index()].in_end.block(compute_);
   }
   forward_order_.push_back(layer);
   return at_once;
@@ -197,19 +179,39 @@ bool DeviceCopies::host_leads(LayerId layer, Iteration iteration) const {
   return !turns_ || !follows_ || turns_->ends_at(layer, iteration);
 }
 
+bool DeviceCopies::can_bring(std::size_t layer) const {
+  return !trails_[layer].brought_with && host_leads(LayerId(layer), iteration_) &&
+         hooks_->released(LayerId(layer));
+}
+
 void DeviceCopies::bring_from(LayerId layer) {
   const std::int64_t begin = layers_[layer.index()].range.begin;
-  std::size_t end = layer.index();
-  do {
-    trails_[end].brought_with = layer;
+  std::size_t end = layer.index() + 1;
+  while (end < layers_.size() && layers_[end].range.end - begin <= kBatch && can_bring(end)) {
     ++end;
-  } while (end < layers_.size() && !trails_[end].brought_with &&
-           layers_[end].range.end - begin <= kBatch && host_leads(LayerId(end), iteration_) &&
-           hooks_->released(LayerId(end)));
-  Trail& trail = trails_[layer.index()];
-  trail.in_begin.record(in_);
-  bring(layer.index(), end, iteration_);
-  trail.in_end.record(in_);
+  }
+  bring_together(layer.index(), end);
+}
+
+void DeviceCopies::bring_ahead() {
+  std::size_t end = layers_.size();  // of those that can be brought together
+  for (std::size_t l = layers_.size(); l-- > 0;) {
+    if (!can_bring(l) || layers_[l].range.size() > kBatch) {
+      end = l;
+    } else if (layers_[end - 1].range.end - layers_[l].range.begin >= kWorthAhead) {
+      bring_together(l, end);
+      end = l;
+    }
+  }
+}
+
+void DeviceCopies::bring_together(std::size_t first, std::size_t end) {
+  for (std::size_t l = first; l < end; ++l) {
+    trails_[l].brought_with = LayerId(first);
+  }
+  trails_[first].in_begin.record(in_);
+  bring(first, end, iteration_);
+  trails_[first].in_end.record(in_);
 }
 
 void DeviceCopies::bring(std::size_t first, std::size_t end, Iteration iteration) {
@@ -260,7 +262,7 @@ void DeviceCopies::gradient_ready(LayerId layer) {
 }
 
 void DeviceCopies::send_gradient(LayerId layer) {
-  Trail& trail = trails_[layer.index()];
+  DeviceTrail& trail = trails_[layer.index()];
   trail.ready.block(out_);
   const Range range = layers_[layer.index()].range;
   if (range.size() > kLookOnHost) {
@@ -347,45 +349,11 @@ void DeviceCopies::end_step() {
   }
   follows_ = update_.has_value() || packing_.has_value();
   if (has_times()) {
-    report_times();
+    const auto leaves = [&](LayerId layer) {
+      return !turns_ || turns_->meets_at(layer, iteration_ + 1);
+    };
+    hooks_->device_done(spans_of(trails_, forward_end_, forward_order_, backward_order_, leaves));
   }
-}
-
-// Times count backwards from `now`: the earlier, the larger.
-void DeviceCopies::report_times() {
-  using Task = DeviceSpan::Task;
-  std::vector<DeviceSpan> spans;
-  const c10::Event& now = trails_[backward_order_.back().index()].out_end;
-  Duration forward_end = between(forward_end_, now);
-  for (std::size_t i = forward_order_.size(); i-- > 0;) {
-    const LayerId layer = forward_order_[i];
-    const Trail& trail = trails_[layer.index()];
-    const Duration reached = between(trail.reached, now);
-    const LayerId brought_with = trail.brought_with.value_or(layer);
-    const Duration in_end =
-        trail.brought_with ? between(trails_[brought_with.index()].in_end, now) : reached;
-    const Duration begun = std::min(reached, in_end);
-    if (trail.brought_with == layer) {
-      spans.push_back({layer, Task::kCopyIn, between(trail.in_begin, now), in_end});
-    }
-    spans.push_back({layer, Task::kForward, begun, std::exchange(forward_end, reached)});
-    if (reached - begun >= kShortestWait) {
-      spans.push_back({layer, Task::kWait, reached, begun});
-    }
-  }
-  std::reverse(spans.begin(), spans.end());
-  Duration since = between(forward_end_, now);
-  Duration left = since;
-  for (const LayerId layer : backward_order_) {
-    const Duration ready = between(trails_[layer.index()].ready, now);
-    const Duration out_end = between(trails_[layer.index()].out_end, now);
-    spans.push_back({layer, Task::kBackward, std::exchange(since, ready), ready});
-    if (!turns_ || turns_->meets_at(layer, iteration_ + 1)) {
-      spans.push_back({layer, Task::kCopyOut, std::min(ready, left), out_end});
-    }
-    left = out_end;
-  }
-  hooks_->device_done(spans);
 }
 
 void DeviceCopies::bring_all() { copy(parameters_, flat_.values(), compute_); }

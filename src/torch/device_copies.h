@@ -14,6 +14,7 @@
 #include "learners/learner.h"
 #include "learners/sleeper.h"
 #include "torch/device_packing.h"
+#include "torch/device_trail.h"
 #include "torch/device_update.h"
 #include "torch/flat_parameters.h"
 
@@ -63,20 +64,6 @@ class DeviceCopies final : public StepHooks {
   static bool has_times();
 
  private:
-  // The events of a layer in one step. Its forward pass begins when the pass has reached it and its
-  // parameters are on the device. Its gradient begins to leave when it is final and the one before
-  // it has left.
-  struct Trail {
-    explicit Trail(c10::DeviceType device);
-
-    c10::Event reached;  // by the forward pass
-    c10::Event in_begin;
-    c10::Event in_end;
-    std::optional<LayerId> brought_with;  // in this step: the layer whose events these are
-    c10::Event ready;                     // the gradient is final
-    c10::Event out_end;
-    LayerId looked_at_with;  // in this step, of local steps
-  };
   bool before_layer(LayerId layer) override;
   void forward_done() override;
   void gradient_ready(LayerId layer) override;
@@ -85,6 +72,11 @@ class DeviceCopies final : public StepHooks {
   // Brings the layer to the device, with those after it that are released too: many small copies
   // and updates take long to queue, and where processes share the device, to get their turn.
   void bring_from(LayerId layer);
+  // The forward pass waits: brings other layers that are released, if they are many.
+  void bring_ahead();
+  // Whether the layer is released, and is still to be brought in this step.
+  bool can_bring(std::size_t layer) const;
+  void bring_together(std::size_t first, std::size_t end);
   // Queues what makes the layers from `first` up to `end` current on the device.
   void bring(std::size_t first, std::size_t end, Iteration iteration);
   void send_gradient(LayerId layer);
@@ -95,7 +87,6 @@ class DeviceCopies final : public StepHooks {
   void look_at_gradient(LayerId layer, const Range& range);
   // Tells the hooks which gradients have arrived.
   void announce_arrivals();
-  void report_times();
 
   FlatParameters& flat_;
   const std::vector<Layer>& layers_;
@@ -117,7 +108,7 @@ class DeviceCopies final : public StepHooks {
   // steps, or with what came back of the last gradients.
   bool follows_ = false;
   std::vector<LayerId> final_;  // their local step is to be taken, or their codes to be sent
-  std::vector<Trail> trails_;
+  std::vector<DeviceTrail> trails_;
   c10::Event forward_end_;
   std::vector<LayerId> forward_order_;   // of this step
   std::vector<LayerId> backward_order_;  // likewise

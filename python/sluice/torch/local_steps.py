@@ -223,7 +223,6 @@ class DiLoCo:
             self._gradients = Reduction(parameters, names, *self._settings, 1.0 / size())
             self._gradients.set_sending(False)  # they leave in step()
         self._gradients.finish()
-        self._gradients.wait_all()
         self._gradients.store_sums()
         plain(**kwargs)
         for _, fragment in self._fragments:

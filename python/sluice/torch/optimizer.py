@@ -101,7 +101,6 @@ class _Distributed:
         if self._synchronized:
             return
         self._finish()
-        self._reduction.wait_all()
         self._reduction.store_sums()
         self._synchronized = True
 

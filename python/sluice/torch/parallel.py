@@ -81,7 +81,6 @@ class DistributedDataParallel(torch.nn.Module):
 
     def _after_backward(self) -> None:
         self._reduction.finish()
-        self._reduction.wait_all()
         self._reduction.store_sums()
 
 

@@ -126,7 +126,7 @@ class Reduction:
         self._reducer.take_back()
 
     def store_sums(self) -> None:
-        """Makes the sums of the last step the gradients of the parameters."""
+        """Waits for the sums of the last step, and makes them the gradients of the parameters."""
         self._reducer.store_sums()
 
     def arm(self) -> None:

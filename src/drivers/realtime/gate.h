@@ -1,6 +1,8 @@
 #pragma once
 
 #include <condition_variable>
+#include <cstdint>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <stdexcept>
@@ -30,16 +32,27 @@ class Gate {
       Iteration& released = released_[layer.index()];
       check(iteration == released + 1, "a layer is released once per iteration, in order");
       released = iteration;
+      ++releases_;
     }
     changed_.notify_all();
   }
 
-  // True if the layer was released already.
-  bool wait(LayerId layer, Iteration iteration) {
+  // True if the layer was released already. If it was not, does `work`, now and whenever another
+  // layer has been released.
+  bool wait(LayerId layer, Iteration iteration, const std::function<void()>& work = {}) {
     std::unique_lock lock(mutex_);
-    position_ = {layer, iteration, true};
+    const Position place{layer, iteration, true};
+    position_ = place;
     const auto here = [&] { return cancelled_ || released_[layer.index()] >= iteration; };
     const bool at_once = here();
+    while (work && !here()) {
+      const std::uint64_t known = releases_;
+      lock.unlock();
+      work();  // may wait for layers, too
+      lock.lock();
+      position_ = place;
+      changed_.wait(lock, [&] { return here() || releases_ != known; });
+    }
     changed_.wait(lock, here);
     position_.waiting = false;
     if (cancelled_) {
@@ -87,6 +100,7 @@ class Gate {
   std::condition_variable changed_;
   Position position_;
   std::vector<Iteration> released_;  // by layer
+  std::uint64_t releases_ = 0;       // of all layers
   bool cancelled_ = false;
 };
 

@@ -54,10 +54,10 @@ std::optional<double> Trainer::step() {
   return loss;
 }
 
-bool Trainer::before_layer(LayerId layer) {
+bool Trainer::before_layer_meanwhile(LayerId layer, const std::function<void()>& work) {
   end_forward_span();
   const Time begin = phase_.clock.now();
-  const bool at_once = world_.gate.wait(layer, iteration_);
+  const bool at_once = world_.gate.wait(layer, iteration_, work);
   since_ = phase_.clock.now();
   if (!at_once && phase_.observer != nullptr && !learner_.times_itself()) {
     phase_.observer->waited(world_.worker, layer, iteration_, begin, since_);

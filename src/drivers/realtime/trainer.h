@@ -32,7 +32,8 @@ class Trainer final : private OpenSteps {
   void run();
 
  private:
-  bool before_layer(LayerId layer) override;
+  bool before_layer(LayerId layer) override { return before_layer_meanwhile(layer, {}); }
+  bool before_layer_meanwhile(LayerId layer, const std::function<void()>& work) override;
   bool released(LayerId layer) override { return world_.gate.released(layer, iteration_); }
   void forward_done() override;
   void gradient_ready(LayerId layer) override;

@@ -221,6 +221,23 @@ TEST(Threads, AGateReleasesInOrderOnly) {
   EXPECT_THROW(gate.wait(LayerId(1), 0), Cancelled);
 }
 
+TEST(Threads, AGateThatIsWaitedForTellsOfOtherLayers) {
+  Gate gate(3);
+  const Gate::Position waiting{LayerId(0), 0, true};
+  std::vector<LayerId> released;
+  const auto work = [&] {
+    EXPECT_EQ(gate.position(), waiting);
+    const LayerId next(2 - released.size());
+    gate.release(next, 0);
+    EXPECT_TRUE(gate.wait(next, 0, [] { ADD_FAILURE() << "it is here"; }));
+    released.push_back(next);
+  };
+  EXPECT_FALSE(gate.wait(LayerId(0), 0, work));
+  EXPECT_EQ(released, (std::vector{LayerId(2), LayerId(1), LayerId(0)}));
+  gate.cancel();
+  EXPECT_THROW(gate.wait(LayerId(0), 1, work), Cancelled);
+}
+
 // Computes nothing; reports afterwards what an accelerator did.
 class DeviceLearner final : public Learner {
  public:
