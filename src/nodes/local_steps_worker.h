@@ -28,7 +28,7 @@ namespace sluice {
 // If a worker is lost, the others give up the sums that they have not got, and exchange nothing
 // more: they take local steps until the phase ends. Nothing of these is lost, since the next outer
 // gradient goes back to the same global parameters. Some may have got a sum that others have given
-// up; last_sums() tells whom the others follow before the next phase (nodes/followers.h).
+// up; last_sums() tells who takes from whom before the next phase (nodes/catch_ups.h).
 //
 // With exchange gossip (NoLoCo) workers meet in pairs instead, drawn anew for each exchange. Both
 // send their outer gradient and their global parameters, which are not those of the others, and

@@ -11,7 +11,7 @@
 
 #include "base/check.h"
 #include "model/aggregation_groups.h"
-#include "nodes/followers.h"
+#include "nodes/catch_ups.h"
 #include "partition/fragments.h"
 
 namespace sluice {
@@ -19,7 +19,7 @@ namespace {
 
 constexpr const char* kWhoIsLost = "who is lost";
 constexpr const char* kLastSums = "the last sums";
-constexpr const char* kFollowing = "who follows whom";
+constexpr const char* kCaughtUp = "whether all have caught up";
 constexpr const char* kParts = "what a sum has made";
 const std::string kDone = "done";
 
@@ -38,12 +38,12 @@ Json json_of(const std::vector<HostId>& hosts) {
   return indices;
 }
 
-Json json_of(const Followers& followers) {
+Json json_of(const CatchUps& catch_ups) {
   Json all = Json::array();
-  for (const Follower& one : followers.all) {
-    all.push_back({one.worker.index(), one.leader.index(), one.chunk.index(), one.sum});
+  for (const CatchUp& one : catch_ups.all) {
+    all.push_back({one.worker.index(), one.from.index(), one.chunk.index(), one.sum});
   }
-  return {{"all", all}, {"given_up", json_of(followers.given_up)}};
+  return {{"all", all}, {"given_up", json_of(catch_ups.given_up)}};
 }
 
 std::vector<HostId> hosts_from(const Json& indices) {
@@ -54,14 +54,14 @@ std::vector<HostId> hosts_from(const Json& indices) {
   return hosts;
 }
 
-Followers followers_from(const Json& json) {
-  Followers followers{.all = {}, .given_up = given_up_from(json.at("given_up"))};
+CatchUps catch_ups_from(const Json& json) {
+  CatchUps catch_ups{.all = {}, .given_up = given_up_from(json.at("given_up"))};
   for (const Json& one : json.at("all")) {
-    followers.all.push_back({NodeId(one.at(0).get<std::size_t>()),
+    catch_ups.all.push_back({NodeId(one.at(0).get<std::size_t>()),
                              NodeId(one.at(1).get<std::size_t>()),
                              ChunkId(one.at(2).get<std::size_t>()), one.at(3).get<Iteration>()});
   }
-  return followers;
+  return catch_ups;
 }
 
 // The survivors of one loss, or of several.
@@ -81,16 +81,16 @@ class Survivors {
   }
 
   // Again and again, until nobody is lost while they do so.
-  Followers agree() {
+  CatchUps agree() {
     while (true) {
-      Followers followers = find();
-      const bool done = follow(followers);
-      const auto all = run_.group.to_leader(done ? kDone : "not yet", kFollowing);
+      CatchUps catch_ups = find();
+      const bool done = catch_up(catch_ups);
+      const auto all = run_.group.to_leader(done ? kDone : "not yet", kCaughtUp);
       const auto is_done = [](const std::string& text) { return text.empty() || text == kDone; };
       const std::string verdict =
-          run_.group.from_leader(std::ranges::all_of(all, is_done) ? kDone : "again", kFollowing);
+          run_.group.from_leader(std::ranges::all_of(all, is_done) ? kDone : "again", kCaughtUp);
       if (verdict == kDone) {
-        return followers;
+        return catch_ups;
       }
     }
   }
@@ -99,7 +99,7 @@ class Survivors {
   HostId own() const { return *run_.group.own_host(); }
   HostId host_of(NodeId worker) const { return job_.topology.host_of(worker); }
 
-  Followers find() const {
+  CatchUps find() const {
     Json own = Json::array();
     for (const auto& [worker, sums] : last_sums_) {
       own.push_back({worker.index(), sums});
@@ -110,50 +110,50 @@ class Survivors {
         all[NodeId(one.at(0).get<std::size_t>())] = one.at(1).get<std::vector<Iteration>>();
       }
     }
-    Json followers;
+    Json catch_ups;
     if (run_.group.is_leader()) {
-      followers = json_of(find_followers(all, fragments_, job_.strategy.cadence, next_));
+      catch_ups = json_of(find_catch_ups(all, fragments_, job_.strategy.cadence, next_));
     }
-    return followers_from(Json::parse(run_.group.from_leader(followers.dump(), kLastSums)));
+    return catch_ups_from(Json::parse(run_.group.from_leader(catch_ups.dump(), kLastSums)));
   }
 
   // Gives and takes; false if somebody was lost who had to give.
-  bool follow(const Followers& followers) {
-    for (const Follower& one : followers.all) {
-      if (host_of(one.leader) == own() && host_of(one.worker) != own()) {
+  bool catch_up(const CatchUps& catch_ups) {
+    for (const CatchUp& one : catch_ups.all) {
+      if (host_of(one.from) == own() && host_of(one.worker) != own()) {
         run_.group.send_text(host_of(one.worker).index(), text_of(one));
       }
     }
     bool all = true;
-    for (const Follower& one : followers.all) {
+    for (const CatchUp& one : catch_ups.all) {
       if (host_of(one.worker) == own()) {
-        const bool is_here = host_of(one.leader) == own();
+        const bool is_here = host_of(one.from) == own();
         all = take(one, is_here ? text_of(one)
-                                : run_.group.receive_text(host_of(one.leader).index(), kParts)) &&
+                                : run_.group.receive_text(host_of(one.from).index(), kParts)) &&
               all;
       }
     }
     return all;
   }
 
-  Range range_of(const Follower& one) const { return (*run_.assembly.chunks)[one.chunk].range; }
+  Range range_of(const CatchUp& one) const { return (*run_.assembly.chunks)[one.chunk].range; }
 
-  std::string text_of(const Follower& one) const {
+  std::string text_of(const CatchUp& one) const {
     std::string text;
-    for (const std::span<float> part : run_.state.workspace(one.leader).in_common(range_of(one))) {
+    for (const std::span<float> part : run_.state.workspace(one.from).in_common(range_of(one))) {
       text.append(reinterpret_cast<const char*>(part.data()), part.size_bytes());
     }
     return text;
   }
 
-  bool take(const Follower& one, const std::string& text) {
+  bool take(const CatchUp& one, const std::string& text) {
     if (text.empty()) {
       return false;
     }
     Workspace& workspace = run_.state.workspace(one.worker);
     std::size_t at = 0;
     for (const std::span<float> part : workspace.in_common(range_of(one))) {
-      check(at + part.size_bytes() <= text.size(), "a leader gives all that its follower takes");
+      check(at + part.size_bytes() <= text.size(), "a worker gives all that another one takes");
       std::memcpy(part.data(), text.data() + at, part.size_bytes());
       at += part.size_bytes();
     }
@@ -184,18 +184,18 @@ std::optional<Job> regroup(const RunState& run, const Log& log) {
   if (absent == job.absent) {
     return std::nullopt;
   }
-  const Followers followers = Survivors(run).agree();
+  const CatchUps catch_ups = Survivors(run).agree();
   std::ranges::fill(run.at, std::ranges::max(run.at));
   Job next = job;
   next.absent = absent;
-  next.given_up = followers.given_up;
+  next.given_up = catch_ups.given_up;
   next.first = run.at.front();
   next.starts.clear();
   if (run.group.is_leader()) {
     log.info(
         fmt::format("from iteration {} on sums are of {} workers; {} chunks were taken from "
                     "workers that had more sums",
-                    next.first, AggregationGroups(next).size(), followers.all.size()));
+                    next.first, AggregationGroups(next).size(), catch_ups.all.size()));
   }
   return next;
 }

@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "nodes/followers.h"
+#include "nodes/catch_ups.h"
 #include "nodes/shuffled_runs.h"
 #include "support/regrouping.h"
 
@@ -54,26 +54,26 @@ bool agree(ShuffledRun& run, const std::vector<HostId>& absent) {
   return std::ranges::adjacent_find(all, std::not_equal_to<>()) == all.end();
 }
 
-// ---- who follows whom ----
+// ---- who takes from whom ----
 
-TEST(Followers, TakeFromTheFirstThatHasTheLastSum) {
+TEST(CatchUps, TakeFromTheFirstThatHasTheLastSum) {
   const Cadence cadence{.every = 4};
   const std::vector<std::int64_t> fragments{0, 0};
-  const Followers followers = find_followers(
+  const CatchUps catch_ups = find_catch_ups(
       {{NodeId(0), {4, 8}}, {NodeId(2), {8, 8}}, {NodeId(3), {8, 4}}}, fragments, cadence, 9);
-  EXPECT_EQ(followers.all, (std::vector<Follower>{{NodeId(0), NodeId(2), ChunkId(0), 8},
-                                                  {NodeId(3), NodeId(0), ChunkId(1), 8}}));
-  EXPECT_TRUE(followers.given_up.empty());
+  EXPECT_EQ(catch_ups.all, (std::vector<CatchUp>{{NodeId(0), NodeId(2), ChunkId(0), 8},
+                                                 {NodeId(3), NodeId(0), ChunkId(1), 8}}));
+  EXPECT_TRUE(catch_ups.given_up.empty());
 }
 
-TEST(Followers, GiveUpASumThatNobodyHasAndThatWouldBeDueLater) {
+TEST(CatchUps, GiveUpASumThatNobodyHasAndThatWouldBeDueLater) {
   const Cadence cadence{.every = 4, .delay = 2};
   const std::vector<std::int64_t> fragments{0, 0};
-  const Followers followers =
-      find_followers({{NodeId(0), {4, 8}}, {NodeId(1), {4, 4}}}, fragments, cadence, 9);
-  EXPECT_EQ(followers.given_up, (std::vector<GivenUpSum>{{ChunkId(0), 8}}));
-  EXPECT_EQ(followers.all.size(), 1U);
-  EXPECT_TRUE(find_followers({{NodeId(0), {4, 4}}}, fragments, cadence, 10).given_up.empty())
+  const CatchUps catch_ups =
+      find_catch_ups({{NodeId(0), {4, 8}}, {NodeId(1), {4, 4}}}, fragments, cadence, 9);
+  EXPECT_EQ(catch_ups.given_up, (std::vector<GivenUpSum>{{ChunkId(0), 8}}));
+  EXPECT_EQ(catch_ups.all.size(), 1U);
+  EXPECT_TRUE(find_catch_ups({{NodeId(0), {4, 4}}}, fragments, cadence, 10).given_up.empty())
       << "it was due before";
 }
 

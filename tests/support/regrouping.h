@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "nodes/followers.h"
+#include "nodes/catch_ups.h"
 #include "partition/fragments.h"
 #include "support/shuffled_run.h"
 
@@ -25,10 +25,10 @@ inline std::size_t regroup(ShuffledRun& run, const std::vector<HostId>& absent, 
   }
   const Cadence& cadence = job.strategy.cadence;
   const auto fragments = fragments_of(*run.assembly.chunks, cadence.fragments);
-  const Followers followers = find_followers(last_sums, fragments, cadence, next);
-  for (const Follower& one : followers.all) {
+  const CatchUps catch_ups = find_catch_ups(last_sums, fragments, cadence, next);
+  for (const CatchUp& one : catch_ups.all) {
     const Range range = (*run.assembly.chunks)[one.chunk].range;
-    const auto from = run.world.state().workspace(one.leader).in_common(range);
+    const auto from = run.world.state().workspace(one.from).in_common(range);
     const auto to = run.world.state().workspace(one.worker).in_common(range);
     for (std::size_t part = 0; part < from.size(); ++part) {
       std::ranges::copy(from[part], to[part].begin());
@@ -40,9 +40,9 @@ inline std::size_t regroup(ShuffledRun& run, const std::vector<HostId>& absent, 
   Job on = job;
   on.first = next;
   on.absent = absent;
-  on.given_up = followers.given_up;
+  on.given_up = catch_ups.given_up;
   run.go_on_with(std::move(on));
-  return followers.all.size();
+  return catch_ups.all.size();
 }
 
 // After regroup(): the host is there again, with what the donor has.
