@@ -88,7 +88,7 @@ TEST(FaultsInVirtualTime, ASlowHostAndASlowLinkCostWhileTheyLast) {
 
 TEST(FaultsInVirtualTime, SurvivorsReachTheEndWhereverAWorkerIsKilled) {
   for (const auto* const preset :
-       {"asp", "ssp", "easgd", "gosgd", "ad-psgd", "noloco", "ssp+dgc"}) {
+       {"asp", "ssp", "easgd", "gosgd", "ad-psgd", "noloco", "diloco", "ssp+dgc"}) {
     const Cluster cluster = faulty_cluster(find_preset(preset)->strategy.uses_servers() ? 1 : 0);
     const double calm = seconds_with(preset, cluster, {});
     for (const double part : {0.0, 0.3, 0.6, 0.9}) {
@@ -104,7 +104,7 @@ TEST(FaultsInVirtualTime, SurvivorsReachTheEndWhereverAWorkerIsKilled) {
 }
 
 TEST(FaultsInVirtualTime, ALockStepEndsWithTheNameOfTheKilled) {
-  for (const auto* const preset : {"p3", "ar-sgd", "pipe-sgd", "local-sgd"}) {
+  for (const auto* const preset : {"p3", "ar-sgd", "pipe-sgd", "post-local-sgd"}) {
     const Faults faults{.all = {fault(Fault::Kind::kKill, 2, 0.001)}};
     try {
       run_with(preset, faulty_cluster(), faults);
