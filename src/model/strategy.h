@@ -134,9 +134,7 @@ struct Strategy {
   // Whether sums are made while the worker computes with all its gradients: in a buffer of their
   // own, after those of gradient_slots(). Without a delay that happens where a worker is lost and
   // the others go on: what they have sent each other still arrives.
-  bool sums_aside() const {
-    return algorithm == Algorithm::kLocal && (cadence.delay > 0 || sums_can_be_given_up());
-  }
+  bool sums_aside() const { return sums_last() || sums_can_be_given_up(); }
   // Whether a sum is used while the worker takes further steps, or after the end of a phase.
   bool sums_last() const { return algorithm == Algorithm::kLocal && cadence.delay > 0; }
   // Whether workers of algorithm local-steps can do without the sum of an exchange: then the next

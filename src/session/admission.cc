@@ -42,22 +42,6 @@ void begin_at(Iteration iteration, HostId host, const Topology& topology,
   }
 }
 
-Json json_of(const Donors& donors) {
-  Json pairs = Json::array();
-  for (const auto& [joiner, donor] : donors) {
-    pairs.push_back({joiner.index(), donor.index()});
-  }
-  return pairs;
-}
-
-Donors donors_from(const Json& pairs) {
-  Donors donors;
-  for (const Json& pair : pairs) {
-    donors.emplace(HostId(pair.at(0).get<std::size_t>()), HostId(pair.at(1).get<std::size_t>()));
-  }
-  return donors;
-}
-
 std::string file_of(const RunState& run, HostId host) {
   const std::vector<TensorCopy> copies = copies_of(run.assembly, run.state, host);
   std::vector<StoredTensor> views;
@@ -121,12 +105,8 @@ std::vector<PeerJoined> let_in(const RunState& run, const Log& log) {
   Json invitation;
   if (run.group.is_leader()) {
     const Donors donors = donors_of(ranks, run.group, topology);
-    Json absent = Json::array();
-    for (const HostId host : run.assembly.job.absent) {
-      if (!donors.contains(host)) {
-        absent.push_back(host.index());
-      }
-    }
+    std::vector<HostId> absent = run.assembly.job.absent;
+    std::erase_if(absent, [&](HostId host) { return donors.contains(host); });
     for (const auto& [joiner, donor] : donors) {
       const Iteration start = slowest_on(donor, topology, run.at);
       begin_at(start, joiner, topology, run.at);
@@ -135,7 +115,7 @@ std::vector<PeerJoined> let_in(const RunState& run, const Log& log) {
     }
     invitation = {{"measured", measured_of(run.assembly.job)},
                   {"starts", run.at},
-                  {"absent", absent},
+                  {"absent", json_of(absent)},
                   {"donors", json_of(donors)},
                   {"evaluated", run.evaluated},
                   {"now_ps", run.now.count()}};
@@ -164,9 +144,7 @@ Resumption await_admission(ProcessGroup& group) {
                   .now = Time(invitation.at("now_ps").get<Time::rep>()),
                   .joins = true};
   from.first = std::ranges::min(from.starts);
-  for (const Json& host : invitation.at("absent")) {
-    from.absent.emplace_back(host.get<std::size_t>());
-  }
+  from.absent = hosts_from(invitation.at("absent"));
   from.manifest.measured = invitation.at("measured");
   const HostId donor = from.donors.at(own);
   std::string file = group.receive_text(donor.index(), kHostState);

@@ -1,5 +1,7 @@
 #include "session/donors.h"
 
+#include <nlohmann/json.hpp>
+
 namespace sluice {
 
 Donors donors_for(const std::vector<HostId>& without_state, const Topology& topology,
@@ -15,6 +17,38 @@ Donors donors_for(const std::vector<HostId>& without_state, const Topology& topo
     }
   }
   return donors;
+}
+
+nlohmann::json json_of(const Donors& donors) {
+  auto pairs = nlohmann::json::array();
+  for (const auto& [host, donor] : donors) {
+    pairs.push_back({host.index(), donor.index()});
+  }
+  return pairs;
+}
+
+Donors donors_from(const nlohmann::json& json) {
+  Donors donors;
+  for (const auto& pair : json) {
+    donors.emplace(HostId(pair.at(0).get<std::size_t>()), HostId(pair.at(1).get<std::size_t>()));
+  }
+  return donors;
+}
+
+nlohmann::json json_of(const std::vector<HostId>& hosts) {
+  auto indices = nlohmann::json::array();
+  for (const HostId host : hosts) {
+    indices.push_back(host.index());
+  }
+  return indices;
+}
+
+std::vector<HostId> hosts_from(const nlohmann::json& json) {
+  std::vector<HostId> hosts;
+  for (const auto& index : json) {
+    hosts.emplace_back(index.get<std::size_t>());
+  }
+  return hosts;
 }
 
 }  // namespace sluice

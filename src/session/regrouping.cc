@@ -13,6 +13,7 @@
 #include "model/aggregation_groups.h"
 #include "nodes/catch_ups.h"
 #include "partition/fragments.h"
+#include "session/donors.h"
 
 namespace sluice {
 namespace {
@@ -30,28 +31,12 @@ std::vector<HostId> absent_of(const ProcessGroup& group) {
   return {lost.begin(), lost.end()};
 }
 
-Json json_of(const std::vector<HostId>& hosts) {
-  Json indices = Json::array();
-  for (const HostId host : hosts) {
-    indices.push_back(host.index());
-  }
-  return indices;
-}
-
 Json json_of(const CatchUps& catch_ups) {
   Json all = Json::array();
   for (const CatchUp& one : catch_ups.all) {
     all.push_back({one.worker.index(), one.from.index(), one.chunk.index(), one.sum});
   }
   return {{"all", all}, {"given_up", json_of(catch_ups.given_up)}};
-}
-
-std::vector<HostId> hosts_from(const Json& indices) {
-  std::vector<HostId> hosts;
-  for (const Json& index : indices) {
-    hosts.emplace_back(index.get<std::size_t>());
-  }
-  return hosts;
 }
 
 CatchUps catch_ups_from(const Json& json) {
