@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cctype>
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -149,7 +151,7 @@ TEST_F(CliHubLaunchTest, TrainsToTheSameBitsAsThreads) {
 }
 
 TEST_F(CliHubLaunchTest, WorkersGoOnWithoutOneThatWasKilled) {
-  for (const std::string preset : {"gosgd", "ad-psgd", "asp --servers 1", "streaming-diloco"}) {
+  for (const std::string preset : {"ad-psgd", "asp --servers 1", "streaming-diloco"}) {
     write_work(" train --model replay:net.json --iterations 3000 --json --preset " + preset, 2,
                kInMidTraining);
     const Outcome outcome = launch("-n 4 -- sh work.sh");
@@ -161,22 +163,34 @@ TEST_F(CliHubLaunchTest, WorkersGoOnWithoutOneThatWasKilled) {
   }
 }
 
-TEST_F(CliHubLaunchTest, AWorkerThatWasKilledJoinsTheOthersAgain) {
-  for (const std::string preset : {"gosgd", "ad-psgd", "noloco", "diloco", "asp --servers 1",
-                                   "ssp --servers 1", "asp+dgc --servers 1", "easgd --servers 1"}) {
-    write_work(" train --model replay:net.json --iterations 3000 --json --preset " + preset, 2,
-               kInMidTraining);
-    const Outcome outcome = launch("-n 4 --max-restarts 1 -- sh work.sh");
-    ASSERT_EQ(outcome.code, 0) << preset << ": " << outcome.err;
-    EXPECT_THAT(outcome.err, HasSubstr("rank 2 was lost: "));
-    EXPECT_THAT(outcome.err, HasSubstr("starting rank 2 again (1 of 1)"));
-    EXPECT_THAT(outcome.err, ContainsRegex("rank 2 is back: it goes on with what rank [0-3] has, "
-                                           "from iteration [0-9]+"));
-    const Json summary = summary_in(outcome);
-    EXPECT_FALSE(summary.contains("lost_ranks")) << preset << outcome.err;
-    EXPECT_EQ(summary.at("joined_ranks"), Json::array({2})) << preset << outcome.err;
-    EXPECT_EQ(summary.at("iterations"), 3000) << preset;
-  }
+class CliJoiningPresetTest : public CliHubLaunchTest,
+                             public ::testing::WithParamInterface<const char*> {};
+INSTANTIATE_TEST_SUITE_P(, CliJoiningPresetTest,
+                         ::testing::Values("gosgd", "ad-psgd", "noloco", "diloco",
+                                           "asp --servers 1", "ssp --servers 1",
+                                           "asp+dgc --servers 1", "easgd --servers 1"),
+                         [](const auto& info) {
+                           const std::string words = info.param;
+                           std::string name = words.substr(0, words.find(' '));
+                           std::ranges::replace_if(
+                               name, [](unsigned char c) { return std::isalnum(c) == 0; }, '_');
+                           return name;
+                         });
+
+TEST_P(CliJoiningPresetTest, AWorkerThatWasKilledJoinsTheOthersAgain) {
+  write_work(
+      std::string(" train --model replay:net.json --iterations 3000 --json --preset ") + GetParam(),
+      2, kInMidTraining);
+  const Outcome outcome = launch("-n 4 --max-restarts 1 -- sh work.sh");
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(outcome.err, HasSubstr("rank 2 was lost: "));
+  EXPECT_THAT(outcome.err, HasSubstr("starting rank 2 again (1 of 1)"));
+  EXPECT_THAT(outcome.err, ContainsRegex("rank 2 is back: it goes on with what rank [0-3] has, "
+                                         "from iteration [0-9]+"));
+  const Json summary = summary_in(outcome);
+  EXPECT_FALSE(summary.contains("lost_ranks")) << outcome.err;
+  EXPECT_EQ(summary.at("joined_ranks"), Json::array({2})) << outcome.err;
+  EXPECT_EQ(summary.at("iterations"), 3000);
 }
 
 TEST_F(CliHubLaunchTest, TheSumsOfLocalStepsAreOfThoseThatAreThere) {

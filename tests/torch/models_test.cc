@@ -156,7 +156,7 @@ class ModelTrainsThreads : public ::testing::TestWithParam<std::string> {
     return a.nbytes() == b.nbytes() && std::memcmp(a.data_ptr(), b.data_ptr(), a.nbytes()) == 0;
   }
 
-  // The parameters after five iterations.
+  // The parameters after three iterations.
   static at::Tensor trained(const LearnerFactory& make, const char* preset) {
     std::vector<std::unique_ptr<Learner>> learners;
     for (std::size_t w = 0; w < kWorkers; ++w) {
@@ -165,7 +165,7 @@ class ModelTrainsThreads : public ::testing::TestWithParam<std::string> {
     const UpdateRule rule{.rate = {.base = 0.001F}, .momentum = 0.9F, .weight_decay = 0};
     const at::Tensor before = parameters_of(*learners.front()).clone();
     testing::run_threaded(learners, Topology(kWorkers, 1, 0), find_preset(preset)->strategy, rule,
-                          5);
+                          3);
     const at::Tensor after = parameters_of(*learners.front());
     EXPECT_TRUE(std::isfinite(after.sum().item().toDouble()));
     EXPECT_TRUE(same_bits(parameters_of(*learners.back()), after));
