@@ -57,18 +57,31 @@ def check_used_by_one() -> None:
 
 
 def check_buffers() -> None:
+    """After a backward pass the buffers are those that process 0 had after the forward pass."""
     torch.manual_seed(sluice.rank())
     model = sluice.DistributedDataParallel(nn.Sequential(nn.Linear(3, 3), nn.BatchNorm1d(3)))
+    norm = model.module[1]
     for _ in range(3):
-        model(torch.randn(5, 3)).sum().backward()
-    model(torch.zeros(5, 3))
-    means = sluice.allgather_object(model.module[1].running_mean)
-    zeros = torch.zeros(5, 3)
-    with torch.no_grad():
-        last = 0.1 * model.module[0](zeros).mean(0)
-    before = [(mean - last) / 0.9 for mean in means]
-    check("buffers are those of rank 0", all(torch.allclose(b, before[0]) for b in before))
+        loss = model(torch.randn(5, 3)).sum()
+        own = sluice.allgather_object((norm.running_mean.clone(), norm.running_var.clone()))
+        apart = sluice.size() == 1 or not torch.equal(own[0][0], own[-1][0])
+        check("each process has statistics of its own data", apart)
+        loss.backward()
+        first = torch.equal(norm.running_mean, own[0][0]) and torch.equal(norm.running_var, own[0][1])
+        check("buffers are those of process 0", first)
+    check("the count of batches, too", int(norm.num_batches_tracked) == 3)
     check_overlap("DDP with buffers", model._reduction, 3)
+    with model.no_sync():
+        model(torch.randn(5, 3)).sum().backward()
+    check_apart("without synchronisation buffers stay apart", norm.running_mean)
+    alone = sluice.DistributedDataParallel(nn.BatchNorm1d(3), broadcast_buffers=False)
+    alone(torch.randn(5, 3)).sum().backward()
+    check_apart("so they do with broadcast_buffers=False", alone.module.running_mean)
+
+
+def check_apart(what: str, value: torch.Tensor) -> None:
+    values = sluice.allgather_object(value)
+    check(what, sluice.size() == 1 or not torch.equal(values[0], values[-1]))
 
 
 def check_overlap(what: str, reduction: Reduction, steps: int) -> None:

@@ -1,7 +1,8 @@
 """A module whose gradients are those of all processes after every backward pass."""
 
 import contextlib
-from typing import Any, Iterator, Optional
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, Iterator, List, Optional
 
 import torch
 
@@ -16,8 +17,9 @@ class DistributedDataParallel(torch.nn.Module):
     """For scripts written for torch.nn.parallel.DistributedDataParallel.
 
     All processes begin with the parameters and buffers of process 0. After backward() p.grad is the
-    mean over all processes, for any optimizer. Gradients leave while the backward pass goes on, and
-    backward() waits for them; DistributedOptimizer waits later, in the next forward pass.
+    mean over all processes, for any optimizer, and in training the buffers are those of process 0.
+    Gradients leave while the backward pass goes on, and backward() waits for them;
+    DistributedOptimizer waits later, in the next forward pass.
     """
 
     def __init__(
@@ -41,7 +43,8 @@ class DistributedDataParallel(torch.nn.Module):
         if unknown:
             raise TypeError(f"unknown arguments: {', '.join(sorted(unknown))}")
         self.module = module
-        self._broadcast_buffers = broadcast_buffers
+        self._broadcast_buffers = broadcast_buffers and size() > 1
+        self._behind = ThreadPoolExecutor(max_workers=1, thread_name_prefix="sluice-buffers")
         broadcast_tensors([*module.parameters(), *module.buffers()], 0)
         names = {id(p): name for name, p in module.named_parameters()}
         self._reduction = Reduction(
@@ -56,11 +59,7 @@ class DistributedDataParallel(torch.nn.Module):
         self._sending = True
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """The module's own; in training with the buffers of process 0."""
-        if self._broadcast_buffers and self._sending and self.module.training and size() > 1:
-            buffers = list(self.module.buffers())
-            if buffers:
-                broadcast_tensors(buffers, 0)
+        """The module's own."""
         return self.module(*args, **kwargs)
 
     @contextlib.contextmanager
@@ -81,7 +80,24 @@ class DistributedDataParallel(torch.nn.Module):
 
     def _after_backward(self) -> None:
         self._reduction.finish()
+        shared = self._share_buffers()
         self._reduction.store_sums()
+        if shared:
+            shared.result()
+
+    def _share_buffers(self) -> "Optional[Future[None]]":
+        """Copies those of process 0 into all while sums are on their way."""
+        buffers = list(self.module.buffers())
+        if not buffers or not self._broadcast_buffers or not self.module.training:
+            return None
+        stream = torch.cuda.current_stream() if torch.cuda.is_available() else None
+        return self._behind.submit(_broadcast_on, stream, buffers)
+
+
+def _broadcast_on(stream: Optional[torch.cuda.Stream], tensors: List[torch.Tensor]) -> None:
+    """On another thread, but in order with what its caller has queued on this stream."""
+    with torch.cuda.stream(stream):
+        broadcast_tensors(tensors, 0)
 
 
 _WITHOUT_EFFECT = {

@@ -22,12 +22,15 @@ def broadcast_tensors(tensors: List[torch.Tensor], root_rank: int) -> None:
     for tensor in tensors:
         groups.setdefault((tensor.dtype, tensor.device), []).append(tensor)
     with torch.no_grad():
-        for (_, device), group in groups.items():
-            flat = torch.cat([tensor.detach().reshape(-1) for tensor in group]).cpu()
+        for (dtype, device), group in groups.items():
+            sizes = [tensor.numel() for tensor in group]
+            if rank() == root_rank:
+                flat = torch.cat([tensor.detach().reshape(-1) for tensor in group]).cpu()
+            else:
+                flat = torch.empty(sum(sizes), dtype=dtype)
             participant().broadcast(flat, root_rank)
             if rank() != root_rank:
-                parts = flat.to(device).split([t.numel() for t in group])
-                for tensor, values in zip(group, parts):
+                for tensor, values in zip(group, flat.to(device).split(sizes)):
                     tensor.copy_(values.view_as(tensor))
 
 
