@@ -179,6 +179,7 @@ std::map<std::string, double> counts_of(const Reducer& reducer) {
     counts["bytes"] = static_cast<double>(sent.payload_bytes);
     counts["chunks"] = static_cast<double>(sent.chunks);
     counts["overtakings"] = static_cast<double>(sent.egress_overtakings);
+    counts["gradients_summed_locally"] = static_cast<double>(sent.local_sums);
   }
   return counts;
 }

@@ -145,7 +145,8 @@ void for_each_value(Visit visit) {
       [](auto& s) -> auto& { return s.segment_params; });
   visit(
       "local-aggregation", Form::on_or_off(),
-      "sum the gradients of the workers on a host before they leave it",
+      "sum the gradients of the workers of a machine before they leave it; processes also do so "
+      "where that is predicted to pay, unless told not to",
       [](auto& s) -> auto& { return s.local_aggregation; });
   visit(
       "error-feedback", Form::on_or_off(),

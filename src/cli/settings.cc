@@ -255,7 +255,8 @@ ChosenSizes Settings::chosen_sizes() const {
   return {.slice = is_chosen("slice"),
           .credit = is_chosen("credit"),
           .peer_credit = is_chosen("peer-credit"),
-          .segment = is_chosen("segment")};
+          .segment = is_chosen("segment"),
+          .local_aggregation = is_chosen("local-aggregation")};
 }
 
 const Origin& Settings::origin(const std::string& key) const { return at(key).origin; }

@@ -38,7 +38,7 @@ Strategy checked(const Strategy& strategy, const Topology& topology) {
     throw std::invalid_argument(fmt::format(
         "algorithm {}, exchange {}, partition {} and codec {} do not sum gradients for the "
         "program's own optimizer: it takes algorithm bsp, an exchange with servers or allreduce, "
-        "a codec that is dense, no local aggregation, and another partition than merged",
+        "a codec that is dense, and another partition than merged",
         name_of(kAlgorithmNames, strategy.algorithm), name_of(kExchangeNames, strategy.exchange),
         name_of(kPartitionNames, strategy.partition), name_of(kCodecNames, strategy.codec)));
   }

@@ -107,13 +107,16 @@ struct Strategy {
   // Every worker gets all that an update needs, and no other worker waits for the result.
   bool learners_can_update() const {
     return algorithm == Algorithm::kBsp && (exchange == Exchange::kAllReduce || servers_sum()) &&
-           !sparse() && !local_aggregation;
+           !sparse();
   }
   // A worker has nothing to do with its gradients but to pack them; and with sums but to unpack
   // them, or to follow what they change in its parameters. Learners that pack a dense codec update.
   bool learners_can_pack() const {
+    if (local_aggregation) {
+      return false;
+    }
     if (sparse()) {
-      return algorithm == Algorithm::kBsp && !local_aggregation;
+      return algorithm == Algorithm::kBsp;
     }
     return learners_can_update() && uses_servers() &&
            (codec == Codec::kBf16 || codec == Codec::kQuantise8);

@@ -4,7 +4,10 @@
 
 namespace sluice {
 
-BufferRange Follower::landing(const Message& message) const { return parameters_of(message.chunk); }
+BufferRange Follower::landing(const Message& message) const {
+  return strategy().learners_update ? gradient_of(message.chunk, message.iteration)
+                                    : parameters_of(message.chunk);
+}
 
 void Follower::exchange(ChunkId chunk, Iteration iteration, Effects& effects) {
   send(about(chunk, MessageKind::kGradient,

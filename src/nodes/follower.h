@@ -5,7 +5,7 @@
 namespace sluice {
 
 // A worker for whom another one on its machine speaks: it lends that one its gradients and gets the
-// parameters from it, whatever the algorithm.
+// parameters from it, whatever the algorithm; where learners update, the sum of the gradients.
 class Follower final : public BasicWorker {
  public:
   using BasicWorker::BasicWorker;

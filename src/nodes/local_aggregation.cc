@@ -3,6 +3,11 @@
 #include <utility>
 
 namespace sluice {
+namespace {
+
+bool is_of_sum(const Message& message) { return message.kind == MessageKind::kParameters; }
+
+}  // namespace
 
 LocalAggregation::LocalAggregation(const Job& job, std::shared_ptr<const ChunkMap> chunk_map,
                                    NodeId self, Completion& done, MakeAlgorithm* make)
@@ -11,6 +16,7 @@ LocalAggregation::LocalAggregation(const Job& job, std::shared_ptr<const ChunkMa
       order_(job, self),
       local_(job, chunk_map, self),
       sums_missing_(chunks_per_layer(*chunk_map)),
+      lent_(std::vector(chunk_map->size(), static_cast<std::uint32_t>(groups_.group() - 1))),
       algorithm_(make(job, chunk_map, self, *this)) {}
 
 void LocalAggregation::exchange(ChunkId chunk, Iteration iteration, Effects& effects) {
@@ -32,6 +38,13 @@ void LocalAggregation::on_network(const Event& event, Effects& effects) {
       finished->work.origin != self()) {
     if (local_.on_added(*finished, effects)) {
       on_local_sum(finished->work.chunk, finished->work.iteration, effects);
+    }
+    return;
+  }
+  if (const auto* returned = std::get_if<Returned>(&event);
+      returned != nullptr && is_of_sum(returned->message)) {
+    if (lent_.arrive(returned->message.chunk.index())) {
+      complete(returned->message.chunk, returned->message.iteration, effects);
     }
     return;
   }
@@ -72,8 +85,16 @@ void LocalAggregation::on_local_sum(ChunkId chunk, Iteration iteration, Effects&
   }
 }
 
-// In a pipeline the next update may come while the others still read this one's result.
 void LocalAggregation::on_complete(ChunkId chunk, Iteration iteration, Effects& effects) {
+  if (strategy().learners_update) {
+    return pass_on_sum(chunk, iteration, effects);
+  }
+  pass_on_parameters(chunk, iteration, effects);
+  complete(chunk, iteration, effects);
+}
+
+// In a pipeline the next update may come while the others still read this one's result.
+void LocalAggregation::pass_on_parameters(ChunkId chunk, Iteration iteration, Effects& effects) {
   const BufferRange parameters = parameters_of(chunk);
   for (std::size_t i = 1; i < groups_.group(); ++i) {
     const NodeId follower(self().index() + i);
@@ -81,7 +102,17 @@ void LocalAggregation::on_complete(ChunkId chunk, Iteration iteration, Effects& 
                                                       : effects.borrow(self(), parameters);
     send(about(chunk, MessageKind::kParameters, follower, iteration), std::move(payload), effects);
   }
-  complete(chunk, iteration, effects);
+}
+
+// The leader's next gradient takes the place of the sum, and does not wait for the followers: so
+// the chunk is complete when they have taken it.
+void LocalAggregation::pass_on_sum(ChunkId chunk, Iteration iteration, Effects& effects) {
+  for (std::size_t i = 1; i < groups_.group(); ++i) {
+    const NodeId follower(self().index() + i);
+    Message message = about(chunk, MessageKind::kParameters, follower, iteration);
+    message.wants_return = true;
+    send(message, effects.borrow(self(), gradient_of(chunk, iteration)), effects);
+  }
 }
 
 }  // namespace sluice

@@ -11,8 +11,8 @@
 namespace sluice {
 
 // Around the algorithm of a leader: a chunk is exchanged when the gradients of the leader's group
-// are summed, and what comes of it is passed on to the followers. The algorithm sees one worker
-// whose gradient is the sum.
+// are summed, and what comes of it is passed on to the followers: new parameters or, where learners
+// update, the sum of all gradients. The algorithm sees one worker whose gradient is the sum.
 class LocalAggregation final : public BasicWorker, private Completion {
  public:
   LocalAggregation(const Job& job, std::shared_ptr<const ChunkMap> chunks, NodeId self,
@@ -30,11 +30,14 @@ class LocalAggregation final : public BasicWorker, private Completion {
  private:
   void on_complete(ChunkId chunk, Iteration iteration, Effects& effects) override;
   void on_local_sum(ChunkId chunk, Iteration iteration, Effects& effects);
+  void pass_on_parameters(ChunkId chunk, Iteration iteration, Effects& effects);
+  void pass_on_sum(ChunkId chunk, Iteration iteration, Effects& effects);
 
   AggregationGroups groups_;
   ChunkOrder order_;
   LocalSum local_;
   Countdown sums_missing_;  // by layer: chunks that wait for one another's local sums
+  Countdown lent_;          // by chunk: followers that have not taken its sum
   std::unique_ptr<WorkerAlgorithm> algorithm_;
 };
 

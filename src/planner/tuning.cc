@@ -5,6 +5,7 @@
 
 #include "model/aggregation_groups.h"
 #include "model/message_size.h"
+#include "planner/aggregation.h"
 
 namespace sluice {
 namespace {
@@ -74,6 +75,9 @@ void tune_for_link(Job& job, const ChosenSizes& chosen, bool announced) {
     tune(strategy.segment_params, segment_is_chosen, std::int64_t{262'144});
     tune(strategy.peer_credit, chosen.peer_credit, Bytes{8'000'000});
     return;
+  }
+  if (!chosen.local_aggregation && !strategy.local_aggregation) {
+    strategy.local_aggregation = aggregation_pays(job);
   }
   const MessageSize message = message_size(job.link.ns_per_byte, announced);
   // Where all that is sent is packed, a message of that length carries more parameters.

@@ -8,12 +8,13 @@ namespace sluice {
 // As a peer's credit: more than ever waits for a peer, and a value that the user may set, too.
 inline constexpr Bytes kUnboundedCredit = 1'000'000'000'000;
 
-// Which sizes of a strategy the user has set.
+// Which sizes of a strategy the user has set, and whether local aggregation.
 struct ChosenSizes {
   bool slice = false;
   bool credit = false;
   bool peer_credit = false;
   bool segment = false;
+  bool local_aggregation = false;
 };
 
 // Up to so many parameters, neighbouring layers of the job's model should travel as one chunk: a
@@ -22,8 +23,9 @@ struct ChosenSizes {
 std::int64_t tiny_params(const Job& job);
 
 // Tunes the other sizes to the machines and the link of the job, for drivers that know both. Tiny
-// layers are joined where the strategy cuts slices and their size is not set. `announced`: MPI
-// carries the messages, see message_size().
+// layers are joined where the strategy cuts slices and their size is not set. Workers of a machine
+// add their gradients first where that pays. `announced`: MPI carries the messages, see
+// message_size().
 void tune_for_link(Job& job, const ChosenSizes& chosen, bool announced = false);
 
 // If the strategy leaves sums to the driver, checks that the driver can make them: one after

@@ -263,6 +263,7 @@ Json measured_of(const Job& job) {
           {"slice", strategy.slice_params},
           {"join", strategy.join_params},
           {"segment", strategy.segment_params},
+          {"local_aggregation", strategy.local_aggregation},
           {"collective",
            strategy.collective ? Json(name_of(kCollectiveNames, *strategy.collective)) : Json()},
           {"codec", name_of(kCodecNames, strategy.codec)},
@@ -276,6 +277,7 @@ void adopt_measured(const Json& measured, Job& job) {
   strategy.slice_params = measured.at("slice");
   strategy.join_params = measured.at("join");
   strategy.segment_params = measured.at("segment");
+  strategy.local_aggregation = measured.value("local_aggregation", strategy.local_aggregation);
   const Json& collective = measured.at("collective");
   strategy.collective = collective.is_null()
                             ? std::nullopt

@@ -79,7 +79,9 @@ Result<Job> simulated_job(const StrategySpec& spec, const Profile& profile,
   job.link = cluster.link();
   if (cluster.fragment_bytes > 0 || cluster.charges_messages()) {
     // Here the length of a message has a cost: use the sizes with which train would run.
-    tune_for_link(job, spec.chosen, cluster.fragment_bytes > 0);
+    ChosenSizes chosen = spec.chosen;
+    chosen.local_aggregation = chosen.local_aggregation || cluster.allreduce.has_value();
+    tune_for_link(job, chosen, cluster.fragment_bytes > 0);
   }
   if (cluster.allreduce.has_value()) {
     if (AggregationGroups(job).group() > 1) {

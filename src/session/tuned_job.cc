@@ -88,6 +88,10 @@ Job TrainingSession::tuned_job(const std::vector<Layer>& layers,
     log_.info(fmt::format("links of {:.3g} Gb/s and {:.0f} us", network.link->gbps(),
                           to_us(network.link->startup)));
   }
+  if (group_.is_leader() && job.strategy.local_aggregation &&
+      !spec_.strategy.strategy.local_aggregation) {
+    log_.info("the workers of a machine add their gradients before one of them exchanges the sum");
+  }
   if (!asks_for_codec(spec_.strategy) || group_.virtual_now()) {
     return job;
   }

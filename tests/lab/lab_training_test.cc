@@ -15,7 +15,7 @@
 namespace sluice {
 namespace {
 
-class LabTrainPresetTest : public ::testing::TestWithParam<Preset> {
+class LabTrainTest : public ::testing::Test {
  protected:
   void SetUp() override {
     if (const auto lacks = lab::missing(); !lacks.empty()) {
@@ -31,6 +31,8 @@ class LabTrainPresetTest : public ::testing::TestWithParam<Preset> {
 
   TemporaryFolder folder_;
 };
+
+class LabTrainPresetTest : public LabTrainTest, public ::testing::WithParamInterface<Preset> {};
 INSTANTIATE_TEST_SUITE_P(, LabTrainPresetTest, ::testing::ValuesIn(presets()), preset_name);
 
 TEST_P(LabTrainPresetTest, TrainsAModel) {
@@ -58,6 +60,25 @@ TEST_P(LabTrainPresetTest, TrainsAModel) {
     const auto here = nlohmann::json::parse(folder_.read("threads/summary.json"));
     EXPECT_EQ(here.at("parameters_hash"), there.at("parameters_hash"));
   }
+}
+
+// Two machines of two processes, which find out by themselves that one should speak for both.
+TEST_F(LabTrainTest, ProcessesOfAMachineAddTheirGradientsBeforeTheyLeaveIt) {
+  const std::string training = short_training(*find_preset("p3-allreduce"), folder_);
+  const Outcome hosts = run_command("timeout 120 '" SLUICE_BINARY
+                                    "' lab --hosts 2 --workers-per-host 2 --rate 1gbit --run lab "
+                                    "-- sluice " +
+                                        training + " --run hosts",
+                                    folder_);
+  ASSERT_EQ(hosts.code, 0) << hosts.err;
+  const auto there = nlohmann::json::parse(folder_.read("hosts/summary.json"));
+  EXPECT_GT(there.at("mechanism").at("gradients_summed_locally").get<int>(), 0);
+  const Outcome threads = run_command(
+      "'" SLUICE_BINARY "' " + training + " --workers-per-host 2 --local-aggregation --run threads",
+      folder_);
+  ASSERT_EQ(threads.code, 0) << threads.err;
+  const auto here = nlohmann::json::parse(folder_.read("threads/summary.json"));
+  EXPECT_EQ(here.at("parameters_hash"), there.at("parameters_hash"));
 }
 
 }  // namespace

@@ -111,5 +111,25 @@ TEST(LocalAggregation, PassesTheParametersOnToTheFollowers) {
   }
 }
 
+// The leader's next gradient will stand where the sum is.
+TEST(LocalAggregation, PassesTheSumOnAndWaitsUntilItIsTakenWhereLearnersUpdate) {
+  OneLeader one;
+  one.job.strategy.learners_update = true;
+  one.leader.emplace(one.job, one.chunks, NodeId(2), one, make_algorithm<LonelyAlgorithm>);
+  one.sum(ChunkId(1));
+  one.world.borrowed.clear();
+  one.leader->on_network(Finished{one.world.started.back(), {}}, one.world);
+  ASSERT_EQ(one.world.sent.size(), 1U);
+  const Message& sum = one.world.sent[0].message;
+  EXPECT_EQ(sum.to, NodeId(3));
+  EXPECT_TRUE(sum.wants_return);
+  ASSERT_EQ(one.world.borrowed.size(), 1U);
+  EXPECT_EQ(one.world.borrowed[0].buffer, Buffer::kGradients);
+  EXPECT_EQ(one.world.borrowed[0].range, (*one.chunks)[ChunkId(1)].range);
+  EXPECT_TRUE(one.completed.empty());
+  one.leader->on_network(Returned{sum}, one.world);
+  EXPECT_EQ(one.completed, std::vector{ChunkId(1)});
+}
+
 }  // namespace
 }  // namespace sluice

@@ -15,6 +15,7 @@ _KEYS = (
     "bytes",
     "chunks",
     "overtakings",
+    "gradients_summed_locally",
     "stops",
     "waits",
     "updates",
@@ -29,6 +30,7 @@ def summary() -> Dict[str, Any]:
 
     steps; local_steps (of DiLoCo and LocalSGD), outer_exchanges and outer_steps (of their fragments:
     begun, and made); layers; messages, bytes, chunks and overtakings (urgent ones that went first) sent;
+    gradients_summed_locally (parts of those of other processes of the machine, added before they left it);
     sent_in_backward and sent_in_step (layers whose gradient left during the backward pass, and after
     it); stops (operators that read a parameter whose update was due), waits (of these, those whose
     sum was not here yet), waited_s (how long; also for outer steps), updates (calls of an optimizer).
