@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "base/dot.h"
+#include "base/random.h"
 
 namespace sluice {
 namespace {
@@ -194,6 +195,13 @@ void LowRank::restore(std::span<const float> left, std::span<const float> right,
         row[j] = sum;
       }
     });
+  }
+}
+
+void draw_right_factor(std::uint64_t seed, std::int64_t matrix_begin, std::span<float> right) {
+  Random random(seed, static_cast<std::uint64_t>(matrix_begin));
+  for (float& value : right) {
+    value = static_cast<float>(random.uniform() - 0.5);
   }
 }
 

@@ -39,6 +39,9 @@ class LowRank {
   std::int64_t rank_;
 };
 
+// The right factor with which the matrix that begins here begins: the same on all workers.
+void draw_right_factor(std::uint64_t seed, std::int64_t matrix_begin, std::span<float> right);
+
 // Makes the columns of a factor orthonormal, from the first on (Gram-Schmidt). One that depends on
 // those before it, such as a zero, becomes a direction that does not: else it would stay lost.
 // Numbers that are not finite stay so.

@@ -127,9 +127,19 @@ class Learner {
   // gradient_ready() is called for the last layer of a chunk, the chunk's memory in gradients()
   // begins with the code of its gradient, which fits. When before_layer() returns, it begins with
   // the code of the sum, or, with a sparse codec, with a patch: what has changed in parameters(),
-  // or kAllChanged.
+  // or kAllChanged. With codec powersgd see find_right_factors().
   virtual void pack_with(const Strategy& /*strategy*/, const DeepGradientSender& /*sender*/,
                          const ChunkMap& /*chunks*/) {
+    fail_check("this learner leaves packing to others");
+  }
+  // After pack_with() a codec powersgd. What is no factored matrix stays as it is. When
+  // gradient_ready() is called for the layer of a matrix, the left factor stands at the beginning
+  // of its memory in gradients(). Then this is called with that matrix, among others, when the sum
+  // of the left factors has taken its place, with orthonormal columns; when it returns, the right
+  // factor stands behind it. When before_layer() returns, the sum of those does, and behind that
+  // the same with orthonormal columns, with which the next iteration begins.
+  // Comes from another thread than that of the steps, meanwhile, and one call at a time.
+  virtual void find_right_factors(std::span<const Range> /*matrices*/) {
     fail_check("this learner leaves packing to others");
   }
   // Leaves all local steps to the learner. When gradient_ready() of a layer is called in iteration

@@ -110,7 +110,8 @@ struct Strategy {
            !sparse();
   }
   // A worker has nothing to do with its gradients but to pack them; and with sums but to unpack
-  // them, or to follow what they change in its parameters. Learners that pack a dense codec update.
+  // them, or to follow what they change in its parameters. Learners that pack no sparse codec
+  // update.
   bool learners_can_pack() const {
     if (local_aggregation) {
       return false;
@@ -118,9 +119,12 @@ struct Strategy {
     if (sparse()) {
       return algorithm == Algorithm::kBsp;
     }
-    return learners_can_update() && uses_servers() &&
-           (codec == Codec::kBf16 || codec == Codec::kQuantise8);
+    return learners_can_update() &&
+           (factored() ||
+            (uses_servers() && (codec == Codec::kBf16 || codec == Codec::kQuantise8)));
   }
+  // The learner makes the products of codec powersgd, also those between two sums.
+  bool learners_factor() const { return learners_pack && factored(); }
   // Every update of a worker but those at the end of an exchange uses its own gradients alone.
   bool learners_can_step() const {
     return algorithm == Algorithm::kLocal && cadence.synchronous == 0;

@@ -96,6 +96,9 @@ class Host::Scheduled final : public Effects {
     counters.outer_steps += work.kind == WorkKind::kOuterStep && !work.fresh ? 1 : 0;
     const bool lent = work.kind == WorkKind::kReduce && work.origin != work.node;
     counters.local_sums += lent ? 1 : 0;
+    if (waits_for_device(host_.strategy_, work)) {
+      return driver_.start(std::move(work));
+    }
     host_.workbench_.start(std::move(work), driver_);
   }
   void release(NodeId worker, LayerId layer, Iteration iteration) override {
@@ -153,7 +156,9 @@ void Host::handle(const Event& event, Effects& effects) {
     }
     // The next work may begin before the node hears of this one: it is not about what the node
     // will read then (see Effects::start).
-    workbench_.on_finished(effects);
+    if (!waits_for_device(strategy_, work)) {
+      workbench_.on_finished(effects);
+    }
   }
   if (const auto* ended = std::get_if<Ended>(&event)) {
     ended_[ended->worker] = ended->iteration;

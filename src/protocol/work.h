@@ -5,6 +5,7 @@
 
 #include "base/id.h"
 #include "base/range.h"
+#include "model/strategy.h"
 #include "protocol/payload.h"
 
 namespace sluice {
@@ -96,5 +97,12 @@ struct Work {
       0;  // estimated size of the output, for runs without numbers; left factor: of both
   std::vector<Payload> sources;
 };
+
+// Whether whoever does this work waits for a device. It takes no place among a host's works, and
+// must not hold up its messages. Such works are cheapest together: one thread does all that are
+// there.
+inline bool waits_for_device(const Strategy& strategy, const Work& work) {
+  return strategy.learners_factor() && work.kind == WorkKind::kRightFactor;
+}
 
 }  // namespace sluice

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "base/check.h"
-#include "base/random.h"
 
 namespace sluice {
 namespace {
@@ -54,11 +53,7 @@ FactorCoder::FactorCoder(const Strategy& strategy, std::span<const Layer> layers
     const LowRank shape(matrix.rows, matrix.columns, strategy.power_rank);
     matrices_.push_back({matrix.begin, shape, take(residuals, matrix.range().size()),
                          take(lefts, shape.left_size()), take(rights, shape.right_size())});
-    // The same on all workers.
-    Random random(strategy.seed, static_cast<std::uint64_t>(matrix.begin));
-    for (float& value : matrices_.back().right) {
-      value = static_cast<float>(random.uniform() - 0.5);
-    }
+    draw_right_factor(strategy.seed, matrix.begin, matrices_.back().right);
   }
 }
 

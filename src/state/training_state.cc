@@ -49,6 +49,12 @@ TrainingState::TrainingState(const Topology& topology,
         gradients.push_back(buffers_.back().values());
       }
       add(node, learner.parameters(), std::move(gradients));
+      if (strategy.learners_factor()) {
+        workspaces_.at(node).leave_products_to(
+            {strategy, layers_, [&learner](std::span<const Range> matrices) {
+               learner.find_right_factors(matrices);
+             }});
+      }
       if (traits_of(strategy.algorithm).sends == Sends::kOuterGradients) {
         workspaces_.at(node).keep_global(strategy.cadence);
       }

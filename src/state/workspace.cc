@@ -74,7 +74,9 @@ Workspace::Workspace(std::span<float> parameters, std::vector<std::span<float>> 
       pairs_(strategy.exchange == Exchange::kGossip),
       changed_(parameters.size()) {
   if (strategy.factored()) {
-    factors_.emplace(strategy, layers);
+    if (!strategy.learners_factor()) {
+      factors_.emplace(strategy, layers);
+    }
   } else if (strategy.coded()) {
     coder_.emplace(strategy, sender_of(strategy, topology, rule), ranges_of(layers),
                    parameters.size());
@@ -120,10 +122,11 @@ bool Workspace::stands_alone(const Work& work) const {
     case WorkKind::kReduce:
     case WorkKind::kEncode:
     case WorkKind::kDecode:
-    case WorkKind::kLeftFactor:
     case WorkKind::kRightFactor:
     case WorkKind::kFromFactors:
       return true;
+    case WorkKind::kLeftFactor:
+      return !learners_factors_;  // else there is nothing to do
     case WorkKind::kOuterGradient:
     case WorkKind::kOuterStep:
     case WorkKind::kTakeOver:
@@ -140,7 +143,7 @@ bool Workspace::packs_dense(const Work& work) const {
 
 bool Workspace::goes_in_parts(const Work& work) const {
   const bool selects = (sparse_ || gathered_) && (work.coded || work.kind == WorkKind::kEncode);
-  return stands_alone(work) && !selects && !is_learners(work) &&
+  return stands_alone(work) && !selects && !is_learners(work) && !FactorCoder::does(work.kind) &&
          (work.kind != WorkKind::kUpdate || rule_.elementwise());
 }
 
@@ -150,8 +153,8 @@ WorkInParts Workspace::begin(const Work& work, std::int64_t parts) const {
               source.size() == work.range.size() * kFloatBytes,
           "a source covers its range");
   }
-  if (FactorCoder::does(work.kind)) {
-    return {.work = work, .parts = factors_.value().cut(work, parts)};
+  if (factors_ && FactorCoder::does(work.kind)) {
+    return {.work = work, .parts = factors_->cut(work, parts)};
   }
   WorkInParts doing{
       .work = work,
@@ -172,7 +175,8 @@ void Workspace::do_part(WorkInParts& doing, std::size_t part) {
   const Work& work = doing.work;
   const Range& range = doing.parts[part];
   if (FactorCoder::does(work.kind)) {
-    return factors_.value().do_part(doing, part, gradient(work, work.range));
+    return factors_ ? factors_->do_part(doing, part, gradient(work, work.range))
+                    : pass_factors(work);
   }
   switch (work.kind) {
     case WorkKind::kUpdate:
@@ -224,7 +228,7 @@ void Workspace::do_part(WorkInParts& doing, std::size_t part) {
 }
 
 bool Workspace::more(WorkInParts& doing) const {
-  if (FactorCoder::does(doing.work.kind)) {
+  if (factors_ && FactorCoder::does(doing.work.kind)) {
     return FactorCoder::more(doing);
   }
   return packs_dense(doing.work) && coder_->more_packing(doing);

@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "base/zeroed_buffer.h"
@@ -13,6 +14,7 @@
 #include "state/change_log.h"
 #include "state/coder.h"
 #include "state/factor_coder.h"
+#include "state/learners_factors.h"
 #include "state/outer_state.h"
 #include "state/remembered.h"
 #include "state/work_in_parts.h"
@@ -35,6 +37,8 @@ class Workspace {
   Payload execute(const Work& work);
   // Keeps global parameters beside its own, which are a worker's, and makes outer steps with them.
   void keep_global(const Cadence& cadence) { outer_.emplace(cadence, parameters_); }
+  // Where the strategy says that learners factor, before any work.
+  void leave_products_to(LearnersFactors factors) { learners_factors_ = std::move(factors); }
   // Only after keep_global().
   std::span<const float> global_parameters() const { return outer().global(); }
 
@@ -49,6 +53,8 @@ class Workspace {
   bool more(WorkInParts& doing) const;
   // Whether other threads may do this work while the node starts more.
   bool stands_alone(const Work& work) const;
+  // Works that wait for a device, on different ranges, all at once; one call at a time.
+  void do_together(std::span<const Work> works) const;
 
   // All that later iterations depend on. Gradients are among it where the strategy uses their sums
   // iterations later.
@@ -70,6 +76,8 @@ class Workspace {
   // Packing or unpacking that the learner does: the code is, or belongs, in the gradient's memory.
   bool is_learners(const Work& work) const;
   Payload pass_code(const Work& work) const;
+  // The host's part of the works on a matrix.
+  void pass_factors(const Work& work) const;
   // Tells a learner that packs what has changed in its parameters.
   void leave_patch(const Work& work, std::span<const std::byte> patch) const;
   Payload execute_whole(const WorkInParts& doing);
@@ -100,6 +108,7 @@ class Workspace {
   bool pairs_;            // outer steps are of two workers
   std::optional<Coder> coder_;
   std::optional<FactorCoder> factors_;
+  std::optional<LearnersFactors> learners_factors_;
   ChangeLog changed_;
   std::optional<OuterState> outer_;
 };

@@ -27,6 +27,18 @@ Payload Workspace::pass_code(const Work& work) const {
   return {};
 }
 
+void Workspace::do_together(std::span<const Work> works) const {
+  learners_factors_.value().find_right(works, gradients_.at(works.front().slot));
+}
+
+void Workspace::pass_factors(const Work& work) const {
+  if (work.kind == WorkKind::kRightFactor) {
+    do_together({&work, 1});
+  } else if (work.kind == WorkKind::kFromFactors) {
+    learners_factors_.value().keep_right(work, gradient(work, work.range));
+  }
+}
+
 void Workspace::leave_patch(const Work& work, std::span<const std::byte> patch) const {
   const std::span<std::byte> memory = std::as_writable_bytes(gradient(work, work.range));
   if (patch.size() <= memory.size()) {

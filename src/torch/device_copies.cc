@@ -13,6 +13,7 @@
 #include "base/check.h"
 #include "base/finite.h"
 #include "torch/device_codec.h"
+#include "torch/device_factors.h"
 #include "torch/device_selection.h"
 #include "torch/event_time.h"
 
@@ -54,6 +55,7 @@ DeviceCopies::DeviceCopies(FlatParameters& flat, const std::vector<Layer>& layer
       compute_(streams_.getStreamFromGlobalPool(device_)),
       in_(streams_.getStreamFromGlobalPool(device_)),
       out_(streams_.getStreamFromGlobalPool(device_)),
+      between_(streams_.getStreamFromGlobalPool(device_)),
       parameters_(pinned(flat.values().numel())),
       own_gradients_(pinned(flat.values().numel())),
       gradients_(own_gradients_),
@@ -110,13 +112,33 @@ void DeviceCopies::pack_with(const Strategy& strategy, const DeepGradientSender&
                              const ChunkMap& chunks) {
   const c10::StreamGuard on(out_);
   std::unique_ptr<DevicePacker> packer;
-  if (strategy.sparse()) {
+  if (strategy.factored()) {
+    packer = std::make_unique<DeviceFactors>(strategy, chunks, sender.senders, layers_,
+                                             flat_.gradients());
+  } else if (strategy.sparse()) {
     packer = std::make_unique<DeviceSelection>(strategy.dgc, sender, ranges_in(chunks),
                                                flat_.gradients(), flat_.values(), parameters_);
   } else {
     packer = std::make_unique<DeviceCodec>(strategy, ranges_in(chunks), flat_.gradients());
   }
   packing_.emplace(std::move(packer), chunks, layers_);
+}
+
+// The sums are of left factors that this device has sent, so it has all that these products need.
+void DeviceCopies::find_right_factors(std::span<const Range> matrices) {
+  {
+    const c10::StreamGuard on(between_);
+    packing_.value().find_right_factors(matrices, gradients_);
+  }
+  wait_for(between_);
+}
+
+void DeviceCopies::wait_for(c10::Stream stream) const {
+  c10::Event done = new_event(device_.type());
+  done.record(stream);
+  while (!done.query()) {
+    sleeper_->rest_until(sleeper_->now() + kNap);
+  }
 }
 
 std::vector<at::Tensor> DeviceCopies::state() const {
@@ -143,11 +165,7 @@ void DeviceCopies::settle(Iteration iteration) {
   }
   follows_ = false;
   copy(flat_.values(), parameters_, in_);
-  c10::Event done = new_event(device_.type());
-  done.record(in_);
-  while (!done.query()) {
-    sleeper_->rest_until(sleeper_->now() + kNap);
-  }
+  wait_for(in_);
 }
 
 StepHooks& DeviceCopies::begin_step(Iteration iteration, StepHooks& hooks) {

@@ -47,6 +47,7 @@ class DeviceCopies final : public StepHooks {
   void update_with(const UpdateRule& rule, const BatchShare& share);
   void pack_with(const Strategy& strategy, const DeepGradientSender& sender,
                  const ChunkMap& chunks);
+  void find_right_factors(std::span<const Range> matrices);
   void step_locally(const UpdateRule& rule, LayerTurns turns);
   void settle(Iteration iteration);
   // What updates and packing on the device remember.
@@ -79,6 +80,8 @@ class DeviceCopies final : public StepHooks {
   void bring_together(std::size_t first, std::size_t end);
   // Queues what makes the layers from `first` up to `end` current on the device.
   void bring(std::size_t first, std::size_t end, Iteration iteration);
+  // Until all that is queued there is done.
+  void wait_for(c10::Stream stream) const;
   void send_gradient(LayerId layer);
   void send_codes();
   // Takes the local step of the layers of final_, which are neighbours, the last first.
@@ -96,6 +99,7 @@ class DeviceCopies final : public StepHooks {
   c10::Stream compute_;
   c10::Stream in_;
   c10::Stream out_;
+  c10::Stream between_;  // sums of gradients: for another thread than that of the steps
   at::Tensor parameters_;
   at::Tensor own_gradients_;
   at::Tensor gradients_;      // where they are copied now

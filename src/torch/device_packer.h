@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "base/check.h"
 #include "base/id.h"
 #include "base/range.h"
 
@@ -29,6 +30,11 @@ class DevicePacker {
   // Takes in what came back for the chunks from `first` up to `last`, and lies where their codes
   // lay.
   virtual void take_back(std::size_t first, std::size_t last, const at::Tensor& host) = 0;
+  // With codec powersgd, as of Learner; ends before the copies to the host do.
+  virtual void find_right_factors(std::span<const Range> /*matrices*/,
+                                  const at::Tensor& /*host*/) const {
+    fail_check("only factors depend on a sum");
+  }
   // Whether is_finite() tells, after deliver(), if all values of a layer's gradient were finite.
   virtual bool finds_not_finite() const { return false; }
   virtual bool is_finite(const Range& /*layer*/) const { return true; }

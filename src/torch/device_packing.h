@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "base/id.h"
@@ -37,6 +38,10 @@ class DevicePacking {
   // with other layers of this step. Returns its range.
   Range bring(std::size_t first, std::size_t end, const at::Tensor& host);
   void end_step();
+  // See DevicePacker.
+  void find_right_factors(std::span<const Range> matrices, const at::Tensor& host) const {
+    packer_->find_right_factors(matrices, host);
+  }
 
   std::vector<at::Tensor> state() const { return packer_->state(); }
 

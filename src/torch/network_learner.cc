@@ -108,6 +108,9 @@ class NetworkLearner final : public Learner {
     check(can_update(), "a network on the host leaves packing to others");
     copies_->pack_with(strategy, sender, chunks);
   }
+  void find_right_factors(std::span<const Range> matrices) override {
+    copies_.value().find_right_factors(matrices);
+  }
   void step_locally(const UpdateRule& rule, LayerTurns turns) override {
     check(can_update(), "a network on the host leaves local steps to others");
     copies_->step_locally(rule, std::move(turns));

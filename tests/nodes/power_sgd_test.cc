@@ -5,9 +5,12 @@
 #include <rapidcheck/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
+#include <condition_variable>
 #include <fstream>
 #include <memory>
+#include <mutex>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -19,6 +22,7 @@
 #include "support/simulated.h"
 #include "support/talkative.h"
 #include "support/threaded.h"
+#include "support/toy_learner.h"
 
 namespace sluice {
 namespace {
@@ -246,6 +250,90 @@ TEST(PowerSgdThreads, NothingIsLostForGood) {
     EXPECT_NEAR(found[i] - rule.rate.base * kept[i], exact[i], 1e-4) << i;
   }
   EXPECT_GT(missing, 2e-3) << "something is kept back";
+}
+
+// How many right factors some worker has found.
+class Found {
+ public:
+  void add(std::size_t matrices) {
+    const std::lock_guard lock(mutex_);
+    count_ += matrices;
+    changed_.notify_all();
+  }
+  bool reaches(std::size_t count) {
+    std::unique_lock lock(mutex_);
+    return changed_.wait_for(lock, std::chrono::seconds(20), [&] { return count_ >= count; });
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::size_t count_ = 0;
+};
+
+// Makes factors as a toy does, but finds the first right ones only when the other worker has found
+// this many.
+class SlowDevice final : public Learner {
+ public:
+  SlowDevice(const std::vector<std::int64_t>& sizes, std::size_t rank, std::size_t awaited,
+             Found& own, Found& other)
+      : toy_(sizes, rank), awaited_(awaited), own_(own), other_(other) {}
+
+  bool has_waited_in_vain() const { return in_vain_; }
+
+  void find_right_factors(std::span<const Range> matrices) override {
+    in_vain_ = in_vain_ || !other_.reaches(std::exchange(awaited_, 0));
+    toy_.find_right_factors(matrices);
+    own_.add(matrices.size());
+  }
+  const std::vector<Layer>& layers() const override { return toy_.layers(); }
+  std::span<float> parameters() override { return toy_.parameters(); }
+  std::span<float> gradients() override { return toy_.gradients(); }
+  void gradients_into(std::span<float> buffer) override { toy_.gradients_into(buffer); }
+  std::optional<double> step(Iteration iteration, StepHooks& hooks) override {
+    return toy_.step(iteration, hooks);
+  }
+  void update_with(const UpdateRule& rule, const BatchShare& share) override {
+    toy_.update_with(rule, share);
+  }
+  void pack_with(const Strategy& strategy, const DeepGradientSender& sender,
+                 const ChunkMap& chunks) override {
+    toy_.pack_with(strategy, sender, chunks);
+  }
+  void settle(Iteration iteration) override { toy_.settle(iteration); }
+  std::optional<Evaluation> evaluate() override { return {}; }
+
+ private:
+  testing::ToyLearner toy_;
+  std::size_t awaited_;
+  Found& own_;
+  Found& other_;
+  bool in_vain_ = false;
+};
+
+// The other worker finds its factors with sums to which this one adds while its device is busy.
+TEST(PowerSgdThreads, WaitingForADeviceHoldsUpNoMessages) {
+  const std::vector<std::int64_t> sizes{500, 260, 12, 300, 400};
+  Strategy strategy = power_sgd(1);
+  strategy.learners_update = strategy.learners_pack = true;
+  for (const bool aside : {false, true}) {
+    Found first;
+    Found second;
+    std::vector<std::unique_ptr<Learner>> learners;
+    learners.push_back(std::make_unique<SlowDevice>(sizes, 0, 4, first, second));
+    learners.push_back(std::make_unique<SlowDevice>(sizes, 1, 0, second, first));
+    const Assembly assembly = assemble(testing::job_for(learners, Topology(2, 1, 0), strategy));
+    TrainingState state =
+        testing::state_for(learners, assembly, {.rate = {.base = 0.05F}, .momentum = 0});
+    std::optional<Offloading> offloading;
+    if (aside) {
+      offloading = Offloading{.while_busy = 1, .while_idle = 1, .threads = 1};
+    }
+    testing::run_phase(assembly, state, 2, nullptr, offloading);
+    EXPECT_FALSE(static_cast<const SlowDevice&>(*learners.front()).has_waited_in_vain());
+    EXPECT_TRUE(first.reaches(8));
+    EXPECT_TRUE(std::ranges::equal(learners[0]->parameters(), learners[1]->parameters()));
+  }
 }
 
 TEST(PowerSgd, SendsTheFactorsAndWhatIsNoMatrix) {

@@ -42,14 +42,14 @@ Strategy any_local_strategy() {
 
 // The parameters of all workers after the phases that end at these iterations.
 std::vector<std::vector<float>> trained(const Strategy& strategy, std::size_t workers,
-                                        const UpdateRule& rule,
-                                        const std::vector<Iteration>& ends) {
+                                        const UpdateRule& rule, const std::vector<Iteration>& ends,
+                                        const std::optional<Offloading>& offloading = {}) {
   const auto learners = toy_learners(kSteppedLayers, workers);
   const Assembly assembly = assemble(testing::job_for(learners, Topology(workers, 1, 0), strategy));
   TrainingState state = testing::state_for(learners, assembly, rule);
   Iteration first = 0;
   for (const Iteration end : ends) {
-    testing::run_phase(assembly, state, end, nullptr, std::nullopt, first);
+    testing::run_phase(assembly, state, end, nullptr, offloading, first);
     first = end;
   }
   const bool none = assembly.counters().updates == 0;
@@ -107,6 +107,31 @@ RC_GTEST_PROP(PackingParity, LearnersThatPackKeepWhatTheirCodesLose, ()) {
   RC_ASSERT(trained(strategy, 3, rule, {kLastStep}) == by_host);
 }
 
+// Where a process has threads beside its loop, and where one waits for the learner only.
+RC_GTEST_PROP(PackingParity, LearnersThatMakeFactorsEndWithTheSameBits, ()) {
+  Strategy strategy = find_preset(*rc::gen::element<std::string>("powersgd", "wfbp"))->strategy;
+  strategy.codec = Codec::kPowerSgd;
+  strategy.error_feedback = true;
+  strategy.feedback_decay = *rc::gen::element(0.5, 1.0);
+  strategy.power_rank = *rc::gen::inRange<std::int64_t>(1, 3);
+  strategy.segment_params = *rc::gen::element<std::int64_t>(7, 100);
+  strategy.join_params = *rc::gen::element<std::int64_t>(0, 20);
+  strategy.credit = 512;
+  RC_ASSERT(strategy.learners_can_pack());
+  const auto workers = *rc::gen::inRange<std::size_t>(1, 5);
+  const UpdateRule rule{.rate = {.base = 0.05F}, .momentum = 0.9F, .weight_decay = 1e-3F};
+  const auto rest = *rc::gen::inRange<Iteration>(1, kLastStep);
+  std::optional<Offloading> offloading;
+  if (*rc::gen::arbitrary<bool>()) {
+    offloading = Offloading{.while_busy = 1, .while_idle = 1, .threads = 2, .min_part = 50};
+  }
+  strategy.learners_update = true;
+  const auto by_host = trained(strategy, workers, rule, {kLastStep});
+  strategy.learners_pack = true;
+  RC_ASSERT(trained(strategy, workers, rule, {kLastStep}, offloading) == by_host);
+  RC_ASSERT(trained(strategy, workers, rule, {rest, kLastStep}, offloading) == by_host);
+}
+
 // With little sparsity what changes has no room beside the gradients of a chunk.
 RC_GTEST_PROP(PackingParity, LearnersThatSelectEndWithTheSameBits, ()) {
   Strategy strategy =
@@ -140,6 +165,10 @@ TEST(PackingParity, OnlyWorkersThatDoNothingElseWithGradientsLeaveThemPacked) {
   EXPECT_FALSE(strategy.learners_can_pack());
   strategy = find_preset("wfbp")->strategy;
   strategy.codec = Codec::kQuantise8;
+  EXPECT_FALSE(strategy.learners_can_pack());
+  strategy.codec = Codec::kPowerSgd;
+  EXPECT_TRUE(strategy.learners_can_pack());
+  strategy.local_aggregation = true;
   EXPECT_FALSE(strategy.learners_can_pack());
 }
 

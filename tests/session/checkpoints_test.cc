@@ -129,6 +129,9 @@ TEST(CheckpointsThreadsTest, OtherOptimizersAndCodecsGoOnToo) {
     of.job.strategy.pipeline_warmup = 3;
   }));
   EXPECT_TRUE(resumes("wfbp", [](ToyTraining& of) { of.job.strategy.learners_update = true; }));
+  EXPECT_TRUE(resumes("powersgd", [](ToyTraining& of) {
+    of.job.strategy.learners_update = of.job.strategy.learners_pack = true;
+  }));
 }
 
 // The place at which a signal stops the run is where it goes on.

@@ -17,6 +17,7 @@
 #include "learners/learner.h"
 #include "optimizers/optimizer_state.h"
 #include "support/matrices.h"
+#include "support/toy_factors.h"
 
 namespace sluice::testing {
 
@@ -82,6 +83,10 @@ class ToyLearner final : public Learner {
   // With a sparse codec, as step_locally().
   void pack_with(const Strategy& strategy, const DeepGradientSender& sender,
                  const ChunkMap& chunks) override {
+    if (strategy.factored()) {
+      factors_.emplace(strategy, sender.senders, layers_);
+      return;
+    }
     for (const Chunk& chunk : chunks.all()) {
       chunks_.push_back(chunk.range);
     }
@@ -98,6 +103,9 @@ class ToyLearner final : public Learner {
     }
     selection_.emplace(strategy.dgc, sender, std::move(ranges));
     make_replica();
+  }
+  void find_right_factors(std::span<const Range> matrices) override {
+    factors_.value().find_right(matrices, target_);
   }
   // Then parameters() stands for the host's and a replica of its own for the device's; what the
   // host may not read is not a number.
@@ -166,6 +174,9 @@ class ToyLearner final : public Learner {
   // Chunks are packed with the first of their layers, which is the last in the backward pass, and
   // unpacked with it.
   void pack(const Range& layer, Iteration iteration) {
+    if (factors_) {
+      return factors_->send(layer, target_);
+    }
     for_each_chunk_in(layer, [&](const Range& chunk, std::span<float> values) {
       const std::vector<std::byte> code = selection_
                                               ? selection_->encode(own_, replica_, chunk, iteration)
@@ -183,7 +194,9 @@ class ToyLearner final : public Learner {
     return code;
   }
   void unpack(const Range& layer) {
-    if (update_is_due_) {
+    if (update_is_due_ && factors_) {
+      factors_->take_back(layer, target_);
+    } else if (update_is_due_) {
       for_each_chunk_in(layer, [&](const Range& /*chunk*/, std::span<float> values) {
         const auto size = static_cast<std::size_t>(codec_->encoded_size(std::ssize(values)));
         const auto memory = std::as_bytes(values).first(size);
@@ -246,8 +259,12 @@ class ToyLearner final : public Learner {
   }
 
   // Of its own updates.
-  std::vector<std::pair<std::string, std::span<float>>> buffers() const {
+  std::vector<std::pair<std::string, std::span<float>>> buffers() {
     std::vector<std::pair<std::string, std::span<float>>> all;
+    for (const std::span<float> kept :
+         factors_ ? factors_->state() : std::vector<std::span<float>>()) {
+      all.emplace_back(std::to_string(all.size()), kept);
+    }
     if (state_) {
       for (const auto& [name, values] : state_->buffers()) {
         all.emplace_back(name, values.values());
@@ -277,6 +294,7 @@ class ToyLearner final : public Learner {
   bool feedback_ = false;
   float decay_ = 1;
   std::vector<float> residual_;
+  std::optional<ToyFactors> factors_;      // if making factors is left to it
   std::optional<DeepGradient> selection_;  // if packing with codec dgc is
   std::vector<Range> chunks_;              // to be packed
   std::optional<LayerTurns> turns_;        // if local steps are left to it

@@ -139,7 +139,8 @@ TEST(GpuTest, FindsWhatIsNotFiniteInAnyLayer) {
   }
 }
 
-std::vector<float> train(const Strategy& strategy, bool learners_update) {
+// The parameters of both workers.
+std::vector<std::vector<float>> train_both(const Strategy& strategy, bool learners_update) {
   const LearnerFactory factory = *make_torch_learners(task_on("cuda"));
   std::vector<std::unique_ptr<Learner>> learners;
   learners.push_back(factory(0));
@@ -163,7 +164,15 @@ std::vector<float> train(const Strategy& strategy, bool learners_update) {
                     .clock = clock,
                     .on_step = {},
                     .on_boundary = {}});
-  return {learners[0]->parameters().begin(), learners[0]->parameters().end()};
+  std::vector<std::vector<float>> parameters;
+  for (const auto& learner : learners) {
+    parameters.emplace_back(learner->parameters().begin(), learner->parameters().end());
+  }
+  return parameters;
+}
+
+std::vector<float> train(const Strategy& strategy, bool learners_update) {
+  return train_both(strategy, learners_update).front();
 }
 
 std::vector<float> train(const std::string& preset, bool learners_update = false) {
@@ -197,6 +206,21 @@ TEST(GpuTest, PackingOnTheDeviceAgreesWithThatOfHosts) {
     const std::vector<float> on_device = train(strategy, true);
     EXPECT_LT(largest_difference(on_host, on_device), 1e-3);
     EXPECT_GT(largest_difference(on_device, learner_on("cuda")->parameters()), 1e-3);
+  }
+}
+
+TEST(GpuTest, FactorsOnTheDeviceAgreeWithThoseOfHosts) {
+  NEEDS_GPU();
+  for (const std::string preset : {"powersgd", "wfbp"}) {
+    Strategy strategy = find_preset(preset)->strategy;
+    strategy.codec = Codec::kPowerSgd;
+    strategy.error_feedback = true;
+    const std::vector<float> on_host = train(strategy, true);
+    strategy.learners_pack = true;
+    const auto on_device = train_both(strategy, true);
+    EXPECT_LT(largest_difference(on_host, on_device.front()), 1e-2);
+    EXPECT_GT(largest_difference(on_device.front(), learner_on("cuda")->parameters()), 1e-3);
+    EXPECT_EQ(on_device.front(), on_device.back());
   }
 }
 

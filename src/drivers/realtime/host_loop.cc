@@ -18,6 +18,7 @@ Finished finished(Work work, Payload output) {
 
 HostLoop::HostLoop(const Phase& phase, HostId host, const World& world)
     : world_(world),
+      strategy_(phase.strategy),
       protocol_(*phase.hosts[host.index()]),
       clock_(phase.clock),
       observer_(phase.observer) {
@@ -29,8 +30,10 @@ HostLoop::HostLoop(const Phase& phase, HostId host, const World& world)
     }
     nodes_.try_emplace(node, phase.state.workspace(node), gate);
   }
-  if (world_.offloading) {
-    aside_.emplace(world_.offloading->threads, phase.start);
+  const int computing = world_.offloading ? world_.offloading->threads : 0;
+  const int waiting = strategy_.learners_factor() ? 1 : 0;  // for a device
+  if (computing + waiting > 0) {
+    aside_.emplace(computing + waiting, phase.start);
   }
 }
 
@@ -179,7 +182,9 @@ std::optional<Time> HostLoop::take(Flights& flights, const Message& message) {
 }
 
 void HostLoop::start(Work work) {
-  if (aside_ && goes_aside(work)) {
+  if (waits_for_device(strategy_, work)) {
+    start_waiting(std::move(work));
+  } else if (world_.offloading && goes_aside(work)) {
     start_aside(std::move(work));
   } else {
     works_.push_back(std::move(work));
@@ -217,14 +222,49 @@ void HostLoop::start_pass(const std::shared_ptr<Aside>& aside) {
   const std::size_t parts = aside->doing.parts.size();
   aside->left = parts;
   for (std::size_t p = 0; p < parts; ++p) {
-    aside_->start([this, aside, p] {
-      try {
-        do_part(aside, p);
-      } catch (...) {
-        world_.mailbox.close();  // wakes the loop
-        throw;
+    do_aside([this, aside, p] { do_part(aside, p); });
+  }
+}
+
+template <class Task>
+void HostLoop::do_aside(Task task) {
+  aside_->start([this, task = std::move(task)] {
+    try {
+      task();
+    } catch (...) {
+      world_.mailbox.close();  // wakes the loop
+      throw;
+    }
+  });
+}
+
+void HostLoop::start_waiting(Work work) {
+  Node& node = nodes_.at(work.node);
+  world_.mailbox.expect();
+  const std::lock_guard lock(node.gathering);
+  node.waiting.push_back(std::move(work));
+  if (!std::exchange(node.waits, true)) {
+    do_aside([this, &node] { do_waiting(node); });
+  }
+}
+
+void HostLoop::do_waiting(Node& node) {
+  for (;;) {
+    std::vector<Work> works;
+    {
+      const std::lock_guard lock(node.gathering);
+      works.swap(node.waiting);
+      if (works.empty()) {
+        node.waits = false;
+        return;
       }
-    });
+    }
+    const Time begin = clock_.now();
+    node.workspace.do_together(works);
+    for (Work& work : works) {
+      observe_work(work, begin);
+      world_.mailbox.post_expected(finished(std::move(work), {}));
+    }
   }
 }
 

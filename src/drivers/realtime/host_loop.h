@@ -21,7 +21,8 @@ namespace sluice {
 // Runs the protocol of one host in real time, on the thread that calls run(). It first handles all
 // events, then does one unit of arithmetic, and sleeps when there is neither. Where the transport
 // needs the thread, other threads do long updates and sums, pack and unpack; Effects::start
-// explains why nobody reads what they are writing.
+// explains why nobody reads what they are writing. Whatever waits for a device is done by one of
+// them, too.
 class HostLoop final : private Effects, private Landing {
  public:
   struct World {
@@ -46,8 +47,11 @@ class HostLoop final : private Effects, private Landing {
     Node(Workspace& its, Gate* its_gate) : workspace(its), gate(its_gate) {}
 
     Workspace& workspace;
-    Gate* gate;            // a server has none
-    std::mutex preparing;  // held while a work of the node is prepared
+    Gate* gate;                 // a server has none
+    std::mutex preparing;       // held while a work of the node is prepared
+    std::mutex gathering;       // of what follows
+    std::vector<Work> waiting;  // for a device
+    bool waits = false;         // a thread does such works
   };
   struct Aside;
   using Flights = std::vector<std::pair<Message, Time>>;
@@ -68,6 +72,13 @@ class HostLoop final : private Effects, private Landing {
   void observe_work(const Work& work, Time begin);
   bool goes_aside(const Work& work) const;
   void start_aside(Work work);
+  // Of works that wait for a device.
+  void start_waiting(Work work);
+  // Does all that are there, again and again until there are none. By another thread.
+  void do_waiting(Node& node);
+  // Another thread does this; the loop hears of an exception.
+  template <class Task>
+  void do_aside(Task task);
   // By any thread: a pass over all parts of a work.
   void start_pass(const std::shared_ptr<Aside>& aside);
   void do_part(const std::shared_ptr<Aside>& aside, std::size_t part);
@@ -79,6 +90,7 @@ class HostLoop final : private Effects, private Landing {
   static std::optional<Time> take(Flights& flights, const Message& message);
 
   World world_;
+  const Strategy& strategy_;
   Protocol& protocol_;
   std::mutex in_protocol_;  // and in arriving_: a thread of the transport asks for places
   const Clock& clock_;
