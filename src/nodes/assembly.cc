@@ -43,6 +43,10 @@ std::span<const Iteration> Assembly::last_sums(NodeId worker) const {
   return host_of(worker).last_sums(worker);
 }
 
+std::span<const Iteration> Assembly::sums_given_up(NodeId worker) const {
+  return host_of(worker).sums_given_up(worker);
+}
+
 Counters Assembly::counters() const {
   Counters sum;
   for (const auto& host : hosts) {

@@ -36,6 +36,7 @@ LocalStepsWorker::LocalStepsWorker(const Job& job, std::shared_ptr<const ChunkMa
       states_(chunk_map->size()),
       shares_(chunk_map->size()),
       last_sums_(chunk_map->size()),
+      given_up_(chunk_map->size()),
       members_(AggregationGroups(job).size()) {
   if (!in_pairs()) {
     runner_.emplace(job.strategy, collectives_for(job, *chunk_map), self, AggregationGroups(job),
@@ -207,8 +208,10 @@ void LocalStepsWorker::give_up_sums(Effects& effects) {
     if (states_[c].begun == 0 || states_[c].summed) {
       continue;
     }
-    if (const Iteration waits = std::exchange(states_[c], {}).waits; waits > 0) {
-      complete(ChunkId(c), waits, effects);
+    const State was = std::exchange(states_[c], {});
+    given_up_[c] = was.begun;
+    if (was.waits > 0) {
+      complete(ChunkId(c), was.waits, effects);
     }
   }
 }

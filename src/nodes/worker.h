@@ -26,6 +26,7 @@ class Worker final : public Protocol, private Completion {
   BufferRange landing(const Message& message) const override;
   std::span<double> weights() override { return algorithm_->weights(); }
   std::span<const Iteration> last_sums() const override { return algorithm_->last_sums(); }
+  std::span<const Iteration> sums_given_up() const override { return algorithm_->sums_given_up(); }
 
  private:
   void on_gradient(const GradientReady& event, Effects& effects);

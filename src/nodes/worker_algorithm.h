@@ -36,6 +36,7 @@ class WorkerAlgorithm {
   virtual BufferRange landing(const Message& message) const = 0;
   virtual std::span<double> weights() { return {}; }
   virtual std::span<const Iteration> last_sums() const { return {}; }
+  virtual std::span<const Iteration> sums_given_up() const { return {}; }
 };
 
 // To whom an algorithm reports.

@@ -24,6 +24,8 @@ class Protocol {
   // last exchange began whose sum this node has; 0: it has had none. Empty if its algorithm has no
   // sums that a worker can do without.
   virtual std::span<const Iteration> last_sums() const { return {}; }
+  // Likewise, the last exchange that this node has begun and whose sum it has given up.
+  virtual std::span<const Iteration> sums_given_up() const { return {}; }
 };
 
 }  // namespace sluice

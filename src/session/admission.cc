@@ -93,7 +93,7 @@ void treat_alike(const RunState& run, HostId own, const Donors& donors) {
 
 bool takes_joiners(const Strategy& strategy, const Topology& topology) {
   return check_resumable(strategy) && topology.worker_hosts() > 1 &&
-         why_it_ends(strategy, topology, HostId(1)).empty();
+         why_it_ends(strategy, topology, strategy.cadence.synchronous, HostId(1)).empty();
 }
 
 std::vector<PeerJoined> let_in(const RunState& run, const Log& log) {

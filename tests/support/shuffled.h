@@ -103,11 +103,15 @@ class ShuffledWorld final : public Effects {
 
   // The same, further, with the same protocols.
   bool run_on(Iteration iterations) {
+    run_until(iterations);
+    return run();
+  }
+  // For the next run().
+  void run_until(Iteration iterations) {
     iterations_ = iterations;
     for (HastyWorker& of : workers_) {
       of.worker.start();
     }
-    return run();
   }
 
   // Between two runs: the hosts have other protocols from now on. Theirs are gone.
