@@ -20,24 +20,6 @@
 namespace sluice {
 namespace {
 
-// The groups and the interval as text.
-std::string encode(const MergePolicy::Decision& decision) {
-  Json groups = Json::array();
-  for (const LayerGroup& group : decision.groups) {
-    groups.push_back({group.begin, group.end});
-  }
-  return Json{{"groups", groups}, {"interval", decision.interval}}.dump();
-}
-
-MergePolicy::Decision decode_decision(const std::string& text) {
-  const Json json = Json::parse(text);
-  MergePolicy::Decision decision{.groups = {}, .interval = json.at("interval")};
-  for (const Json& group : json.at("groups")) {
-    decision.groups.push_back({group.at(0), group.at(1)});
-  }
-  return decision;
-}
-
 // A phase that only trains, all workers from `starts` on; the caller adds whom it reports to. It
 // refers to its arguments.
 Phase phase_of(const Assembly& assembly, TrainingState& state, std::span<const Iteration> starts,
@@ -113,7 +95,6 @@ class Run {
   bool have_come_far() const;
   int interruption() const;
   void evaluate(Iteration iterations);
-  Merging merging_of(const MergeOutcome& outcome) const;
   bool is_together() const {
     return pace_of(job_.strategy.algorithm) == FinishLine::Pace::kTogether;
   }
@@ -142,7 +123,7 @@ Trained Run::run() {
       trained_.merging.emplace().groups = groups_of(trained_.assembly);
     }
   } else if (const MergeOutcome outcome = train_merged(); !outcome.policy.plan().groups.empty()) {
-    trained_.merging = merging_of(outcome);
+    trained_.merging = merging_of(outcome, trained_.assembly);
   }
   collect_model();
   if (training_.checkpoints != nullptr) {
@@ -178,8 +159,8 @@ MergeOutcome Run::train_merged() {
            },
        .agree =
            [this](const MergePolicy::Decision& own) {
-             return decode_decision(
-                 training_.group.from_leader(encode(own), "the groups of layers"));
+             return decision_from(
+                 training_.group.from_leader(text_of(own), "the groups of layers"));
            }});
 }
 
@@ -396,15 +377,6 @@ void Run::evaluate(Iteration iterations) {
     group.attend([&] { journal->on_boundary(iterations, evaluated_model(job_.strategy)); });
   }
   group.from_leader("", "the evaluation");
-}
-
-Merging Run::merging_of(const MergeOutcome& outcome) const {
-  return {.groups = groups_of(trained_.assembly),
-          .cost = outcome.policy.cost(),
-          .as = outcome.policy.plan().as,
-          .predicted = outcome.policy.plan().iteration,
-          .iteration = outcome.measured,
-          .replans = outcome.policy.replans()};
 }
 
 }  // namespace
