@@ -39,6 +39,7 @@ class Host final : public Protocol {
   const std::map<NodeId, Iteration>& ended() const { return ended_; }
   // See Protocol; of a node here.
   std::span<double> weights(NodeId id) const { return node(id).weights(); }
+  std::span<Payload> kept(NodeId id) const { return node(id).kept(); }
   std::span<const Iteration> last_sums(NodeId id) const { return node(id).last_sums(); }
   std::span<const Iteration> sums_given_up(NodeId id) const { return node(id).sums_given_up(); }
 

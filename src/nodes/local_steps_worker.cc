@@ -35,6 +35,7 @@ LocalStepsWorker::LocalStepsWorker(const Job& job, std::shared_ptr<const ChunkMa
       fragments_(fragments_of(*chunk_map, job.strategy.cadence.fragments)),
       states_(chunk_map->size()),
       shares_(chunk_map->size()),
+      partners_(chunk_map->size()),
       last_sums_(chunk_map->size()),
       given_up_(chunk_map->size()),
       members_(AggregationGroups(job).size()) {
@@ -138,6 +139,7 @@ void LocalStepsWorker::on_finished(const Work& work, Effects& effects) {
   } else if (work.kind == WorkKind::kOuterStep) {
     start(chunk, WorkKind::kTakeOver, state.waits, effects);
   } else {
+    partners_[chunk.index()] = {};
     const Iteration waited = std::exchange(state, {}).waits;
     complete(chunk, waited, effects);
   }
@@ -248,7 +250,7 @@ void LocalStepsWorker::on_share(ChunkId chunk, Effects& effects) {
   if (state.begun == 0 || awaited == shares.end()) {
     return;
   }
-  state.share = std::move(awaited->payload);
+  partners_[chunk.index()] = std::move(awaited->payload);
   state.summed = true;
   shares.erase(awaited);
   step_if_due(chunk, effects);
@@ -293,8 +295,8 @@ void LocalStepsWorker::start(ChunkId chunk, WorkKind kind, Iteration iteration,
   if (in_pairs() && kind == WorkKind::kOuterGradient) {
     work.output_bytes = 2 * work.range.size() * kFloatBytes;
   }
-  if (kind == WorkKind::kOuterStep && states_[chunk.index()].share.size() > 0) {
-    work.sources.push_back(states_[chunk.index()].share);
+  if (kind == WorkKind::kOuterStep && partners_[chunk.index()].size() > 0) {
+    work.sources.push_back(partners_[chunk.index()]);
   }
   effects.start(std::move(work));
 }

@@ -44,6 +44,10 @@ class LocalStepsWorker final : public BasicWorker, private Completion {
                    Completion& done);
 
   BufferRange landing(const Message& message) const override;
+  // With a delay, of pairs.
+  std::span<Payload> kept() override {
+    return in_pairs() ? std::span(partners_) : std::span<Payload>();
+  }
   std::span<const Iteration> last_sums() const override { return last_sums_; }
   std::span<const Iteration> sums_given_up() const override { return given_up_; }
 
@@ -53,7 +57,6 @@ class LocalStepsWorker final : public BasicWorker, private Completion {
     Iteration waits = 0;    // the iteration that waits for the outer step; 0: none does
     std::size_t parts = 0;  // segments that are summed
     bool summed = false;    // all of them, or the partner's share is here
-    Payload share = {};     // of the partner
   };
   // What a partner has sent for the exchange of this iteration.
   struct Share {
@@ -92,6 +95,7 @@ class LocalStepsWorker final : public BasicWorker, private Completion {
   std::vector<std::int64_t> fragments_;           // by chunk
   std::vector<State> states_;                     // by chunk
   std::vector<std::vector<Share>> shares_;        // by chunk, of exchanges that have not begun here
+  std::vector<Payload> partners_;                 // by chunk: shares for exchanges that have begun
   std::vector<Iteration> last_sums_;              // by chunk
   std::vector<Iteration> given_up_;               // by chunk: the exchange
   std::size_t members_;                           // workers whose outer gradients are summed

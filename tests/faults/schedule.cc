@@ -14,7 +14,6 @@
 #include "base/random.h"
 #include "faults/gossip_run.h"
 #include "nodes/presets.h"
-#include "nodes/resumable.h"
 #include "nodes/validate.h"
 #include "support/regrouping.h"
 #include "support/shuffled_run.h"
@@ -91,8 +90,7 @@ bool must_end(const Job& job, HostId lost) {
 
 // The same of a worker that could come back.
 bool may_come_back(const Schedule& schedule) {
-  return is_kill(schedule.fault) && !must_end(schedule.job, schedule.victim) &&
-         check_resumable(schedule.job.strategy);
+  return is_kill(schedule.fault) && !must_end(schedule.job, schedule.victim);
 }
 
 HostId donor_of(const Schedule& schedule) {
@@ -340,6 +338,9 @@ Schedule draw(std::uint64_t seed) {
   vary(job, random);
   if (const Iteration synchronous = job.strategy.cadence.synchronous; synchronous > 0) {
     job.first = one_of<Iteration>(random, {0, synchronous});
+  }
+  if (job.strategy.exchange == Exchange::kGossip && job.strategy.algorithm == Algorithm::kLocal) {
+    job.strategy.cadence.delay = one_of<Iteration>(random, {0, 1, 2});
   }
   schedule.fault = one_of(random, {Fault::kKill, Fault::kKill, Fault::kKillUnheard, Fault::kStop,
                                    Fault::kCut, Fault::kDelay});
