@@ -133,7 +133,8 @@ TEST(TcpMeshThreadsTest, LeavesOutWhoIsLost) {
 // Nobody listens any more where rank 0 said it does.
 TEST(TcpMeshThreadsTest, TellsWhomItDoesNotReach) {
   const Endpoint gone = endpoint_of(*listen_at("127.0.0.1"));
-  const std::string seat = gone.address + " " + std::to_string(gone.port) + " " + std::string(32, '0');
+  const std::string seat =
+      gone.address + " " + std::to_string(gone.port) + " " + std::string(32, '0');
   std::vector<std::size_t> unreachable;
   const auto sockets = connect_mesh(
       1, "127.0.0.1",
