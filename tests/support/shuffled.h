@@ -84,9 +84,7 @@ class ShuffledWorld final : public Effects {
     }
     while (find_choices()) {
       take(choices_.draw(rivals_, random_));
-      for (HastyWorker& of : workers_) {
-        of.worker.end_at(iterations_);
-      }
+      std::ranges::for_each(workers_, [&](HastyWorker& of) { of.worker.end_at(iterations_); });
       if (std::exchange(has_written_, false)) {
         loans_.verify();
       }
@@ -109,9 +107,7 @@ class ShuffledWorld final : public Effects {
   // For the next run().
   void run_until(Iteration iterations) {
     iterations_ = iterations;
-    for (HastyWorker& of : workers_) {
-      of.worker.start();
-    }
+    std::ranges::for_each(workers_, [](HastyWorker& of) { of.worker.start(); });
   }
 
   // Between two runs: the hosts have other protocols from now on. Theirs are gone.
