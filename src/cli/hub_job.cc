@@ -240,6 +240,12 @@ void HubRun::start_again(std::size_t rank) {
 void HubRun::note(const std::vector<Hub::Happening>& happenings) {
   for (const Hub::Happening& happening : happenings) {
     if (happening.code) {
+      if (happening.cut_off) {
+        warn(
+            fmt::format("launch: the connection between {} and {} broke, while both reach launch; "
+                        "training needs both",
+                        name_of(*happening.cut_off), name_of(happening.rank)));
+      }
       fail(*happening.code);
     } else if (happening.is_back) {
       children_[happening.rank].lost = false;
@@ -258,7 +264,7 @@ void HubRun::note_lost(const Hub::Happening& lost) {
     return;
   }
   child.lost = true;
-  for (int look = 0; look < 10 && !reap(lost.rank); ++look) {
+  for (int look = 0; look < 10 && !lost.cut_off && !reap(lost.rank); ++look) {
     usleep(20'000);
   }
   const std::string why = child.status ? ending_text(*child.status) : lost.lost;

@@ -145,10 +145,9 @@ struct Strategy {
   // Whether a sum is used while the worker takes further steps, or after the end of a phase.
   bool sums_last() const { return algorithm == Algorithm::kLocal && cadence.delay > 0; }
   // Whether workers of algorithm local-steps can do without the sum of an exchange: then the next
-  // one makes up for it. What error feedback has kept back would go with it.
+  // one makes up for it. Those of synchronous iterations they need.
   bool sums_can_be_given_up() const {
     return algorithm == Algorithm::kLocal && exchange == Exchange::kAllReduce &&
-           cadence.synchronous == 0 && !error_feedback && !travels_whole() && !factored() &&
            !local_aggregation && !driver_sums();
   }
   // Which buffer holds the sum of this iteration.

@@ -40,8 +40,7 @@ bool if_stale(const Strategy& strategy) { return strategy.staleness > 0; }
 
 // A pair needs nobody else; a sum needs all, unless those that are left can give it up.
 bool if_in_pairs_or_given_up(const Strategy& strategy) {
-  const bool in_pairs = strategy.exchange == Exchange::kGossip && strategy.cadence.synchronous == 0;
-  return in_pairs || strategy.sums_can_be_given_up();
+  return strategy.exchange == Exchange::kGossip || strategy.sums_can_be_given_up();
 }
 
 template <class Server>

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "collectives/factored_runner.h"
@@ -20,6 +21,8 @@ class AllReduceWorker final : public BasicWorker {
                   Completion& done);
 
   BufferRange landing(const Message& message) const override;
+  // Sums of a pipeline.
+  std::span<Payload> kept() override { return sums_; }
 
  private:
   struct Segment {

@@ -1,14 +1,10 @@
 #include "nodes/assembly.h"
 
-#include "base/check.h"
 #include "nodes/job_rules.h"
-#include "nodes/resumable.h"
 
 namespace sluice {
 
 Assembly assemble(Job job) {
-  check(job.first == 0 || check_resumable(job.strategy),
-        "nodes begin later only if the iteration tells them where they are");
   Assembly assembly;
   const std::size_t servers = job.strategy.uses_servers() ? job.topology.servers() : 1;
   assembly.chunks =
@@ -39,8 +35,14 @@ const Host& Assembly::host_of(NodeId worker) const {
 
 std::span<double> Assembly::weights(NodeId worker) const { return host_of(worker).weights(worker); }
 
+std::span<Payload> Assembly::kept(NodeId worker) const { return host_of(worker).kept(worker); }
+
 std::span<const Iteration> Assembly::last_sums(NodeId worker) const {
   return host_of(worker).last_sums(worker);
+}
+
+std::span<const Iteration> Assembly::sums_given_up(NodeId worker) const {
+  return host_of(worker).sums_given_up(worker);
 }
 
 Counters Assembly::counters() const {

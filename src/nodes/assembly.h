@@ -25,7 +25,9 @@ struct Assembly {
   std::map<NodeId, Iteration> ended() const;
   // See Protocol; of a worker here.
   std::span<double> weights(NodeId worker) const;
+  std::span<Payload> kept(NodeId worker) const;
   std::span<const Iteration> last_sums(NodeId worker) const;
+  std::span<const Iteration> sums_given_up(NodeId worker) const;
 };
 
 // All hosts, or only the one that the job says is here.

@@ -55,13 +55,17 @@ NodeId node_of(const Event& event) {
 
 }  // namespace
 
-std::string_view why_it_ends(const Strategy& strategy, const Topology& topology, HostId lost) {
+std::string_view why_it_ends(const Strategy& strategy, const Topology& topology, Iteration first,
+                             HostId lost) {
   const bool has_workers = lost.index() < topology.worker_hosts();
   if (strategy.uses_servers() && !(has_workers && topology.servers_apart())) {
     return "because a server was on it";
   }
   if (!nodes_of(strategy.algorithm).outlives_workers(strategy)) {
     return "because its algorithm needs all workers";
+  }
+  if (first < strategy.cadence.synchronous) {
+    return "because its first iterations are synchronous, which needs all workers";
   }
   return {};
 }
@@ -117,6 +121,7 @@ class Host::Scheduled final : public Effects {
 
 Host::Host(const Job& job, std::shared_ptr<const ChunkMap> chunks, HostId self)
     : strategy_(job.strategy),
+      first_(job.first),
       living_(job),
       first_worker_(self.index() * job.topology.workers_per_host()),
       workers_(self.index() < job.topology.worker_hosts() ? job.topology.workers_per_host() : 0),
@@ -174,7 +179,7 @@ void Host::handle(const Event& event, Effects& effects) {
 }
 
 void Host::on_peer_lost(HostId lost, Effects& effects) {
-  if (const auto why = why_it_ends(strategy_, living_.topology(), lost); !why.empty()) {
+  if (const auto why = why_it_ends(strategy_, living_.topology(), first_, lost); !why.empty()) {
     throw LostPeer(lost.index(), reached_, why);
   }
   if (!living_.has(lost)) {  // a driver tells it again in every phase

@@ -17,8 +17,10 @@
 
 namespace sluice {
 
-// Why a job ends when it loses this host; empty if it goes on.
-std::string_view why_it_ends(const Strategy& strategy, const Topology& topology, HostId lost);
+// Why a job that has taken over at this iteration ends when it loses this host; empty if it goes
+// on.
+std::string_view why_it_ends(const Strategy& strategy, const Topology& topology, Iteration first,
+                             HostId lost);
 
 // The nodes of one machine behind its one egress queue and its one workbench. This is what a
 // driver runs; it knows nothing of the algorithm inside.
@@ -37,7 +39,9 @@ class Host final : public Protocol {
   const std::map<NodeId, Iteration>& ended() const { return ended_; }
   // See Protocol; of a node here.
   std::span<double> weights(NodeId id) const { return node(id).weights(); }
+  std::span<Payload> kept(NodeId id) const { return node(id).kept(); }
   std::span<const Iteration> last_sums(NodeId id) const { return node(id).last_sums(); }
+  std::span<const Iteration> sums_given_up(NodeId id) const { return node(id).sums_given_up(); }
 
  private:
   class Scheduled;
@@ -60,6 +64,7 @@ class Host final : public Protocol {
   }
 
   Strategy strategy_;
+  Iteration first_;  // of the job
   Living living_;
   std::size_t first_worker_;
   std::size_t workers_;

@@ -26,6 +26,7 @@ class LocalAggregation final : public BasicWorker, private Completion {
   void on_peer_lost(HostId host, Effects& effects) override;
   void on_peer_joined(HostId host) override { algorithm_->on_peer_joined(host); }
   BufferRange landing(const Message& message) const override;
+  std::span<Payload> kept() override { return algorithm_->kept(); }
 
  private:
   void on_complete(ChunkId chunk, Iteration iteration, Effects& effects) override;

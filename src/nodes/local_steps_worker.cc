@@ -35,7 +35,9 @@ LocalStepsWorker::LocalStepsWorker(const Job& job, std::shared_ptr<const ChunkMa
       fragments_(fragments_of(*chunk_map, job.strategy.cadence.fragments)),
       states_(chunk_map->size()),
       shares_(chunk_map->size()),
+      partners_(chunk_map->size()),
       last_sums_(chunk_map->size()),
+      given_up_(chunk_map->size()),
       members_(AggregationGroups(job).size()) {
   if (!in_pairs()) {
     runner_.emplace(job.strategy, collectives_for(job, *chunk_map), self, AggregationGroups(job),
@@ -137,6 +139,7 @@ void LocalStepsWorker::on_finished(const Work& work, Effects& effects) {
   } else if (work.kind == WorkKind::kOuterStep) {
     start(chunk, WorkKind::kTakeOver, state.waits, effects);
   } else {
+    partners_[chunk.index()] = {};
     const Iteration waited = std::exchange(state, {}).waits;
     complete(chunk, waited, effects);
   }
@@ -207,8 +210,10 @@ void LocalStepsWorker::give_up_sums(Effects& effects) {
     if (states_[c].begun == 0 || states_[c].summed) {
       continue;
     }
-    if (const Iteration waits = std::exchange(states_[c], {}).waits; waits > 0) {
-      complete(ChunkId(c), waits, effects);
+    const State was = std::exchange(states_[c], {});
+    given_up_[c] = was.begun;
+    if (was.waits > 0) {
+      complete(ChunkId(c), was.waits, effects);
     }
   }
 }
@@ -245,7 +250,7 @@ void LocalStepsWorker::on_share(ChunkId chunk, Effects& effects) {
   if (state.begun == 0 || awaited == shares.end()) {
     return;
   }
-  state.share = std::move(awaited->payload);
+  partners_[chunk.index()] = std::move(awaited->payload);
   state.summed = true;
   shares.erase(awaited);
   step_if_due(chunk, effects);
@@ -290,8 +295,8 @@ void LocalStepsWorker::start(ChunkId chunk, WorkKind kind, Iteration iteration,
   if (in_pairs() && kind == WorkKind::kOuterGradient) {
     work.output_bytes = 2 * work.range.size() * kFloatBytes;
   }
-  if (kind == WorkKind::kOuterStep && states_[chunk.index()].share.size() > 0) {
-    work.sources.push_back(states_[chunk.index()].share);
+  if (kind == WorkKind::kOuterStep && partners_[chunk.index()].size() > 0) {
+    work.sources.push_back(partners_[chunk.index()]);
   }
   effects.start(std::move(work));
 }

@@ -27,8 +27,9 @@ namespace sluice {
 //
 // If a worker is lost, the others give up the sums that they have not got, and exchange nothing
 // more: they take local steps until the phase ends. Nothing of these is lost, since the next outer
-// gradient goes back to the same global parameters. Some may have got a sum that others have given
-// up; last_sums() tells who takes from whom before the next phase (nodes/catch_ups.h).
+// gradient goes back to the same global parameters; what error feedback has kept back is put back.
+// Some may have got a sum that others have given up; last_sums() tells who takes from whom before
+// the next phase (nodes/catch_ups.h), and with sums_given_up() what is put back.
 //
 // With exchange gossip (NoLoCo) workers meet in pairs instead, drawn anew for each exchange. Both
 // send their outer gradient and their global parameters, which are not those of the others, and
@@ -36,14 +37,19 @@ namespace sluice {
 // for nobody else. Who has no partner, or has lost it before its share came, steps alone.
 //
 // The first iterations may be synchronous: an all-reduce worker has them, and the global parameters
-// are those of the replica.
+// are those of the replica. They need all workers.
 class LocalStepsWorker final : public BasicWorker, private Completion {
  public:
   LocalStepsWorker(const Job& job, std::shared_ptr<const ChunkMap> chunks, NodeId self,
                    Completion& done);
 
   BufferRange landing(const Message& message) const override;
+  // With a delay, of pairs.
+  std::span<Payload> kept() override {
+    return in_pairs() ? std::span(partners_) : std::span<Payload>();
+  }
   std::span<const Iteration> last_sums() const override { return last_sums_; }
+  std::span<const Iteration> sums_given_up() const override { return given_up_; }
 
  private:
   struct State {
@@ -51,7 +57,6 @@ class LocalStepsWorker final : public BasicWorker, private Completion {
     Iteration waits = 0;    // the iteration that waits for the outer step; 0: none does
     std::size_t parts = 0;  // segments that are summed
     bool summed = false;    // all of them, or the partner's share is here
-    Payload share = {};     // of the partner
   };
   // What a partner has sent for the exchange of this iteration.
   struct Share {
@@ -90,7 +95,9 @@ class LocalStepsWorker final : public BasicWorker, private Completion {
   std::vector<std::int64_t> fragments_;           // by chunk
   std::vector<State> states_;                     // by chunk
   std::vector<std::vector<Share>> shares_;        // by chunk, of exchanges that have not begun here
+  std::vector<Payload> partners_;                 // by chunk: shares for exchanges that have begun
   std::vector<Iteration> last_sums_;              // by chunk
+  std::vector<Iteration> given_up_;               // by chunk: the exchange
   std::size_t members_;                           // workers whose outer gradients are summed
   bool exchanges_ = true;                         // until a worker is lost that sums need
   std::size_t final_ = 0;                         // gradients of chunks, for the next norm

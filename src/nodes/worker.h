@@ -25,7 +25,9 @@ class Worker final : public Protocol, private Completion {
   void handle(const Event& event, Effects& effects) override;
   BufferRange landing(const Message& message) const override;
   std::span<double> weights() override { return algorithm_->weights(); }
+  std::span<Payload> kept() override { return algorithm_->kept(); }
   std::span<const Iteration> last_sums() const override { return algorithm_->last_sums(); }
+  std::span<const Iteration> sums_given_up() const override { return algorithm_->sums_given_up(); }
 
  private:
   void on_gradient(const GradientReady& event, Effects& effects);

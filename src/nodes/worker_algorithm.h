@@ -35,7 +35,9 @@ class WorkerAlgorithm {
   // See Protocol.
   virtual BufferRange landing(const Message& message) const = 0;
   virtual std::span<double> weights() { return {}; }
+  virtual std::span<Payload> kept() { return {}; }
   virtual std::span<const Iteration> last_sums() const { return {}; }
+  virtual std::span<const Iteration> sums_given_up() const { return {}; }
 };
 
 // To whom an algorithm reports.

@@ -9,7 +9,6 @@
 
 #include "base/check.h"
 #include "nodes/host.h"
-#include "nodes/resumable.h"
 #include "session/donors.h"
 #include "session/host_copies.h"
 
@@ -92,8 +91,8 @@ void treat_alike(const RunState& run, HostId own, const Donors& donors) {
 }  // namespace
 
 bool takes_joiners(const Strategy& strategy, const Topology& topology) {
-  return check_resumable(strategy) && topology.worker_hosts() > 1 &&
-         why_it_ends(strategy, topology, HostId(1)).empty();
+  return topology.worker_hosts() > 1 &&
+         why_it_ends(strategy, topology, strategy.cadence.synchronous, HostId(1)).empty();
 }
 
 std::vector<PeerJoined> let_in(const RunState& run, const Log& log) {

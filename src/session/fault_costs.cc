@@ -36,7 +36,7 @@ SimulationResult simulate_with(const FaultyRun& run, const Faults* faults) {
 // these.
 bool ends(const FaultyRun& run, HostId lost) {
   return run.job.strategy.sums_can_be_given_up() ||
-         !why_it_ends(run.job.strategy, run.cluster.topology, lost).empty();
+         !why_it_ends(run.job.strategy, run.cluster.topology, run.job.first, lost).empty();
 }
 
 struct Kill {

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <nlohmann/json.hpp>
 
-#include "nodes/resumable.h"
+#include "nodes/reshardable.h"
 
 namespace sluice {
 namespace {

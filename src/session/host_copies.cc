@@ -4,7 +4,7 @@
 #include <iterator>
 #include <utility>
 
-#include "session/node_weights.h"
+#include "session/node_knowledge.h"
 
 namespace sluice {
 
@@ -20,7 +20,7 @@ std::vector<TensorCopy> copies_of(const Assembly& assembly, TrainingState& state
                                   std::vector<TensorCopy> earlier) {
   std::vector<TensorCopy> copies =
       copy_state(host_state(assembly, state, host), std::move(earlier));
-  std::ranges::move(copy_weights(assembly, host), std::back_inserter(copies));
+  std::ranges::move(copy_knowledge(assembly, host), std::back_inserter(copies));
   return copies;
 }
 

@@ -10,8 +10,8 @@ namespace sluice {
 // The nodes of a host of the assembly.
 HostState host_state(const Assembly& assembly, TrainingState& state, HostId host);
 
-// A copy of all that a host needs to go on elsewhere, or later: see also take_weights(). An earlier
-// one may lend its memory.
+// A copy of all that a host needs to go on elsewhere, or later: see also take_knowledge(). An
+// earlier one may lend its memory.
 std::vector<TensorCopy> copies_of(const Assembly& assembly, TrainingState& state, HostId host,
                                   std::vector<TensorCopy> earlier = {});
 

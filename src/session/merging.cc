@@ -50,4 +50,30 @@ void add_rows(const nlohmann::ordered_json& merging, Table& table) {
   table.add_row({"plans changed", fmt::format("{}", merging["replans"].get<int>())});
 }
 
+Merging merging_of(const MergeOutcome& outcome, const Assembly& assembly) {
+  return {.groups = groups_of(assembly),
+          .cost = outcome.policy.cost(),
+          .as = outcome.policy.plan().as,
+          .predicted = outcome.policy.plan().iteration,
+          .iteration = outcome.measured,
+          .replans = outcome.policy.replans()};
+}
+
+std::string text_of(const MergePolicy::Decision& decision) {
+  nlohmann::json groups = nlohmann::json::array();
+  for (const LayerGroup& group : decision.groups) {
+    groups.push_back({group.begin, group.end});
+  }
+  return nlohmann::json{{"groups", groups}, {"interval", decision.interval}}.dump();
+}
+
+MergePolicy::Decision decision_from(const std::string& text) {
+  const auto json = nlohmann::json::parse(text);
+  MergePolicy::Decision decision{.groups = {}, .interval = json.at("interval")};
+  for (const auto& group : json.at("groups")) {
+    decision.groups.push_back({group.at(0), group.at(1)});
+  }
+  return decision;
+}
+
 }  // namespace sluice

@@ -75,6 +75,7 @@ class Survivors {
       const std::string verdict =
           run_.group.from_leader(std::ranges::all_of(all, is_done) ? kDone : "again", kCaughtUp);
       if (verdict == kDone) {
+        give_up_exchanges();
         return catch_ups;
       }
     }
@@ -121,11 +122,24 @@ class Survivors {
     return all;
   }
 
-  Range range_of(const CatchUp& one) const { return (*run_.assembly.chunks)[one.chunk].range; }
+  // Those whose sum nobody has.
+  void give_up_exchanges() {
+    for (const auto& [worker, sums] : last_sums_) {
+      const auto given_up = run_.assembly.sums_given_up(worker);
+      for (std::size_t c = 0; c < sums.size(); ++c) {
+        if (given_up[c] > sums[c]) {
+          run_.state.workspace(worker).give_up_exchange(range_of(ChunkId(c)));
+        }
+      }
+    }
+  }
+
+  Range range_of(ChunkId chunk) const { return (*run_.assembly.chunks)[chunk].range; }
 
   std::string text_of(const CatchUp& one) const {
     std::string text;
-    for (const std::span<float> part : run_.state.workspace(one.from).in_common(range_of(one))) {
+    for (const std::span<float> part :
+         run_.state.workspace(one.from).in_common(range_of(one.chunk))) {
       text.append(reinterpret_cast<const char*>(part.data()), part.size_bytes());
     }
     return text;
@@ -137,14 +151,14 @@ class Survivors {
     }
     Workspace& workspace = run_.state.workspace(one.worker);
     std::size_t at = 0;
-    for (const std::span<float> part : workspace.in_common(range_of(one))) {
+    for (const std::span<float> part : workspace.in_common(range_of(one.chunk))) {
       check(at + part.size_bytes() <= text.size(), "a worker gives all that another one takes");
       std::memcpy(part.data(), text.data() + at, part.size_bytes());
       at += part.size_bytes();
     }
     last_sums_[one.worker].at(one.chunk.index()) = one.sum;
     if (job_.strategy.cadence.under_way_at(next_, fragments_[one.chunk.index()]) != one.sum) {
-      workspace.take_over(range_of(one));
+      workspace.take_over(range_of(one.chunk));
     }
     return true;
   }

@@ -10,7 +10,7 @@
 #include "partition/chunk_map.h"
 #include "session/former_hosts.h"
 #include "session/host_copies.h"
-#include "session/node_weights.h"
+#include "session/node_knowledge.h"
 #include "session/resumption.h"
 #include "state/resharding.h"
 
@@ -96,7 +96,7 @@ void Restoration::restore_host(HostId host, const std::string& bytes) {
   }
   const auto takes = [&](const auto& other) { return other.second == source; };
   const auto share = 1.0 / static_cast<double>(1 + std::ranges::count_if(from_.donors, takes));
-  expect(source, take_weights(tensors, assembly_, host, share));
+  expect(source, take_knowledge(tensors, assembly_, host, share));
   expect(source, restore_state(tensors, state_of(host)));
 }
 

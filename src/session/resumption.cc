@@ -110,7 +110,8 @@ Donors donors_in(const CheckpointManifest& manifest, const Topology& topology,
   };
   std::vector<HostId> lost;
   for (std::size_t h = 0; h < topology.worker_hosts(); ++h) {
-    if (!has_file(HostId(h)) && why_it_ends(strategy, topology, HostId(h)).empty()) {
+    if (!has_file(HostId(h)) &&
+        why_it_ends(strategy, topology, manifest.iteration, HostId(h)).empty()) {
       lost.emplace_back(h);
     }
   }

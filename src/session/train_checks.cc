@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include "nodes/presets.h"
-#include "nodes/resumable.h"
 #include "nodes/validate_factored.h"
 #include "nodes/validate_update.h"
 #include "session/batch_shares.h"
@@ -40,16 +39,12 @@ Result<void> check_hosts(const HostsSpec& hosts, const Strategy& strategy,
   return {};
 }
 
-Result<void> check_checkpoints(const CheckpointSpec& spec, const Strategy& strategy,
-                               const ProcessGroup& group) {
+Result<void> check_checkpoints(const CheckpointSpec& spec, const ProcessGroup& group) {
   if (!spec.is_on()) {
     return {};
   }
   if (group.virtual_now()) {
     return Error("checkpoint: a simulated run has none; leave it out");
-  }
-  if (const auto possible = check_resumable(strategy); !possible) {
-    return possible.error().within(spec.folder.empty() ? "resume" : "checkpoint");
   }
   if (spec.resume == "auto" && spec.folder.empty()) {
     return Error("resume: auto looks in the folder of --checkpoint, which is missing");
@@ -100,7 +95,7 @@ Result<void> check_spec(const TrainSpec& spec, const ProcessGroup& group) {
   if (auto valid = check_hosts(spec.hosts, strategy, group); !valid) {
     return valid;
   }
-  if (auto valid = check_checkpoints(spec.checkpoint, strategy, group); !valid) {
+  if (auto valid = check_checkpoints(spec.checkpoint, group); !valid) {
     return valid;
   }
   if (auto valid = check_shares(spec.shares, strategy, spec.hosts.workers); !valid) {

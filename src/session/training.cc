@@ -20,44 +20,29 @@
 namespace sluice {
 namespace {
 
-// The groups and the interval as text.
-std::string encode(const MergePolicy::Decision& decision) {
-  Json groups = Json::array();
-  for (const LayerGroup& group : decision.groups) {
-    groups.push_back({group.begin, group.end});
-  }
-  return Json{{"groups", groups}, {"interval", decision.interval}}.dump();
-}
-
-MergePolicy::Decision decode_decision(const std::string& text) {
-  const Json json = Json::parse(text);
-  MergePolicy::Decision decision{.groups = {}, .interval = json.at("interval")};
-  for (const Json& group : json.at("groups")) {
-    decision.groups.push_back({group.at(0), group.at(1)});
-  }
-  return decision;
-}
-
 // A phase that only trains, all workers from `starts` on; the caller adds whom it reports to. It
 // refers to its arguments.
 Phase phase_of(const Assembly& assembly, TrainingState& state, std::span<const Iteration> starts,
                Iteration last, const Clock& clock, Observer* observer) {
   const Job& job = assembly.job;
-  return {.topology = job.topology,
-          .chunks = *assembly.chunks,
-          .strategy = job.strategy,
-          .rules = *assembly.rules,
-          .hosts = assembly.protocols,
-          .state = state,
-          .first = std::ranges::min(starts),
-          .last = last,
-          .clock = clock,
-          .observer = observer,
-          .on_step = {},
-          .on_boundary = {},
-          .outlives = [strategy = job.strategy, topology = job.topology](
-                          HostId lost) { return why_it_ends(strategy, topology, lost).empty(); },
-          .starts = starts};
+  return {
+      .topology = job.topology,
+      .chunks = *assembly.chunks,
+      .strategy = job.strategy,
+      .rules = *assembly.rules,
+      .hosts = assembly.protocols,
+      .state = state,
+      .first = std::ranges::min(starts),
+      .last = last,
+      .clock = clock,
+      .observer = observer,
+      .on_step = {},
+      .on_boundary = {},
+      .outlives =
+          [strategy = job.strategy, topology = job.topology, taken_over = job.first](HostId lost) {
+            return why_it_ends(strategy, topology, taken_over, lost).empty();
+          },
+      .starts = starts};
 }
 
 // Where the workers of the job begin.
@@ -99,13 +84,17 @@ class Run {
   // Collective.
   void regroup();
   void let_in(const RunState& run);
-  // From the next phase on.
+  // From the next phase on, with other workers.
   void go_on_with(Job job);
+  // Whether local steps, without which workers can do where they are lost, follow synchronous
+  // iterations, in which they cannot. Then a phase ends between them, so that all know which.
+  bool becomes_independent_after(Iteration first) const;
+  void begin_local_steps();
+  void replace_nodes(Job job);
   // Whether workers that are not together have come so far that a checkpoint is due.
   bool have_come_far() const;
   int interruption() const;
   void evaluate(Iteration iterations);
-  Merging merging_of(const MergeOutcome& outcome) const;
   bool is_together() const {
     return pace_of(job_.strategy.algorithm) == FinishLine::Pace::kTogether;
   }
@@ -134,7 +123,7 @@ Trained Run::run() {
       trained_.merging.emplace().groups = groups_of(trained_.assembly);
     }
   } else if (const MergeOutcome outcome = train_merged(); !outcome.policy.plan().groups.empty()) {
-    trained_.merging = merging_of(outcome);
+    trained_.merging = merging_of(outcome, trained_.assembly);
   }
   collect_model();
   if (training_.checkpoints != nullptr) {
@@ -170,8 +159,8 @@ MergeOutcome Run::train_merged() {
            },
        .agree =
            [this](const MergePolicy::Decision& own) {
-             return decode_decision(
-                 training_.group.from_leader(encode(own), "the groups of layers"));
+             return decision_from(
+                 training_.group.from_leader(text_of(own), "the groups of layers"));
            }});
 }
 
@@ -207,6 +196,7 @@ bool Run::train(Assembly assembly, Iteration last, Observer* also) {
     }
     train_phase(end_of_phase(behind(), last), is_watched ? &tee : nullptr);
     regroup();
+    begin_local_steps();
     checkpoint();
   }
   trained_.counters += now.counters();
@@ -255,6 +245,9 @@ Iteration Run::end_of_phase(Iteration first, Iteration last) const {
   }
   if (training_.checkpoints != nullptr && is_together()) {
     end = std::min(end, training_.checkpoints->next_after(first).value_or(end));
+  }
+  if (becomes_independent_after(first)) {
+    end = std::min(end, job_.strategy.cadence.synchronous);
   }
   return end;
 }
@@ -318,8 +311,26 @@ void Run::regroup() {
 }
 
 void Run::go_on_with(Job job) {
-  trained_.counters += trained_.assembly.counters();
   trained_.regrouped.push_back({job.first, AggregationGroups(job).size()});
+  replace_nodes(std::move(job));
+}
+
+bool Run::becomes_independent_after(Iteration first) const {
+  return training_.group.size() > 1 && job_.strategy.sums_can_be_given_up() &&
+         first < job_.strategy.cadence.synchronous;
+}
+
+void Run::begin_local_steps() {
+  Job job = trained_.assembly.job;
+  if (becomes_independent_after(job.first) && !becomes_independent_after(behind())) {
+    job.first = behind();
+    job.starts.clear();
+    replace_nodes(std::move(job));
+  }
+}
+
+void Run::replace_nodes(Job job) {
+  trained_.counters += trained_.assembly.counters();
   trained_.assembly = assemble(std::move(job));
 }
 
@@ -366,15 +377,6 @@ void Run::evaluate(Iteration iterations) {
     group.attend([&] { journal->on_boundary(iterations, evaluated_model(job_.strategy)); });
   }
   group.from_leader("", "the evaluation");
-}
-
-Merging Run::merging_of(const MergeOutcome& outcome) const {
-  return {.groups = groups_of(trained_.assembly),
-          .cost = outcome.policy.cost(),
-          .as = outcome.policy.plan().as,
-          .predicted = outcome.policy.plan().iteration,
-          .iteration = outcome.measured,
-          .replans = outcome.policy.replans()};
 }
 
 }  // namespace

@@ -31,11 +31,12 @@ Coder::Coder(const Strategy& strategy, const DeepGradientSender& sender, std::ve
       deep_(strategy.dgc, sender, std::move(layers)),
       blocks_(strategy.top_k),
       residual_(parameters),
+      before_(strategy.error_feedback && strategy.sums_can_be_given_up() ? parameters : 0),
       decay_(static_cast<float>(strategy.feedback_decay)) {}
 
-std::span<float> Coder::residual_of(const Range& range) const {
-  return residual_.values().subspan(static_cast<std::size_t>(range.begin),
-                                    static_cast<std::size_t>(range.size()));
+std::span<float> Coder::part(const ZeroedBuffer& buffer, const Range& range) {
+  return buffer.values().subspan(static_cast<std::size_t>(range.begin),
+                                 static_cast<std::size_t>(range.size()));
 }
 
 void Coder::begin_packing(WorkInParts& doing) const {
@@ -105,6 +106,18 @@ void Coder::add_up(std::span<const std::byte> codes, std::span<float> sum) const
   std::ranges::fill(sum, 0.0F);
   for (std::size_t begin = 0; begin < codes.size(); begin += size) {
     blocks_.add(codes.subspan(begin, size), sum);
+  }
+}
+
+void Coder::begin_exchange(const Range& range) {
+  if (!before_.values().empty()) {
+    std::ranges::copy(residual_of(range), part(before_, range).begin());
+  }
+}
+
+void Coder::give_up_exchange(const Range& range) {
+  if (!before_.values().empty()) {
+    std::ranges::copy(part(before_, range), residual_of(range).begin());
   }
 }
 

@@ -47,6 +47,11 @@ class Coder {
   // sum <- what the codes say, in their order
   void add_up(std::span<const std::byte> codes, std::span<float> sum) const;
 
+  // Algorithm local-steps: an exchange of this range begins. If its sum is given up, what packing
+  // has kept back since then is put back, and kept back again by the next one.
+  void begin_exchange(const Range& range);
+  void give_up_exchange(const Range& range);
+
   // Fails unless these bytes are the code of so long a range.
   void check_size(std::span<const std::byte> bytes, const Range& range) const;
   // Unpacks the values from `first` on, a multiple of DenseCodec::kCut.
@@ -62,13 +67,15 @@ class Coder {
   }
 
  private:
-  std::span<float> residual_of(const Range& range) const;
+  std::span<float> residual_of(const Range& range) const { return part(residual_, range); }
+  static std::span<float> part(const ZeroedBuffer& buffer, const Range& range);
 
   std::unique_ptr<DenseCodec> dense_;  // null if the codec is another
   DeepGradient deep_;
   BlockTopK blocks_;
   ZeroedBuffer residual_;
-  float decay_;  // of the residual
+  ZeroedBuffer before_;  // the residual when the exchanges began; empty if no sum is given up
+  float decay_;          // of the residual
 };
 
 }  // namespace sluice

@@ -112,7 +112,7 @@ Payload Workspace::execute(const Work& work) {
 // added to by the gradients of several iterations, if they are in use at a time.
 bool Workspace::stands_alone(const Work& work) const {
   const bool keeps = work.feedback || (sparse_ && work.kind == WorkKind::kEncode);
-  if (keeps && gradients_.size() > 1) {
+  if (keeps && used_later_from_ == 0) {
     return false;
   }
   switch (work.kind) {
@@ -207,6 +207,9 @@ void Workspace::do_part(WorkInParts& doing, std::size_t part) {
       }
       break;
     case WorkKind::kOuterGradient:
+      if (coder_) {
+        coder_->begin_exchange(range);
+      }
       if (!pairs_) {
         return outer().find_gradient(range, sluice::part(parameters_, range),
                                      gradient(work, range));

@@ -66,6 +66,8 @@ class Workspace {
   void treat_alike(NodeId worker, NodeId other) { changed_.treat_alike(worker, other); }
   // Between two phases: begins with the global parameters there.
   void take_over(const Range& range);
+  // Between two phases: nobody has the sum of the exchange that this range began last.
+  void give_up_exchange(const Range& range);
 
   // What the optimiser remembers; only the ranges that this node updates are in use.
   const OptimizerState& optimizer_state() const { return state_; }

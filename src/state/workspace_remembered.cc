@@ -56,4 +56,10 @@ void Workspace::take_over(const Range& range) {
   execute(work);
 }
 
+void Workspace::give_up_exchange(const Range& range) {
+  if (coder_) {
+    coder_->give_up_exchange(range);
+  }
+}
+
 }  // namespace sluice

@@ -166,7 +166,8 @@ TEST_F(CliHubLaunchTest, WorkersGoOnWithoutOneThatWasKilled) {
 class CliJoiningPresetTest : public CliHubLaunchTest,
                              public ::testing::WithParamInterface<const char*> {};
 INSTANTIATE_TEST_SUITE_P(, CliJoiningPresetTest,
-                         ::testing::Values("gosgd", "ad-psgd", "noloco", "diloco",
+                         ::testing::Values("gosgd", "ad-psgd", "noloco", "diloco", "sparseloco",
+                                           "post-local-sgd --synchronous-first 5",
                                            "asp --servers 1", "ssp --servers 1",
                                            "asp+dgc --servers 1", "easgd --servers 1"),
                          [](const auto& info) {

@@ -14,7 +14,6 @@
 #include "base/random.h"
 #include "faults/gossip_run.h"
 #include "nodes/presets.h"
-#include "nodes/resumable.h"
 #include "nodes/validate.h"
 #include "support/regrouping.h"
 #include "support/shuffled_run.h"
@@ -83,8 +82,7 @@ bool must_end(const Job& job, HostId lost) {
     case Algorithm::kAdPsgd:
       return false;
     case Algorithm::kLocal:
-      return job.strategy.exchange != Exchange::kGossip &&
-             (job.strategy.cadence.synchronous > 0 || job.strategy.error_feedback);
+      return job.first < job.strategy.cadence.synchronous;
     default:
       return true;
   }
@@ -92,8 +90,7 @@ bool must_end(const Job& job, HostId lost) {
 
 // The same of a worker that could come back.
 bool may_come_back(const Schedule& schedule) {
-  return is_kill(schedule.fault) && !must_end(schedule.job, schedule.victim) &&
-         check_resumable(schedule.job.strategy);
+  return is_kill(schedule.fault) && !must_end(schedule.job, schedule.victim);
 }
 
 HostId donor_of(const Schedule& schedule) {
@@ -242,9 +239,24 @@ void come_back(const Schedule& schedule, ShuffledRun& run) {
   expect(have_equal_global_parameters(run), "all have the same global parameters");
 }
 
+// The job of the schedule may take over from nodes that nothing has disturbed.
+std::unique_ptr<ShuffledRun> begin(const Schedule& schedule) {
+  Job job = schedule.job;
+  const Iteration first = std::exchange(job.first, 0);
+  if (first == 0) {
+    return std::make_unique<ShuffledRun>(job, kRule, schedule.seed);
+  }
+  auto run = std::make_unique<ShuffledRun>(job, kRule, schedule.seed, first);
+  expect(run->run(), "nodes without a fault reach their end");
+  testing::take_over_at(*run, first);
+  run->world.run_until(kIterations);
+  return run;
+}
+
 Outcome run_hosts(const Schedule& schedule) {
   const Job& job = schedule.job;
-  ShuffledRun run(job, kRule, schedule.seed);
+  const std::unique_ptr<ShuffledRun> begun = begin(schedule);
+  ShuffledRun& run = *begun;
   Trigger trigger(schedule);
   Once once(job.strategy);
   run.world.disturb = std::ref(trigger);
@@ -324,6 +336,12 @@ Schedule draw(std::uint64_t seed) {
   job.strategy = testing::talkative(preset.strategy);
   job.topology = any_topology(random, job.strategy);
   vary(job, random);
+  if (const Iteration synchronous = job.strategy.cadence.synchronous; synchronous > 0) {
+    job.first = one_of<Iteration>(random, {0, synchronous});
+  }
+  if (job.strategy.exchange == Exchange::kGossip && job.strategy.algorithm == Algorithm::kLocal) {
+    job.strategy.cadence.delay = one_of<Iteration>(random, {0, 1, 2});
+  }
   schedule.fault = one_of(random, {Fault::kKill, Fault::kKill, Fault::kKillUnheard, Fault::kStop,
                                    Fault::kCut, Fault::kDelay});
   const std::size_t hosts = job.topology.hosts();
@@ -337,8 +355,10 @@ Schedule draw(std::uint64_t seed) {
 std::string describe(const Schedule& schedule) {
   const Topology& topology = schedule.job.topology;
   return fmt::format(
-      "{} on {} hosts with {} workers each, {} for servers: host {} {} in iteration {}",
-      schedule.preset, topology.worker_hosts(), topology.workers_per_host(),
+      "{}{} on {} hosts with {} workers each, {} for servers: host {} {} in iteration {}",
+      schedule.preset,
+      schedule.job.first > 0 ? fmt::format(" from iteration {} on", schedule.job.first) : "",
+      topology.worker_hosts(), topology.workers_per_host(),
       topology.hosts() - topology.worker_hosts(), schedule.victim.index(), what_happens(schedule),
       schedule.iteration);
 }

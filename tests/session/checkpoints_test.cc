@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <csignal>
@@ -13,7 +14,9 @@
 #include <vector>
 
 #include "base/random.h"
+#include "codecs/sparse.h"
 #include "formats/checkpoint.h"
+#include "session/node_knowledge.h"
 #include "session/thread_group.h"
 #include "support/resumed_runs.h"
 #include "support/temporary_folder.h"
@@ -49,10 +52,9 @@ ToyTraining training_of(const Preset& preset, const Topology& topology) {
   return {.job = job, .rule = resumed_rule(preset), .until = kEnd};
 }
 
-TEST(CheckpointsThreadsTest, AllPresetsHaveThem) {
+TEST(CheckpointsThreadsTest, AreExactWhereWorkersWaitForEachOther) {
   std::vector<std::string> inexact;
   for (const Preset& preset : presets_with(false)) {
-    EXPECT_TRUE(check_resumable(preset.strategy)) << preset.name;
     inexact.emplace_back(preset.name);
   }
   EXPECT_THAT(inexact, UnorderedElementsAre("asp", "ssp", "easgd", "gosgd", "ad-psgd", "asp+dgc",
@@ -132,6 +134,36 @@ TEST(CheckpointsThreadsTest, OtherOptimizersAndCodecsGoOnToo) {
   EXPECT_TRUE(resumes("powersgd", [](ToyTraining& of) {
     of.job.strategy.learners_update = of.job.strategy.learners_pack = true;
   }));
+  EXPECT_TRUE(resumes("pipe-sgd", [](ToyTraining& of) {
+    of.job.strategy.codec = Codec::kDgc;
+    of.job.strategy.collective = std::nullopt;
+    of.job.strategy.pipeline_depth = 4;
+  }));
+  EXPECT_TRUE(resumes("noloco", [](ToyTraining& of) { of.job.strategy.cadence.delay = 2; }));
+}
+
+// What a node keeps for later is read from a file.
+TEST(CheckpointsThreadsTest, ASumThatIsNoneIsRefused) {
+  ToyTraining run = training_of(*find_preset("pipe-sgd"), Topology(2, 1, 0));
+  run.job.strategy.codec = Codec::kDgc;
+  run.job.strategy.collective = std::nullopt;
+  run.job.layers = testing::toy_learners(testing::kResumedLayers, 1).front()->layers();
+  const Assembly assembly = assemble(run.job);
+  ASSERT_FALSE(assembly.kept(NodeId(1)).empty());
+  const auto refusal = [&](ElementType type, const std::vector<std::byte>& bytes) {
+    std::vector<StoredTensor> saved{{"worker.1.kept.0", type, {}, bytes}};
+    const auto taken = take_knowledge(saved, assembly, HostId(1), 1);
+    EXPECT_TRUE(saved.empty());
+    return taken ? "" : taken.error().message();
+  };
+  const std::vector<std::byte> one_entry = encode_sparse(std::vector<float>{1}, std::vector{0U});
+  EXPECT_EQ(refusal(ElementType::kUint8, one_entry), "");
+  EXPECT_TRUE(std::ranges::equal(assembly.kept(NodeId(1))[0].bytes(), one_entry));
+  EXPECT_THAT(refusal(ElementType::kFloat32, one_entry), HasSubstr("worker.1.kept.0"));
+  std::vector<std::byte> outside = one_entry;
+  outside[7] = std::byte{1};  // its position
+  EXPECT_THAT(refusal(ElementType::kUint8, outside), HasSubstr("worker.1.kept.0"));
+  EXPECT_THAT(refusal(ElementType::kUint8, {}), HasSubstr("worker.1.kept.0"));
 }
 
 // The place at which a signal stops the run is where it goes on.

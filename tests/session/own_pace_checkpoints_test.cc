@@ -14,7 +14,7 @@
 #include "formats/checkpoint.h"
 #include "formats/saved_model.h"
 #include "session/checkpoints.h"
-#include "session/node_weights.h"
+#include "session/node_knowledge.h"
 #include "session/thread_group.h"
 #include "support/resumed_runs.h"
 #include "support/temporary_folder.h"

@@ -13,6 +13,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <thread>
 #include <utility>
@@ -138,6 +139,8 @@ std::unique_ptr<ShuffledRun> run_with_a_loss(std::uint64_t seed) {
       .every = 4, .outer = Outer::kNesterov, .delay = static_cast<Iteration>(seed % 3)};
   job.strategy.slice_params = 16;
   job.strategy.segment_params = 9;
+  job.strategy.error_feedback = seed % 2 == 0;
+  job.strategy.codec = seed % 2 == 0 ? Codec::kQuantise8 : Codec::kNone;
   const UpdateRule rule{.rate = {.base = 0.05F}, .momentum = 0.9F, .weight_decay = 0};
   auto run = std::make_unique<ShuffledRun>(job, rule, seed, kPhase);
   run->world.disturb = [left = 40 * seed](ShuffledWorld& world) mutable {
@@ -152,10 +155,15 @@ std::unique_ptr<ShuffledRun> run_with_a_loss(std::uint64_t seed) {
 // As bits: where a sum was given up there may be no number.
 std::vector<std::uint32_t> bits_of(ShuffledRun& run, std::size_t rank) {
   std::vector<float> all = run.parameters(rank);
-  for (const auto part : run.world.state()
-                             .workspace(NodeId(rank))
-                             .in_common({0, static_cast<std::int64_t>(all.size())})) {
+  Workspace& workspace = run.world.state().workspace(NodeId(rank));
+  const auto add = [&](std::span<const float> part) {
     all.insert(all.end(), part.begin(), part.end());
+  };
+  std::ranges::for_each(workspace.in_common({0, static_cast<std::int64_t>(all.size())}), add);
+  for (const Remembered& one : workspace.remembered()) {
+    if (one.name == "residual") {
+      add(one.parts.front());
+    }
   }
   std::vector<std::uint32_t> bits;
   std::ranges::transform(all, std::back_inserter(bits),

@@ -18,7 +18,7 @@
 #include "formats/checkpoint.h"
 #include "formats/safetensors.h"
 #include "nodes/presets.h"
-#include "nodes/resumable.h"
+#include "nodes/reshardable.h"
 #include "session/former_hosts.h"
 #include "session/thread_group.h"
 #include "support/resumed_runs.h"
@@ -50,7 +50,7 @@ ToyTraining equal_run(const Preset& preset, const Topology& topology) {
 std::vector<Preset> reshardable_presets() {
   std::vector<Preset> found;
   for (const Preset& preset : presets()) {
-    if (check_resumable(preset.strategy) && check_reshardable(preset.strategy)) {
+    if (check_reshardable(preset.strategy)) {
       found.push_back(preset);
     }
   }

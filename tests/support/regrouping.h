@@ -37,12 +37,31 @@ inline std::size_t regroup(ShuffledRun& run, const std::vector<HostId>& absent, 
       run.world.state().workspace(one.worker).take_over(range);
     }
   }
+  for (const CatchUp& one : catch_ups.all) {
+    last_sums[one.worker].at(one.chunk.index()) = one.sum;
+  }
+  for (const auto& [worker, sums] : last_sums) {
+    const auto given_up = run.assembly.sums_given_up(worker);
+    for (std::size_t c = 0; c < sums.size(); ++c) {
+      if (given_up[c] > sums[c]) {
+        run.world.state().workspace(worker).give_up_exchange(
+            (*run.assembly.chunks)[ChunkId(c)].range);
+      }
+    }
+  }
   Job on = job;
   on.first = next;
   on.absent = absent;
   on.given_up = catch_ups.given_up;
   run.go_on_with(std::move(on));
   return catch_ups.all.size();
+}
+
+// Between two runs: workers take local steps from `next` on, after synchronous ones.
+inline void take_over_at(ShuffledRun& run, Iteration next) {
+  Job on = run.assembly.job;
+  on.first = next;
+  run.go_on_with(std::move(on));
 }
 
 // After regroup(): the host is there again, with what the donor has.

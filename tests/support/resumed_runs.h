@@ -12,7 +12,6 @@
 
 #include "base/hash.h"
 #include "nodes/presets.h"
-#include "nodes/resumable.h"
 #include "session/training.h"
 #include "support/talkative.h"
 #include "support/toy_learner.h"
@@ -45,8 +44,7 @@ inline UpdateRule resumed_rule(const Preset& preset) {
 // stopped.
 inline bool has_exact_checkpoints(const Strategy& strategy) {
   const AlgorithmTraits& algorithm = traits_of(strategy.algorithm);
-  return check_resumable(strategy) &&
-         (algorithm.replicas_agree() || algorithm.sends == Sends::kOuterGradients);
+  return algorithm.replicas_agree() || algorithm.sends == Sends::kOuterGradients;
 }
 
 // A run up to some iteration: from the beginning, or from where the spec says.

@@ -84,9 +84,7 @@ class ShuffledWorld final : public Effects {
     }
     while (find_choices()) {
       take(choices_.draw(rivals_, random_));
-      for (HastyWorker& of : workers_) {
-        of.worker.end_at(iterations_);
-      }
+      std::ranges::for_each(workers_, [&](HastyWorker& of) { of.worker.end_at(iterations_); });
       if (std::exchange(has_written_, false)) {
         loans_.verify();
       }
@@ -103,11 +101,13 @@ class ShuffledWorld final : public Effects {
 
   // The same, further, with the same protocols.
   bool run_on(Iteration iterations) {
-    iterations_ = iterations;
-    for (HastyWorker& of : workers_) {
-      of.worker.start();
-    }
+    run_until(iterations);
     return run();
+  }
+  // For the next run().
+  void run_until(Iteration iterations) {
+    iterations_ = iterations;
+    std::ranges::for_each(workers_, [](HastyWorker& of) { of.worker.start(); });
   }
 
   // Between two runs: the hosts have other protocols from now on. Theirs are gone.

@@ -36,6 +36,10 @@ struct ShuffledRun {
     job.first = iteration;
     assembly.hosts[host.index()] = std::make_unique<Host>(job, assembly.chunks, host);
     assembly.protocols[host.index()] = assembly.hosts[host.index()].get();
+    for (std::size_t w = 0; w < job.topology.workers_per_host(); ++w) {
+      std::ranges::copy(assembly.kept(job.topology.nodes_on(donor)[w]),
+                        assembly.kept(job.topology.nodes_on(host)[w]).begin());
+    }
     world.revive(host, *assembly.protocols[host.index()], donor);
   }
 

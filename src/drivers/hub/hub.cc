@@ -1,14 +1,11 @@
 #include "drivers/hub/hub.h"
 
-#include <arpa/inet.h>
 #include <fmt/format.h>
-#include <netdb.h>
-#include <netinet/in.h>
 #include <poll.h>
 #include <sys/socket.h>
 
 #include <algorithm>
-#include <array>
+#include <cstdlib>
 #include <sstream>
 #include <stdexcept>
 #include <utility>
@@ -47,6 +44,7 @@ std::vector<Hub::Happening> Hub::turn(Duration limit) {
     serve(r);
   }
   look_after_all();
+  settle_cuts();
   return happened();
 }
 
@@ -169,6 +167,7 @@ void Hub::leave(std::size_t rank) {
   seats_[rank].state = State::kLeft;
   seats_[rank].waits = false;
   seats_[rank].line.close();
+  cuts_.forget(rank);
   knows_of_all_losses(rank);
   for (std::size_t r = 0; r < seats_.size() && is_over(); ++r) {
     if (seats_[r].waits) {
@@ -195,7 +194,8 @@ void Hub::serve(std::size_t rank) {
       take(rank, *frame);
     }
   } catch (const std::runtime_error& error) {
-    return lose(rank, fmt::format("it sent the hub {}", error.what()));
+    return lose(
+        {.rank = rank, .lost = fmt::format("it sent the hub {}", error.what()), .code = {}});
   }
   if (!open && seat.state == State::kKnocking) {
     seat.state = State::kLost;
@@ -203,7 +203,7 @@ void Hub::serve(std::size_t rank) {
   } else if (!open && was_sent_home(seat)) {
     leave(rank);
   } else if (!open && seat.state == State::kHere) {
-    lose(rank, "its connection was closed");
+    lose({.rank = rank, .lost = "its connection was closed", .code = {}});
   }
 }
 
@@ -238,6 +238,9 @@ void Hub::take(std::size_t rank, const HubFrame& frame) {
         let_in_if_all_know(frame.rank);
       }
       return;
+    case Kind::kCutOff:
+      expect_rank("that it is cut off from");
+      return note_cut(rank, frame.rank);
     case Kind::kBeginning:
       beginning_ = frame.text;
       return;
@@ -267,15 +270,22 @@ void Hub::send(std::size_t rank, HubFrame frame) {
   }
 }
 
-void Hub::lose(std::size_t rank, const std::string& why, bool silent) {
+void Hub::lose(const Happening& loss) {
+  const std::size_t rank = loss.rank;
+  const std::string& why = loss.lost;
   Seat& lost = seats_[rank];
   lost.state = State::kLost;
+  cuts_.forget(rank);
+  if (lost.line.is_open()) {  // in case it lives
+    lost.line.add({.kind = Kind::kLost, .rank = static_cast<std::uint32_t>(rank), .text = why});
+    lost.line.write();
+  }
   lost.line.close();
   lost.waiting.clear();
   lost.why = why;
   lost.waits = false;
   lost.unaware.clear();
-  happenings_.push_back({.rank = rank, .lost = why, .code = {}, .silent = silent});
+  happenings_.push_back(loss);
   for (std::size_t r = 0; r < seats_.size(); ++r) {
     if (r == rank) {
       continue;
@@ -289,6 +299,29 @@ void Hub::lose(std::size_t rank, const std::string& why, bool silent) {
              .text = why});
   }
   knows_of_all_losses(rank);
+}
+
+void Hub::note_cut(std::size_t one, std::size_t other) {
+  if (one != other && seats_[one].state == State::kHere && seats_[other].state == State::kHere) {
+    cuts_.add(one, other, clock_.now());
+  }
+}
+
+void Hub::settle_cuts() {
+  const auto outlived = [this](std::size_t rank) { return is_outlived(rank); };
+  while (const auto verdict = cuts_.settle(clock_.now(), outlived)) {
+    if (verdict->ends) {
+      cuts_ = {};
+      happenings_.push_back(
+          {.rank = verdict->rank, .lost = "", .code = EXIT_FAILURE, .cut_off = verdict->other});
+      return end_all(EXIT_FAILURE);
+    }
+    lose({.rank = verdict->rank,
+          .lost = fmt::format("its connection with rank {} broke, while both reach launch",
+                              verdict->other),
+          .code = {},
+          .cut_off = verdict->other});
+  }
 }
 
 void Hub::beat(Seat& seat, Time now) {
@@ -316,7 +349,10 @@ void Hub::look_after_all() {
     }
     const Duration silence = awake - seat.heard;
     if (silence > (seat.outlived ? kSilenceOutlived : kSilenceAtHub)) {
-      lose(r, fmt::format("no sign of life for {:.0f} s", to_seconds(silence)), true);
+      lose({.rank = r,
+            .lost = fmt::format("no sign of life for {:.0f} s", to_seconds(silence)),
+            .code = {},
+            .silent = true});
     } else if (beats && !seat.line.has_more_to_write()) {
       beat(seat, now);
     }
@@ -331,7 +367,7 @@ std::vector<Hub::Happening> Hub::ended(std::size_t rank, bool well, const std::s
     leave(rank);
   }
   if (seat.state == State::kHere || seat.state == State::kExpected) {
-    lose(rank, why);
+    lose({.rank = rank, .lost = why, .code = {}});
   }
   return happened();
 }
@@ -350,27 +386,6 @@ void Hub::end_all(int code) {
       send(r, {.kind = Kind::kEnd, .rank = static_cast<std::uint32_t>(code)});
     }
   }
-}
-
-Result<std::string> address_towards(const std::string& host) {
-  addrinfo hints{};
-  hints.ai_family = AF_INET;
-  hints.ai_socktype = SOCK_DGRAM;
-  addrinfo* found = nullptr;
-  if (const int fault = getaddrinfo(host.c_str(), "9", &hints, &found); fault != 0) {
-    return Error(fmt::format("{}: {}", host, gai_strerror(fault)));
-  }
-  const Socket socket(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
-  const bool reached = connect(socket.descriptor(), found->ai_addr, found->ai_addrlen) == 0;
-  freeaddrinfo(found);
-  sockaddr_in own{};
-  socklen_t size = sizeof own;
-  if (!reached || getsockname(socket.descriptor(), reinterpret_cast<sockaddr*>(&own), &size) != 0) {
-    return Error(fmt::format("{}: no route to this host", host));
-  }
-  std::array<char, INET_ADDRSTRLEN> text{};
-  inet_ntop(AF_INET, &own.sin_addr, text.data(), text.size());
-  return std::string(text.data());
 }
 
 }  // namespace sluice

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "drivers/hub/cuts.h"
 #include "drivers/hub/hub_line.h"
 #include "drivers/hub/round_trips.h"
 #include "drivers/hub/waking_clock.h"
@@ -40,10 +41,12 @@ class Hub {
   // Something that the launcher should know of.
   struct Happening {
     std::size_t rank;
-    std::string lost;         // why; empty: it is not lost, but:
-    std::optional<int> code;  // it wants all to end with this
-    bool silent = false;      // it was lost because nothing came of it
-    bool is_back = false;     // it is not lost, but was, and joins the others again
+    std::string lost;                         // why; empty: it is not lost, but:
+    std::optional<int> code;                  // it wants all to end with this
+    bool silent = false;                      // it was lost because nothing came of it
+    bool is_back = false;                     // it is not lost, but was, and joins the others again
+    std::optional<std::size_t> cut_off = {};  // it is lost, or all end, because it does not reach
+                                              // this rank
   };
 
   // Of a run of so many processes; listens at this address.
@@ -99,7 +102,9 @@ class Hub {
   void serve(std::size_t rank);
   void take(std::size_t rank, const HubFrame& frame);
   void send(std::size_t rank, HubFrame frame);
-  void lose(std::size_t rank, const std::string& why, bool silent = false);
+  void lose(const Happening& loss);
+  void note_cut(std::size_t one, std::size_t other);
+  void settle_cuts();
   void beat(Seat& seat, Time now);
   void beat_came_back(Seat& seat, std::uint32_t number);
   void look_after_all();
@@ -115,6 +120,7 @@ class Hub {
   std::vector<Stranger> strangers_;       // that have not shown the token yet
   std::optional<std::string> beginning_;  // see HubFrame
   std::vector<Happening> happenings_;
+  Cuts cuts_;
   Clock clock_;
   WakingClock awake_;  // for the silence of others
   Time next_beat_{0};

@@ -253,6 +253,18 @@ std::string HubConnection::fault() const {
   return fault_;
 }
 
+// Its connection has broken because it was lost, if that is known.
+void HubConnection::cut_off(std::size_t rank) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (is_lost(rank)) {
+      return;
+    }
+    line_.add({.kind = HubKind::kCutOff, .rank = static_cast<std::uint32_t>(rank)});
+  }
+  wake();
+}
+
 void HubConnection::outlive(const std::string& ranks) {
   post({.kind = HubKind::kOutlive, .text = ranks});
 }

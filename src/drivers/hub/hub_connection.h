@@ -46,6 +46,7 @@ class HubConnection {
   std::string fault() const;
 
   // See HubFrame::Kind.
+  void cut_off(std::size_t rank);
   void outlive(const std::string& ranks);
   void tell_joiners(const std::string& beginning);
   // In a process that joins: what rank 0 wants it to know, once that has come; and that it is ready

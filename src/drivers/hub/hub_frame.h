@@ -19,6 +19,7 @@ struct HubFrame {
     kBeat = 'b',       // both ways, twice a second; one with a channel comes back from the process
     kLost = 'l',       // from the hub: this rank, of which life (the channel), and why
     kHeard = 'k',      // to the hub: this process knows that, and sends the rank nothing more
+    kCutOff = 'c',     // to the hub: the connection with this rank has broken, and it is not lost
     kOutlive = 'o',    // to the hub, from rank 0: the ranks that the others may go on without
     kBeginning = 'g',  // to the hub, from rank 0: what who joins later has to know
     kReady = 'r',      // to the hub: this process waits to be let in; from the hub, to rank 0:

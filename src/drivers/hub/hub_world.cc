@@ -157,6 +157,7 @@ class HubWorld final : public ProcessWorld {
       connection_->outlive(fmt::format("{}", fmt::join(ranks, " ")));
     }
   }
+  void cut_off(std::size_t rank) override { connection_->cut_off(rank); }
   bool joins() const override { return job_.joins; }
   bool has_joiners() const override { return !connection_->joiners().empty(); }
   void note_beginning() override {

@@ -151,8 +151,10 @@ std::unique_ptr<PeerTransport> Session::make_transport(const Carrier& carrier) {
 
 std::unique_ptr<PeerTransport> Session::connect(const Carrier& carrier) {
   const auto meet = [&] {
-    return connect_mesh(world_.rank(), carrier.address,
-                        [this](const std::string& own) { return world_.all_gather(own); });
+    return connect_mesh(
+        world_.rank(), carrier.address,
+        [this](const std::string& own) { return world_.all_gather(own); },
+        [this](std::size_t rank) { world_.cut_off(rank); });
   };
   auto sockets = meet();
   // A process that is lost meanwhile holds up the others only once.
@@ -175,7 +177,8 @@ std::unique_ptr<PeerTransport> Session::connect(const Carrier& carrier) {
                           .threads = carrier.threads,
                           .poller = poller_,
                           .start = phase_.start,
-                          .grace = world_.has_transport() ? kGrace : kGraceWithHub},
+                          .grace = world_.has_transport() ? kGrace : kGraceWithHub,
+                          .cut_off = [this](std::size_t rank) { world_.cut_off(rank); }},
       *std::move(sockets));
 }
 

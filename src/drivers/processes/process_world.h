@@ -83,6 +83,9 @@ class ProcessWorld {
   // From now on the run goes on without a process for which this is true, if it is lost: then it
   // has sent empty texts. Where nobody outlives a process, such as under mpirun, nothing changes.
   virtual void outlive(std::function<bool(std::size_t rank)> /*which*/) {}
+  // This process does not reach that rank any more, and has not heard that it is lost. If somebody
+  // can tell who of the two is to go, one of them is lost soon, or all end.
+  virtual void cut_off(std::size_t /*rank*/) {}
   // The ranks that the run goes on without.
   virtual std::vector<std::size_t> lost() const { return {}; }
 

@@ -59,8 +59,10 @@ std::optional<std::size_t> rank_in(const Greeting& greeting, const std::string& 
 // By rank; none of those that do not take part.
 using Seats = std::vector<std::optional<Seat>>;
 
+using Unreachable = std::function<void(std::size_t rank)>;
+
 Result<void> connect_to_lower(std::size_t rank, const Seats& seats, const std::string& token,
-                              std::vector<Socket>& sockets) {
+                              std::vector<Socket>& sockets, const Unreachable& unreachable) {
   const Greeting greeting = greeting_of(token, rank);
   for (std::size_t r = 0; r < rank; ++r) {
     if (!seats[r]) {
@@ -68,6 +70,7 @@ Result<void> connect_to_lower(std::size_t rank, const Seats& seats, const std::s
     }
     auto socket = connect_to(seats[r]->endpoint, kConnectLimit);
     if (!socket) {
+      unreachable(r);
       return socket.error().within(fmt::format("rank {}", r));
     }
     sockets[r] = *std::move(socket);
@@ -104,9 +107,10 @@ Result<void> accept_higher(std::size_t rank, const Seats& seats, const Socket& l
 }
 
 Result<void> connect_all(std::size_t rank, const Socket& listening, const Seats& seats,
-                         std::vector<Socket>& sockets) {
+                         std::vector<Socket>& sockets, const Unreachable& unreachable) {
   const std::string& token = seats.front()->token;
-  if (const auto connected = connect_to_lower(rank, seats, token, sockets); !connected) {
+  if (const auto connected = connect_to_lower(rank, seats, token, sockets, unreachable);
+      !connected) {
     return connected;
   }
   return accept_higher(rank, seats, listening, token, sockets);
@@ -115,7 +119,8 @@ Result<void> connect_all(std::size_t rank, const Socket& listening, const Seats&
 }  // namespace
 
 Result<std::vector<Socket>> connect_mesh(std::size_t rank, const std::string& address,
-                                         const AllGather& all_gather) {
+                                         const AllGather& all_gather,
+                                         const Unreachable& unreachable) {
   const auto listening =
       address.empty() ? Result<Socket>(Error("MPI does not use TCP here")) : listen_at(address);
   const auto texts = all_gather(listening ? encode({endpoint_of(*listening), draw_token()})
@@ -129,7 +134,7 @@ Result<std::vector<Socket>> connect_mesh(std::size_t rank, const std::string& ad
     }
   }
   std::vector<Socket> sockets(seats.size());
-  const auto connected = connect_all(rank, *listening, seats, sockets);
+  const auto connected = connect_all(rank, *listening, seats, sockets, unreachable);
   const auto outcomes = all_gather(connected ? "" : connected.error().message());
   for (std::size_t r = 0; r < outcomes.size(); ++r) {
     if (!outcomes[r].empty()) {

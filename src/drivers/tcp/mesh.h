@@ -17,7 +17,9 @@ using AllGather = std::function<std::vector<std::string>(const std::string& own)
 // closed, and so are those of ranks that are lost. All processes call it together, and it fails in
 // all of them or in none. `address` is where this process listens meanwhile; empty if it has none.
 // Whoever connects must show a token that was drawn for these connections: others are turned away.
-Result<std::vector<Socket>> connect_mesh(std::size_t rank, const std::string& address,
-                                         const AllGather& all_gather);
+// `unreachable` is told which rank this process does not reach.
+Result<std::vector<Socket>> connect_mesh(
+    std::size_t rank, const std::string& address, const AllGather& all_gather,
+    const std::function<void(std::size_t rank)>& unreachable = [](std::size_t /*rank*/) {});
 
 }  // namespace sluice

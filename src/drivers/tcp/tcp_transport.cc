@@ -14,6 +14,8 @@ namespace {
 
 // The loop looks after other things than messages so often.
 const Duration kLoopNap = from_us(1e3);
+// The loss of a process closes its connections, and is known soon after that.
+const Duration kToHearOfALoss = from_us(1e6);
 
 }  // namespace
 
@@ -25,6 +27,7 @@ TcpTransport::TcpTransport(World world, std::vector<Socket> sockets)
               .incoming = incoming_,
               .awaits_receivers = world_.awaits_receivers},
       by_rank_(sockets.size()),
+      told_(sockets.size()),
       writers_(sockets.size()) {
   check(world_.topology.hosts() == sockets.size(), "every host is a process");
   for (std::size_t r = 0; r < sockets.size(); ++r) {
@@ -111,13 +114,21 @@ bool TcpTransport::progress(Landing& landing) {
   return moved;
 }
 
-void TcpTransport::look_for_losses() const {
+void TcpTransport::look_for_losses() {
   if (!shared_.lost) {
     return;
   }
   for (const auto& peer : peers_) {
-    if (const auto since = peer->lost_since();
-        since && world_.clock.now() - *since > world_.grace) {
+    const auto since = peer->lost_since();
+    if (!since) {
+      continue;
+    }
+    const Duration ago = world_.clock.now() - *since;
+    if (world_.cut_off && ago > kToHearOfALoss && !told_[peer->rank()]) {
+      told_[peer->rank()] = true;
+      world_.cut_off(peer->rank());
+    }
+    if (ago > world_.grace) {
       throw std::runtime_error(fmt::format(
           "rank {} has closed its connection: it was killed, or failed; its own messages may say "
           "why",

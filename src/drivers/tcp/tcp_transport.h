@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cstddef>
 #include <exception>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -48,6 +49,8 @@ class TcpTransport final : public PeerTransport {
     StartThread start = start_thread;
     // How long a closed connection is no failure: somebody may tell the reason meanwhile.
     Duration grace{0};
+    // Told of each connection that stays closed, earlier than that; empty: nobody is.
+    std::function<void(std::size_t rank)> cut_off = {};
   };
 
   // The sockets stand in the order of ranks; the own one is closed, and so are those of ranks that
@@ -72,13 +75,14 @@ class TcpTransport final : public PeerTransport {
  private:
   void deal_connections();
   void start_threads();
-  void look_for_losses() const;
+  void look_for_losses();
 
   World world_;
   Incoming incoming_;
   PeerWorld shared_;
   std::vector<std::unique_ptr<Peer>> peers_;  // all that are connected
   std::vector<Peer*> by_rank_;                // others are null
+  std::vector<bool> told_;                    // by rank: the world, that it is cut off
   std::vector<std::unique_ptr<Mover>> movers_;
   std::vector<Mover*> writers_;  // by rank
   std::atomic<bool> stop_ = false;

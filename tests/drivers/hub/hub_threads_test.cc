@@ -7,6 +7,8 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstdint>
+#include <cstdlib>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -167,6 +169,73 @@ TEST(HubThreads, WhoHasStoodStillTakesNobodyForSilent) {
   }));
   std::this_thread::sleep_for(std::chrono::milliseconds(3500));
   EXPECT_TRUE(hub.turn(from_us(1e3)).empty());
+}
+
+// ---- a connection between two processes breaks ----
+
+TEST(HubThreads, OneOfTwoThatDoNotReachEachOtherIsLost) {
+  RunningHub hub(3);
+  const auto first = hub.connect(0);
+  first->outlive("1 2");
+  EXPECT_TRUE(poll_within(kLongEnough, kNap, [&] { return first->all_sent(); }));
+  const auto second = hub.connect(1);
+  const auto third = hub.connect(2);
+  second->cut_off(2);
+  third->cut_off(1);
+  EXPECT_EQ(next(*first, 0).from, 2U);
+  EXPECT_EQ(next(*second, 0).from, 2U);
+  EXPECT_EQ(first->why_lost(2), "its connection with rank 1 broke, while both reach launch");
+  EXPECT_TRUE(poll_within(kLongEnough, kNap, [&] { return !third->fault().empty(); }));
+  EXPECT_THAT(third->fault(), HasSubstr("sluice launch goes on without this process: its conn"));
+  second->send(0, 0, "still here");
+  EXPECT_EQ(next(*first, 0).text, "still here");
+  EXPECT_EQ(hub.happened().size(), 1U);
+}
+
+TEST(HubThreads, ABrokenConnectionWithOneThatIsLostIsNothingElse) {
+  RunningHub hub(3);
+  const auto first = hub.connect(0);
+  const auto second = hub.connect(1);
+  const auto third = hub.connect(2);
+  first->outlive("1 2");
+  second->cut_off(2);
+  hub.end(2);
+  EXPECT_EQ(next(*first, 0).from, 2U);
+  EXPECT_EQ(next(*second, 0).from, 2U);
+  second->cut_off(2);
+  std::this_thread::sleep_for(std::chrono::seconds(1));
+  EXPECT_EQ(first->why_lost(2), "killed");
+  EXPECT_EQ(hub.happened().size(), 1U);
+}
+
+// They would end this process if they were more than lines.
+TEST(HubThreads, AllEndIfBothAreNeeded) {
+  auto hub = *Hub::open("127.0.0.1", 2);
+  std::vector<HubLine> lines;
+  for (const std::uint32_t rank : {0, 1}) {
+    lines.emplace_back(*connect_to(hub.address().endpoint, kLongEnough));
+    lines.back().add({.kind = HubFrame::Kind::kHello, .rank = rank, .text = hub.address().token});
+  }
+  lines[1].add({.kind = HubFrame::Kind::kCutOff, .rank = 0});
+  std::vector<Hub::Happening> happened;
+  std::size_t ended = 0;
+  EXPECT_TRUE(poll_within(kLongEnough, kNap, [&] {
+    for (const Hub::Happening& one : hub.turn(from_us(1e3))) {
+      happened.push_back(one);
+    }
+    for (HubLine& line : lines) {
+      line.write();
+      line.read();
+      while (const auto frame = line.frames().next()) {
+        ended += frame->kind == HubFrame::Kind::kEnd ? 1 : 0;
+      }
+    }
+    return ended == 2;
+  }));
+  ASSERT_EQ(happened.size(), 1U);
+  EXPECT_EQ(happened[0].code, EXIT_FAILURE);
+  EXPECT_EQ(happened[0].rank, 1U);
+  EXPECT_EQ(happened[0].cut_off, 0U);
 }
 
 // Calls this for every rank, on a thread of its own.

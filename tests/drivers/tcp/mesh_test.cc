@@ -130,6 +130,22 @@ TEST(TcpMeshThreadsTest, LeavesOutWhoIsLost) {
 }
 
 // They come first, say something wrong or nothing, and are turned away.
+// Nobody listens any more where rank 0 said it does.
+TEST(TcpMeshThreadsTest, TellsWhomItDoesNotReach) {
+  const Endpoint gone = endpoint_of(*listen_at("127.0.0.1"));
+  const std::string seat =
+      gone.address + " " + std::to_string(gone.port) + " " + std::string(32, '0');
+  std::vector<std::size_t> unreachable;
+  const auto sockets = connect_mesh(
+      1, "127.0.0.1",
+      [round = 0, seat](const std::string& own) mutable {
+        return std::vector<std::string>{round++ == 0 ? seat : "", own};
+      },
+      [&](std::size_t rank) { unreachable.push_back(rank); });
+  EXPECT_FALSE(sockets);
+  EXPECT_EQ(unreachable, std::vector<std::size_t>{0});
+}
+
 TEST(TcpMeshThreadsTest, TurnsStrangersAway) {
   std::vector<Socket> strangers;
   const auto all = meshes({"127.0.0.1", "127.0.0.1"}, [&](const std::string& seat) {

@@ -1,23 +1,8 @@
-#include "nodes/resumable.h"
+#include "nodes/reshardable.h"
 
 #include <string>
 
 namespace sluice {
-
-Result<void> check_resumable(const Strategy& strategy) {
-  const AlgorithmTraits& algorithm = traits_of(strategy.algorithm);
-  if (algorithm.coupling == Coupling::kPipelined && strategy.sparse()) {
-    return Error("algorithm " + std::string(algorithm.name) +
-                 " with a sparse codec has no checkpoints yet: its workers keep sparse sums for "
-                 "later iterations; take another codec, or algorithm bsp");
-  }
-  if (strategy.sums_last() && strategy.exchange == Exchange::kGossip) {
-    return Error(
-        "exchange gossip with a delay has no checkpoints yet: workers keep what their partners "
-        "have sent for later iterations; take delay 0, or exchange allreduce");
-  }
-  return {};
-}
 
 Result<void> check_reshardable(const Strategy& strategy) {
   const AlgorithmTraits& algorithm = traits_of(strategy.algorithm);
