@@ -13,7 +13,8 @@ namespace sluice {
 template <class Key, class T>
 class Heap {
  public:
-  bool empty() const { return entries_.size() == (has_hole_ ? 1 : 0); }
+  bool empty() const { return size() == 0; }
+  std::size_t size() const { return entries_.size() - (has_hole_ ? 1 : 0); }
   const Key& key() { return root().key; }
   const T& value() { return root().value; }
 

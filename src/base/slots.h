@@ -5,6 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/prefetch.h"
+
 namespace sluice {
 
 // Gives each object a small number for as long as it is in flight; numbers are reused.
@@ -37,18 +39,13 @@ class Slots {
   // Has the item brought into the cache, if there is one of that number.
   void prefetch(std::uint32_t slot) const {
     if (slot < items_.size()) {
-      const auto* item = reinterpret_cast<const std::byte*>(&items_[slot]);
-      for (std::size_t offset = 0; offset < sizeof(T); offset += kCacheLine) {
-        __builtin_prefetch(item + offset);
-      }
+      sluice::prefetch(&items_[slot], sizeof(T));
     }
   }
   // Without moving the item, which stays until the slot is used again.
   void free(std::uint32_t slot) { free_.push_back(slot); }
 
  private:
-  static constexpr std::size_t kCacheLine = 64;
-
   std::vector<T> items_;
   std::vector<std::uint32_t> free_;
 };

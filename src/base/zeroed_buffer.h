@@ -7,8 +7,8 @@
 
 namespace sluice {
 
-// An array of zeros. Untouched parts take no memory, so a node that keeps only part of the
-// parameters can index its buffers like the whole model.
+// An array of zeros, which must be a valid value of T. Untouched parts take no memory, so a node
+// that keeps only part of the parameters can index its buffers like the whole model.
 template <class T>
 class ZeroedArray {
  public:
@@ -20,6 +20,7 @@ class ZeroedArray {
   }
 
   std::span<T> values() const { return {data_.get(), size_}; }
+  T& operator[](std::size_t index) const { return data_.get()[index]; }
 
  private:
   struct Free {

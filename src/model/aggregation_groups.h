@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "base/quotient.h"
 #include "model/job.h"
 
 namespace sluice {
@@ -34,11 +35,13 @@ class AggregationGroups {
     }
     return NodeId(node);
   }
-  NodeId leader_of(NodeId worker) const { return NodeId(worker.index() / group_ * group_); }
+  NodeId leader_of(NodeId worker) const {
+    return NodeId(quotient(worker.index(), group_) * group_);
+  }
   // Of one who is there.
   std::size_t index_of(NodeId worker) const {
     const auto before = std::ranges::lower_bound(absent_, worker.index()) - absent_.begin();
-    return worker.index() / group_ - static_cast<std::size_t>(before);
+    return quotient(worker.index(), group_) - static_cast<std::size_t>(before);
   }
   std::size_t group() const { return group_; }  // workers that one speaks for
 

@@ -136,7 +136,8 @@ struct Strategy {
   std::size_t gradient_slots() const { return traits_of(algorithm).gradient_slots(*this); }
   // Which of them holds the gradient that goes into the parameters of this iteration.
   std::size_t gradient_slot(Iteration iteration) const {
-    return static_cast<std::size_t>(iteration - 1) % gradient_slots();
+    const std::size_t slots = gradient_slots();
+    return slots == 1 ? 0 : static_cast<std::size_t>(iteration - 1) % slots;
   }
   // Whether sums are made while the worker computes with all its gradients: in a buffer of their
   // own, after those of gradient_slots(). Without a delay that happens where a worker is lost and

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "base/id.h"
+#include "base/quotient.h"
 
 namespace sluice {
 
@@ -45,9 +46,9 @@ class Topology {
 
   HostId host_of(NodeId node) const {
     if (is_worker(node)) {
-      return HostId(node.index() / per_host_);
+      return HostId(quotient(node.index(), per_host_));
     }
-    return HostId(server_index(node) / servers_per_host_ + first_server_host());
+    return HostId(quotient(server_index(node), servers_per_host_) + first_server_host());
   }
   // Workers first.
   std::vector<NodeId> nodes_on(HostId host) const {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <span>
 
@@ -16,9 +17,9 @@ class ChunkOrder {
 
   template <class F>
   void for_each(std::span<const ChunkId> chunks, F f) const {
-    for (std::size_t i = 0; i < chunks.size(); ++i) {
-      f(chunks[(first_ + i) % chunks.size()]);
-    }
+    const std::size_t first = chunks.empty() ? 0 : first_ % chunks.size();
+    std::ranges::for_each(chunks.subspan(first), f);
+    std::ranges::for_each(chunks.first(first), f);
   }
 
  private:

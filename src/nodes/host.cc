@@ -120,13 +120,13 @@ class Host::Scheduled final : public Effects {
 };
 
 Host::Host(const Job& job, std::shared_ptr<const ChunkMap> chunks, HostId self)
-    : strategy_(job.strategy),
-      first_(job.first),
-      living_(job),
-      first_worker_(self.index() * job.topology.workers_per_host()),
+    : first_worker_(self.index() * job.topology.workers_per_host()),
       workers_(self.index() < job.topology.worker_hosts() ? job.topology.workers_per_host() : 0),
+      living_(job),
       egress_(job.strategy, job.topology),
-      workbench_(job.strategy.order, job.server_threads) {
+      workbench_(job.strategy.order, job.server_threads),
+      strategy_(job.strategy),
+      first_(job.first) {
   for (const NodeId id : job.topology.nodes_on(self)) {
     if (job.topology.is_worker(id)) {
       nodes_.push_back(make_worker(job, chunks, id));

@@ -63,21 +63,22 @@ class Host final : public Protocol {
     return is_worker_here(id) || id.index() - first_server_ < servers_;
   }
 
-  Strategy strategy_;
-  Iteration first_;  // of the job
-  Living living_;
+  // What every message needs comes first: a simulation has many hosts, and fetches them in time.
   std::size_t first_worker_;
   std::size_t workers_;
   std::size_t first_server_ = 0;
   std::size_t servers_ = 0;
   std::vector<std::unique_ptr<Protocol>>
       nodes_;  // workers by rank, then servers if the job has any
+  Living living_;
   Egress egress_;
-  Workbench workbench_;
   Iteration reached_ = 0;  // the furthest that something here was for
   Iteration counted_from_ = 0;
   Counters counters_;
+  Workbench workbench_;
   Counters uncounted_;
+  Strategy strategy_;
+  Iteration first_;  // of the job
   std::map<NodeId, Iteration> ended_;
 };
 

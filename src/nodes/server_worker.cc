@@ -1,5 +1,6 @@
 #include "nodes/server_worker.h"
 
+#include <array>
 #include <utility>
 
 #include "base/check.h"
@@ -15,7 +16,7 @@ Countdown notices_per_layer(const ChunkMap& chunks) {
   for (std::size_t c = 0; c < chunks.size(); ++c) {
     ++needed[head_of(chunks, ChunkId(c)).index()];
   }
-  return Countdown(std::move(needed));
+  return Countdown(needed);
 }
 
 }  // namespace
@@ -24,7 +25,7 @@ ServerWorker::ServerWorker(const Job& job, std::shared_ptr<const ChunkMap> chunk
                            Completion& done)
     : BasicWorker(job, std::move(chunk_map), self, done),
       notices_missing_(notices_per_layer(chunks())),
-      sums_missing_({static_cast<std::uint32_t>(chunks().size())}) {}
+      sums_missing_(std::array{static_cast<std::uint32_t>(chunks().size())}) {}
 
 // The server has used the gradient by the time the sum comes, which takes its place: at once, or
 // unpacked.

@@ -269,10 +269,12 @@ bool Shard::is_here(ChunkId chunk) const {
 // Every server begins with another worker, so that not all of them flood the first one.
 void Shard::tell_all(MessageKind kind, ChunkId chunk, Iteration iteration, Slot& slot,
                      Effects& effects) {
-  const std::size_t first =
-      groups_.index_of(NodeId(topology().server_index(self_) * topology().workers_per_host()));
+  std::size_t next =
+      groups_.index_of(NodeId(topology().server_index(self_) * topology().workers_per_host())) %
+      groups_.size();
   for (std::size_t i = 0; i < groups_.size(); ++i) {
-    const NodeId worker = groups_.leader((first + i) % groups_.size());
+    const NodeId worker = groups_.leader(next);
+    next = next + 1 < groups_.size() ? next + 1 : 0;
     if (kind == MessageKind::kParameters) {
       answer(chunk, worker, iteration, slot, effects);
     } else {

@@ -10,8 +10,9 @@
 
 #include "base/check.h"
 #include "base/heap.h"
-#include "base/on_demand.h"
+#include "base/prefetch.h"
 #include "base/slots.h"
+#include "base/zeroed_buffer.h"
 #include "model/strategy.h"
 
 namespace sluice {
@@ -34,7 +35,9 @@ class AdmissionQueue {
 
   AdmissionQueue(Order order, std::int64_t budget, std::size_t lanes = 1,
                  std::int64_t lane_budget = kUnbounded)
-      : order_(order), budget_(budget), lane_budget_(lane_budget), lanes_(lanes, Lane{}) {}
+      : order_(order), budget_(budget), lane_budget_(lane_budget), lanes_(lanes) {
+    check(aside_.claim() == kNoLine, "no lane has the first line");
+  }
 
   void push(std::uint64_t urgency, std::int64_t cost, T item, std::size_t lane = 0) {
     const std::uint64_t rank = order_ == Order::kPriority ? urgency : 0;
@@ -114,9 +117,9 @@ class AdmissionQueue {
   // Removes all that waits in the lane, and gives back what it has spent.
   void clear(std::size_t lane) {
     Lane& its = lanes_[lane];
-    if (its.aside != kNone) {
+    if (its.aside != kNoLine) {
       remove(aside_[its.aside], lane);
-      aside_.free(std::exchange(its.aside, kNone));
+      aside_.free(std::exchange(its.aside, kNoLine));
     }
     remove(line_, lane);
     spent_ -= std::exchange(its.spent, 0);
@@ -132,6 +135,7 @@ class AdmissionQueue {
 
  private:
   static constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
+  static constexpr std::uint32_t kNoLine = 0;  // so that a new lane is zero
 
   struct Key {
     std::uint64_t urgency;
@@ -143,7 +147,8 @@ class AdmissionQueue {
     std::int64_t cost;
     std::uint32_t arrival;  // in its lane
     std::uint32_t lane;
-    std::uint32_t next;  // of the same line and urgency
+    std::uint32_t next;       // of the same line and urgency
+    std::uint32_t next_lane;  // that of the next
     T item;
   };
   // Items that are equally urgent, in the order of arrival.
@@ -157,10 +162,10 @@ class AdmissionQueue {
   using Line = std::vector<Class>;
   // A host has a lane for every peer, so lanes are small.
   struct Lane {
-    std::int64_t spent = 0;
-    std::uint32_t arrived = 0;  // these two may wrap around
-    std::uint32_t admitted = 0;
-    std::uint32_t aside = kNone;  // the line of those who stepped aside, if there are any
+    std::int64_t spent;
+    std::uint32_t arrived;  // these two may wrap around
+    std::uint32_t admitted;
+    std::uint32_t aside;  // the line of those who stepped aside, if there are any
   };
 
   static bool fits(std::int64_t cost, std::int64_t spent, std::int64_t limit) {
@@ -174,7 +179,7 @@ class AdmissionQueue {
   const Entry& first(const Line& line) const { return entries_[line.back().first]; }
   Key first_key(const Line& line) const { return {line.back().urgency, first(line).sequence}; }
   bool has_before(const Lane& lane, const Key& key) const {
-    return lane.aside != kNone && first_key(aside_[lane.aside]) < key;
+    return lane.aside != kNoLine && first_key(aside_[lane.aside]) < key;
   }
 
   void append(Line& line, std::uint64_t urgency, std::uint32_t slot) {
@@ -185,6 +190,7 @@ class AdmissionQueue {
     }
     if (at != line.end() && at->urgency == urgency) {
       entries_[at->last].next = slot;
+      entries_[at->last].next_lane = entries_[slot].lane;
       at->last = slot;
     } else {
       line.insert(at, {urgency, slot, slot});
@@ -195,11 +201,12 @@ class AdmissionQueue {
     Class& most_urgent = line.back();
     const std::uint32_t slot = most_urgent.first;
     const std::uint32_t next = std::exchange(entries_[slot].next, kNone);
-    entries_.prefetch(next);
     if (next == kNone) {
       line.pop_back();
     } else {
       most_urgent.first = next;
+      entries_.prefetch(next);
+      prefetch(&lanes_[entries_[slot].next_lane], sizeof(Lane));
     }
     return slot;
   }
@@ -221,7 +228,7 @@ class AdmissionQueue {
 
   void step_aside(Lane& its) {
     const std::uint64_t urgency = line_.back().urgency;
-    if (its.aside == kNone) {
+    if (its.aside == kNoLine) {
       its.aside = aside_.claim();
     }
     append(aside_[its.aside], urgency, remove_first(line_));
@@ -229,14 +236,14 @@ class AdmissionQueue {
 
   void close_if_empty(Lane& its) {
     if (aside_[its.aside].empty()) {
-      aside_.free(std::exchange(its.aside, kNone));
+      aside_.free(std::exchange(its.aside, kNoLine));
     }
   }
 
   // Enters the first of those who stepped aside into `heads_`, if their lane has room for it.
   void stand_for(std::uint32_t lane) {
     const Lane& its = lanes_[lane];
-    if (its.aside == kNone || !has_room(its, cheapest_)) {
+    if (its.aside == kNoLine || !has_room(its, cheapest_)) {
       return;
     }
     const Line& line = aside_[its.aside];
@@ -249,7 +256,7 @@ class AdmissionQueue {
   void drop_outdated_heads() {
     while (!heads_.empty()) {
       const Lane& its = lanes_[heads_.value()];
-      if (its.aside != kNone && first_key(aside_[its.aside]) == heads_.key() &&
+      if (its.aside != kNoLine && first_key(aside_[its.aside]) == heads_.key() &&
           has_room(its, first(aside_[its.aside]).cost)) {
         return;
       }
@@ -274,7 +281,7 @@ class AdmissionQueue {
   std::int64_t budget_;
   std::int64_t lane_budget_;
   std::int64_t spent_ = 0;
-  OnDemand<Lane> lanes_;
+  ZeroedArray<Lane> lanes_;
   Slots<Entry> entries_;
   Line line_;
   Slots<Line> aside_;

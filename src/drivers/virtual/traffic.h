@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/prefetch.h"
 #include "base/slots.h"
 #include "drivers/virtual/cores.h"
 #include "drivers/virtual/due.h"
@@ -78,6 +79,14 @@ class Traffic {
   // Nothing passes the link of the host before this time. If a fragment is about to leave, its
   // kEgressFree is to be put off until then.
   void cut_link(HostId host, Time until);
+  // Has what the event is about brought into the cache.
+  void prefetch(const Due& due) const {
+    if (due.kind == Due::Kind::kArrived) {
+      transits_.prefetch(due.index);
+    } else if (due.kind == Due::Kind::kEgressFree) {
+      sluice::prefetch(&hosts_[due.index], sizeof(Host));
+    }
+  }
   // To which host the event happens; none if it is not about messages at a host.
   std::optional<HostId> host_of(const Due& due) const;
 
