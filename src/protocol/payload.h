@@ -1,6 +1,5 @@
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -27,7 +26,7 @@ class Payload {
 
   Payload(const Payload& other) : word_(other.word_) {
     if (!only_size()) {
-      content().holders.fetch_add(1, std::memory_order_relaxed);
+      word_ = reinterpret_cast<std::uintptr_t>(new Content(content()));
     }
   }
   Payload(Payload&& other) noexcept : word_(std::exchange(other.word_, kOnlySize)) {}
@@ -36,7 +35,7 @@ class Payload {
     return *this;
   }
   ~Payload() {
-    if (!only_size() && content().holders.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+    if (!only_size()) {
       delete &content();
     }
   }
@@ -68,7 +67,6 @@ class Payload {
   struct Content {
     std::span<const std::byte> bytes;
     std::shared_ptr<const void> hold;
-    std::atomic<std::uint32_t> holders = 1;
   };
 
   static constexpr std::uintptr_t kOnlySize = 1;

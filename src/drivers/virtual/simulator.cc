@@ -5,13 +5,13 @@
 #include <utility>
 
 #include "base/check.h"
-#include "base/prefetch.h"
 #include "base/slots.h"
 #include "drivers/virtual/allreduce_channel.h"
 #include "drivers/virtual/compute_pace.h"
 #include "drivers/virtual/cores.h"
 #include "drivers/virtual/disturbances.h"
 #include "drivers/virtual/due.h"
+#include "drivers/virtual/foresight.h"
 #include "drivers/virtual/in_range.h"
 #include "drivers/virtual/numbers.h"
 #include "drivers/virtual/traffic.h"
@@ -31,7 +31,9 @@ class Simulator final : public Effects {
   void send(const Message& message, Payload payload) override;
   void start(Work work) override;
   void release(NodeId worker, LayerId layer, Iteration iteration) override;
-  Payload borrow(NodeId node, const BufferRange& what) override;
+  Payload borrow(NodeId node, const BufferRange& what) override {
+    return numbers_.view(node, what);
+  }
   Payload copy(NodeId node, const BufferRange& what) override {
     return Numbers::snapshot(borrow(node, what));
   }
@@ -48,16 +50,8 @@ class Simulator final : public Effects {
   };
 
   void dispatch(const Due& due);
-  // Hurries what the next events need.
-  void foresee() const;
   // What happens as soon as no host handles an event.
-  void settle() {
-    steps_.begin(now_);
-    if (!ending_.empty()) {
-      end_workers();
-    }
-  }
-  void end_workers();
+  void settle();
   void note(NodeId worker);
   void deliver_event(HostId host, const Event& event);
   void try_compute(NodeId worker);
@@ -120,7 +114,7 @@ SimulationResult Simulator::run() {
     check_in_range(now_);
     ++result_.events;
     const Due due = due_.pop();
-    foresee();
+    foresee(due_, traffic_, setup_.hosts);
     const auto host = disturbances_.expected() ? host_of(due) : std::nullopt;
     if (host && disturbances_.put_off(due, *host, now_)) {
       continue;
@@ -174,21 +168,11 @@ void Simulator::dispatch(const Due& due) {
   }
 }
 
-// The state of many hosts fits into no cache: what happens soon has it brought there.
-void Simulator::foresee() const {
-  constexpr std::size_t kSoon = 4;
-  constexpr std::size_t kHotBytes = 512;  // of a host, at its beginning
-  if (const Due* const due = due_.ahead(2 * kSoon)) {
-    traffic_.prefetch(*due);
+void Simulator::settle() {
+  steps_.begin(now_);
+  if (ending_.empty()) {
+    return;
   }
-  if (const Due* const due = due_.ahead(kSoon)) {
-    if (const auto host = host_of(*due)) {
-      prefetch(setup_.hosts[host->index()], kHotBytes);
-    }
-  }
-}
-
-void Simulator::end_workers() {
   for (const NodeId worker : std::exchange(ending_, {})) {
     deliver_event(host_of(worker), Ended{worker, workers_[worker.index()].iteration()});
   }
@@ -278,10 +262,6 @@ void Simulator::on_computed(NodeId id) {
 }
 
 // ---- network ------------------------------------------------------------------------------------
-
-Payload Simulator::borrow(NodeId node, const BufferRange& what) {
-  return numbers_.view(node, what);
-}
 
 void Simulator::send(const Message& message, Payload payload) {
   if (message.kind == MessageKind::kAllReduce) {
