@@ -10,7 +10,7 @@
 namespace sluice {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 constexpr std::size_t kRanks = 4;
 
