@@ -106,8 +106,6 @@ TEST_F(CheckpointCliThreadsTest, OtherWorkersAreRefusedWhereStateBelongsToAWorke
 }
 
 TEST_F(CheckpointCliThreadsTest, WhatCannotGoOnIsRefusedWithTheReason) {
-  EXPECT_THAT(refusal("--checkpoint kept --preset pipe-sgd --codec dgc --collective auto"),
-              HasSubstr("checkpoint: algorithm pipe-sgd with a sparse codec has no checkpoints"));
   EXPECT_THAT(refusal("--resume auto"), HasSubstr("--checkpoint, which is missing"));
   EXPECT_THAT(refusal("--keep 2"), HasSubstr("is for --checkpoint"));
   EXPECT_THAT(refusal("--checkpoint kept --checkpoint-every 5"),

@@ -61,6 +61,12 @@ std::vector<std::vector<float>> trained(const Strategy& strategy, std::size_t wo
   return parameters;
 }
 
+std::vector<std::vector<float>> trained(const Strategy& strategy, std::size_t workers,
+                                        const UpdateRule& rule,
+                                        const std::vector<Iteration>& ends) {
+  return trained(strategy, Topology(workers, 1, 0), rule, ends);
+}
+
 RC_GTEST_PROP(LocalStepsParity, LearnersThatStepByThemselvesEndWithTheSameBits, ()) {
   Strategy strategy = any_local_strategy();
   RC_ASSERT(strategy.learners_can_step());
@@ -170,6 +176,28 @@ TEST(PackingParity, OnlyWorkersThatDoNothingElseWithGradientsLeaveThemPacked) {
   EXPECT_TRUE(strategy.learners_can_pack());
   strategy.local_aggregation = true;
   EXPECT_FALSE(strategy.learners_can_pack());
+}
+
+// On hosts with several workers, and on machines with several hosts.
+RC_GTEST_PROP(LocalAggregationParity, LearnersThatUpdateGetTheSumFromWhoSpeaksForThem, ()) {
+  Strategy strategy = find_preset(*rc::gen::element<std::string>("p3", "slicing", "kvstore", "bsp",
+                                                                 "wfbp", "p3-allreduce", "single"))
+                          ->strategy;
+  strategy.local_aggregation = true;
+  strategy.update = strategy.uses_servers() ? std::optional(Update::kWorker) : std::nullopt;
+  strategy.codec = *rc::gen::element(Codec::kNone, Codec::kBf16);
+  strategy.slice_params = 64;
+  strategy.segment_params = 100;
+  strategy.credit = 512;
+  RC_ASSERT(strategy.learners_can_update());
+  const Topology topology =
+      *rc::gen::element(Topology(2, 3, 0), Topology(3, 2, 0), Topology(4, 1, 0, 2));
+  const UpdateRule rule{.rate = {.base = 0.05F}, .momentum = 0.9F, .weight_decay = 1e-3F};
+  const auto rest = *rc::gen::inRange<Iteration>(1, kLastStep);
+  const auto by_host = trained(strategy, topology, rule, {kLastStep});
+  strategy.learners_update = true;
+  RC_ASSERT(trained(strategy, topology, rule, {kLastStep}) == by_host);
+  RC_ASSERT(trained(strategy, topology, rule, {rest, kLastStep}) == by_host);
 }
 
 TEST(LocalStepsParity, SynchronousIterationsAreLeftToTheHost) {

@@ -379,26 +379,6 @@ TEST(ParityTopologies, LocalAggregationSumsOnceAMachine) {
   expect_parity({{2, 3, 0}, {3, 2, 2}, {1, 4, 0}, {4, 1, 0, 2}}, true);
 }
 
-TEST(ParityTopologies, LearnersThatUpdateGetTheSumFromWhoSpeaksForThem) {
-  std::size_t tried = 0;
-  for (const Topology& topology : {Topology(2, 3, 0), Topology(3, 2, 2), Topology(4, 1, 0, 2)}) {
-    for (const Preset& preset : presets()) {
-      Strategy strategy = small(preset.name);
-      strategy.local_aggregation = true;
-      strategy.update = strategy.uses_servers() ? std::optional(Update::kWorker) : std::nullopt;
-      if (!validate(strategy) || !strategy.learners_can_update()) {
-        continue;
-      }
-      SCOPED_TRACE(preset.name);
-      ++tried;
-      const auto updated_by_hosts = on_threads(strategy, topology);
-      strategy.learners_update = true;
-      EXPECT_EQ(on_threads(strategy, topology), updated_by_hosts);
-    }
-  }
-  EXPECT_GE(tried, 24U);
-}
-
 // Small whole numbers add up exactly in any order, so summing at home first changes no bit.
 TEST(ParityTopologies, LocalAggregationChangesNothingButTheTraffic) {
   const Topology topology(2, 3, 0);

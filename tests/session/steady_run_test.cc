@@ -27,6 +27,7 @@ Cluster steady_cluster() {
 StrategySpec steady_spec(const std::string& preset) {
   StrategySpec spec;
   spec.strategy = find_preset(preset)->strategy;
+  spec.chosen.local_aggregation = true;
   return spec;
 }
 

@@ -167,14 +167,6 @@ TEST(Threads, NoGradientIsLostAtTheEndOfAPhase) {
   }
 }
 
-TEST(Threads, OnlyTrainingThatFollowsFromTheIterationGoesOnInStretches) {
-  Job job =
-      testing::job_for(toy_learners({10}, 2), Topology(2, 1, 0), find_preset("pipe-sgd")->strategy);
-  job.strategy.codec = Codec::kDgc;
-  job.first = 5;
-  EXPECT_THROW(assemble(job), InvariantError);
-}
-
 TEST(Threads, BoundariesAreMetOnceHoweverTheRunIsSplit) {
   const auto learners = toy_learners({10, 4}, 2);
   Job job = testing::job_for(learners, Topology(2, 1, 0), find_preset("wfbp")->strategy);
