@@ -108,7 +108,9 @@ class CharGpt final : public torch::nn::Module {
   at::Tensor forward(const at::Tensor& windows) {
     const at::Tensor characters = windows.squeeze(1);
     const at::Tensor places = at::arange(characters.size(1), characters.options());
-    const at::Tensor x = h_->forward(wte_(characters) + wpe_(places));
+    // One after the other: layers are in the order in which they are read.
+    const at::Tensor meanings = wte_(characters);
+    const at::Tensor x = h_->forward(meanings + wpe_(places));
     return lm_head_(ln_f_(x)).flatten(0, 1);
   }
 
