@@ -41,11 +41,11 @@ Strategy any_local_strategy() {
 }
 
 // The parameters of all workers after the phases that end at these iterations.
-std::vector<std::vector<float>> trained(const Strategy& strategy, std::size_t workers,
+std::vector<std::vector<float>> trained(const Strategy& strategy, const Topology& topology,
                                         const UpdateRule& rule, const std::vector<Iteration>& ends,
                                         const std::optional<Offloading>& offloading = {}) {
-  const auto learners = toy_learners(kSteppedLayers, workers);
-  const Assembly assembly = assemble(testing::job_for(learners, Topology(workers, 1, 0), strategy));
+  const auto learners = toy_learners(kSteppedLayers, topology.workers());
+  const Assembly assembly = assemble(testing::job_for(learners, topology, strategy));
   TrainingState state = testing::state_for(learners, assembly, rule);
   Iteration first = 0;
   for (const Iteration end : ends) {
@@ -62,9 +62,9 @@ std::vector<std::vector<float>> trained(const Strategy& strategy, std::size_t wo
 }
 
 std::vector<std::vector<float>> trained(const Strategy& strategy, std::size_t workers,
-                                        const UpdateRule& rule,
-                                        const std::vector<Iteration>& ends) {
-  return trained(strategy, Topology(workers, 1, 0), rule, ends);
+                                        const UpdateRule& rule, const std::vector<Iteration>& ends,
+                                        const std::optional<Offloading>& offloading = {}) {
+  return trained(strategy, Topology(workers, 1, 0), rule, ends, offloading);
 }
 
 RC_GTEST_PROP(LocalStepsParity, LearnersThatStepByThemselvesEndWithTheSameBits, ()) {
