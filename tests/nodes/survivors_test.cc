@@ -266,6 +266,9 @@ RC_GTEST_PROP(Survivors, SendOrKeepBackAllThatTheyHaveComputed, ()) {
                              [](Iteration a, Iteration b) { return std::max(a, b); });
     }
   }
+  // A sum that only the lost one has counts for nobody, and its residuals cannot go so far back.
+  RC_PRE(std::ranges::equal(run.assembly.last_sums(NodeId(victim.index())), sums,
+                            std::ranges::less_equal()));
   std::size_t given_up = 0;
   for (std::size_t c = 0; c < sums.size(); ++c) {  // also by the one that was lost
     if (computed.last(NodeId(victim.index()), ChunkId(c)) > sums[c]) {
