@@ -9,8 +9,8 @@
 namespace sluice {
 namespace {
 
-// Between two processes of a machine, in one direction; measured. Workers of one process share
-// their memory.
+// Between two processes of a machine, in one direction: about what the all-reduces of Open MPI on
+// one machine take (docs/performance.md). Workers of one process share their memory.
 constexpr double kNsPerByteBetweenProcesses = 0.2;
 
 bool can_aggregate(const Job& job) {
