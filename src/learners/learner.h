@@ -22,7 +22,7 @@
 
 namespace sluice {
 
-// What an accelerator did for a layer, as times before the end of the step.
+// What an accelerator did for a layer, as times before now.
 struct DeviceSpan {
   enum class Task : std::uint8_t { kForward, kBackward, kWait, kCopyIn, kCopyOut };
 
@@ -52,8 +52,11 @@ class StepHooks {
   virtual void forward_done() = 0;
   // This layer's gradient is final and stays untouched until the layer's next backward pass.
   virtual void gradient_ready(LayerId layer) = 0;
-  // Called at the end of a step if times_itself().
-  virtual void device_done(std::span<const DeviceSpan> /*spans*/) {}
+  // Called once for each step if times_itself(), in their order, at the end of this step or of a
+  // later one, or in settle().
+  virtual void device_done(Iteration /*iteration*/, std::span<const DeviceSpan> /*spans*/) {}
+  // Likewise, for a gradient of which gradient_is_finite() could not tell in time.
+  virtual void found_nonfinite(Iteration /*iteration*/, LayerId /*layer*/) {}
 };
 
 // The steps of a phase for a learner that takes them itself: see Learner::drive().
@@ -108,7 +111,8 @@ class Learner {
   // step.
   virtual void drive(OpenSteps& /*steps*/) { fail_check("this learner has its steps opened"); }
   // Whether all values of this layer's gradient are finite, from gradient_ready() on until the step
-  // ends. An accelerator knows without a look at host memory.
+  // ends. An accelerator knows without a look at host memory; if it does not know yet, it says yes,
+  // and calls found_nonfinite() later.
   virtual bool gradient_is_finite(LayerId layer) {
     const Range range = layers()[layer.index()].range;
     return all_finite(gradients().subspan(static_cast<std::size_t>(range.begin),

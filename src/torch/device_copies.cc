@@ -1,10 +1,7 @@
 #include "torch/device_copies.h"
 
-#include <ATen/core/grad_mode.h>
-#include <ATen/ops/aminmax.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/from_blob.h>
-#include <ATen/record_function.h>
 #include <c10/core/StreamGuard.h>
 
 #include <algorithm>
@@ -12,10 +9,8 @@
 
 #include "base/check.h"
 #include "base/finite.h"
-#include "torch/device_codec.h"
-#include "torch/device_factors.h"
-#include "torch/device_selection.h"
 #include "torch/event_time.h"
+#include "torch/stream_copy.h"
 
 namespace sluice {
 namespace {
@@ -34,15 +29,6 @@ at::Tensor pinned(std::int64_t elements) {
   return at::empty({elements}, at::TensorOptions(at::kFloat).pinned_memory(true)).zero_();
 }
 
-// Copies between host and device in the order of `stream`, invisible to the gate that watches the
-// forward pass.
-void copy(const at::Tensor& from, const at::Tensor& to, c10::Stream stream) {
-  const at::NoGradGuard no_grad;
-  const at::DisableRecordFunctionGuard unwatched;
-  const c10::StreamGuard on(stream);
-  to.copy_(from, /*non_blocking=*/true);
-}
-
 }  // namespace
 
 DeviceCopies::DeviceCopies(FlatParameters& flat, const std::vector<Layer>& layers,
@@ -59,13 +45,24 @@ DeviceCopies::DeviceCopies(FlatParameters& flat, const std::vector<Layer>& layer
       parameters_(pinned(flat.values().numel())),
       own_gradients_(pinned(flat.values().numel())),
       gradients_(own_gradients_),
-      extremes_(at::empty({static_cast<std::int64_t>(layers.size()), 2}, flat.values().options())),
-      host_extremes_(pinned(extremes_.numel()).view(extremes_.sizes())),
-      forward_end_(new_event(device_.type())) {
+      extremes_(layers.size(), device_),
+      loss_(at::empty({}, at::TensorOptions(at::kDouble).pinned_memory(true))),
+      step_(device_.type(), layers.size()),
+      last_step_(device_.type(), layers.size()) {
   check(sleeper_ != nullptr, "a device other than the host needs a sleeper");
-  for (std::size_t l = 0; l < layers_.size(); ++l) {
-    trails_.emplace_back(device_.type());
+}
+
+at::Tensor DeviceCopies::input(const std::function<at::Tensor()>& make) const {
+  at::Tensor made;
+  {
+    const c10::StreamGuard on(in_);
+    made = make();
   }
+  c10::Event done = new_event(device_.type());
+  done.record(in_);
+  done.block(compute_);
+  made.record_stream(compute_);
+  return made;
 }
 
 std::span<float> DeviceCopies::parameters() { return span_of(parameters_); }
@@ -85,22 +82,16 @@ void DeviceCopies::gradients_into(std::span<float> buffer) {
 }
 
 bool DeviceCopies::gradient_is_finite(LayerId layer) const {
-  const Range range = layers_[layer.index()].range;
-  const auto row = [&](LayerId of) {
-    return span_of(host_extremes_.select(0, static_cast<std::int64_t>(of.index())));
-  };
-  if (range.size() == 0) {
-    return true;
-  }
-  if (packing_) {
-    return packing_->finds_not_finite() ? packing_->is_finite(layer) : all_finite(row(layer));
-  }
   if (turns_) {
-    // Others were looked at with it. What was clipped no longer tells who it was.
-    return all_finite(row(trails_[layer.index()].looked_at_with)) ||
-           (!update_->clips() && all_finite(span_of(view_in(flat_.gradients(), range).cpu())));
+    return true;  // see report_nonfinite()
   }
-  return all_finite(range.size() > kLookOnHost ? row(layer) : span_of(view_in(gradients_, range)));
+  if (packing_ && packing_->finds_not_finite()) {
+    return packing_->is_finite(layer);
+  }
+  const Range range = layers_[layer.index()].range;
+  return packing_ || range.size() > kLookOnHost
+             ? GradientExtremes::are_finite(layer, step_.extremes)
+             : all_finite(span_of(view_in(gradients_, range)));
 }
 
 void DeviceCopies::update_with(const UpdateRule& rule, const BatchShare& share) {
@@ -111,17 +102,8 @@ void DeviceCopies::update_with(const UpdateRule& rule, const BatchShare& share) 
 void DeviceCopies::pack_with(const Strategy& strategy, const DeepGradientSender& sender,
                              const ChunkMap& chunks) {
   const c10::StreamGuard on(out_);
-  std::unique_ptr<DevicePacker> packer;
-  if (strategy.factored()) {
-    packer = std::make_unique<DeviceFactors>(strategy, chunks, sender.senders, layers_,
-                                             flat_.gradients());
-  } else if (strategy.sparse()) {
-    packer = std::make_unique<DeviceSelection>(strategy.dgc, sender, ranges_in(chunks),
-                                               flat_.gradients(), flat_.values(), parameters_);
-  } else {
-    packer = std::make_unique<DeviceCodec>(strategy, ranges_in(chunks), flat_.gradients());
-  }
-  packing_.emplace(std::move(packer), chunks, layers_);
+  packing_.emplace(packer_for(strategy, sender, chunks, layers_, flat_, parameters_), chunks,
+                   layers_);
 }
 
 // The sums are of left factors that this device has sent, so it has all that these products need.
@@ -158,6 +140,12 @@ void DeviceCopies::settle(Iteration iteration) {
   if (!follows_) {
     return;
   }
+  if (runs_ahead_) {
+    wait_for(compute_);
+    wait_for(out_);
+    report(step_, Duration(0));
+    runs_ahead_ = false;
+  }
   for (std::size_t l = 0; l < layers_.size(); ++l) {
     if (host_leads(LayerId(l), iteration)) {
       bring(l, l + 1, iteration);
@@ -171,25 +159,26 @@ void DeviceCopies::settle(Iteration iteration) {
 StepHooks& DeviceCopies::begin_step(Iteration iteration, StepHooks& hooks) {
   iteration_ = iteration;
   hooks_ = &hooks;
-  forward_order_.clear();
-  backward_order_.clear();
-  for (DeviceTrail& trail : trails_) {
-    trail.brought_with.reset();
-  }
+  std::swap(step_, last_step_);
+  step_.begin(iteration);
+  forward_seen_.reset();
   return *this;
 }
 
 bool DeviceCopies::before_layer(LayerId layer) {
-  DeviceTrail& trail = trails_[layer.index()];
+  if (runs_ahead_) {
+    last_step_.trails[layer.index()].out_end.block(compute_);
+  }
+  DeviceTrail& trail = step_.trails[layer.index()];
   trail.reached.record(compute_);
   const bool at_once = hooks_->before_layer_meanwhile(layer, [this] { bring_ahead(); });
   if (!trail.brought_with && host_leads(layer, iteration_)) {
     bring_from(layer);
   }
   if (trail.brought_with) {
-    trails_[trail.brought_with->index()].in_end.block(compute_);
+    step_.trails[trail.brought_with->index()].in_end.block(compute_);
   }
-  forward_order_.push_back(layer);
+  step_.forward_order.push_back(layer);
   return at_once;
 }
 
@@ -198,7 +187,7 @@ bool DeviceCopies::host_leads(LayerId layer, Iteration iteration) const {
 }
 
 bool DeviceCopies::can_bring(std::size_t layer) const {
-  return !trails_[layer].brought_with && host_leads(LayerId(layer), iteration_) &&
+  return !step_.trails[layer].brought_with && host_leads(LayerId(layer), iteration_) &&
          hooks_->released(LayerId(layer));
 }
 
@@ -225,11 +214,11 @@ void DeviceCopies::bring_ahead() {
 
 void DeviceCopies::bring_together(std::size_t first, std::size_t end) {
   for (std::size_t l = first; l < end; ++l) {
-    trails_[l].brought_with = LayerId(first);
+    step_.trails[l].brought_with = LayerId(first);
   }
-  trails_[first].in_begin.record(in_);
+  step_.trails[first].in_begin.record(in_);
   bring(first, end, iteration_);
-  trails_[first].in_end.record(in_);
+  step_.trails[first].in_end.record(in_);
 }
 
 void DeviceCopies::bring(std::size_t first, std::size_t end, Iteration iteration) {
@@ -249,18 +238,18 @@ void DeviceCopies::bring(std::size_t first, std::size_t end, Iteration iteration
 }
 
 void DeviceCopies::forward_done() {
-  forward_end_.record(compute_);
+  step_.forward_end.record(compute_);
   hooks_->forward_done();
 }
 
 void DeviceCopies::gradient_ready(LayerId layer) {
   // Autograd calls this on its own thread, whose current stream is that of the pass.
-  trails_[layer.index()].ready.record(streams_.getStream(device_));
-  backward_order_.push_back(layer);
+  step_.trails[layer.index()].ready.record(streams_.getStream(device_));
+  step_.backward_order.push_back(layer);
   if (packing_) {
-    trails_[layer.index()].ready.block(out_);
+    step_.trails[layer.index()].ready.block(out_);
     if (!packing_->finds_not_finite()) {
-      look_at_gradient(layer, layers_[layer.index()].range);
+      look_at_gradient(layer);
     }
     final_.push_back(layer);
     if (packing_->add(layer)) {
@@ -280,11 +269,11 @@ void DeviceCopies::gradient_ready(LayerId layer) {
 }
 
 void DeviceCopies::send_gradient(LayerId layer) {
-  DeviceTrail& trail = trails_[layer.index()];
+  DeviceTrail& trail = step_.trails[layer.index()];
   trail.ready.block(out_);
   const Range range = layers_[layer.index()].range;
   if (range.size() > kLookOnHost) {
-    look_at_gradient(layer, range);
+    look_at_gradient(layer);
   }
   copy(view_in(flat_.gradients(), range), view_in(gradients_, range), out_);
   trail.out_end.record(out_);
@@ -297,7 +286,7 @@ void DeviceCopies::send_codes() {
     packing_->send(gradients_, iteration_ + 1);
   }
   for (const LayerId layer : final_) {
-    trails_[layer.index()].out_end.record(out_);
+    step_.trails[layer.index()].out_end.record(out_);
     on_the_way_.push_back(layer);
   }
   final_.clear();
@@ -308,45 +297,37 @@ void DeviceCopies::take_local_step() {
     return;
   }
   const LayerId last = final_.back();
-  trails_[last.index()].ready.block(out_);
   const Range range{layers_[last.index()].range.begin, layers_[final_.front().index()].range.end};
-  look_at_gradient(last, range);
+  extremes_.find(last, view_in(flat_.gradients(), range), compute_);
   {
-    const c10::StreamGuard on(out_);
+    const c10::StreamGuard on(compute_);
     update_->apply(range, view_in(flat_.gradients(), range), iteration_ + 1);
   }
   for (const LayerId layer : final_) {
-    const Range own = layers_[layer.index()].range;
+    DeviceTrail& trail = step_.trails[layer.index()];
+    trail.looked_at_with = last;
+    trail.out_end.record(compute_);
     if (turns_->meets_at(layer, iteration_ + 1)) {
+      trail.out_end.block(out_);
+      const Range own = layers_[layer.index()].range;
       copy(view_in(flat_.values(), own), view_in(parameters_, own), out_);
+      trail.out_end.record(out_);
+      on_the_way_.push_back(layer);
+    } else {
+      hooks_->gradient_ready(layer);
     }
-    trails_[layer.index()].looked_at_with = last;
-    trails_[layer.index()].out_end.record(out_);
-    on_the_way_.push_back(layer);
   }
   final_.clear();
 }
 
-void DeviceCopies::look_at_gradient(LayerId layer, const Range& range) {
-  if (range.size() == 0) {
-    return;
-  }
-  const at::Tensor gradient = view_in(flat_.gradients(), range);
-  const auto row = static_cast<std::int64_t>(layer.index());
-  const at::Tensor extremes = extremes_.select(0, row);
-  at::Tensor least = extremes.select(0, 0);
-  at::Tensor greatest = extremes.select(0, 1);
-  {
-    const at::NoGradGuard no_grad;
-    const at::DisableRecordFunctionGuard unwatched;
-    const c10::StreamGuard on(out_);
-    at::aminmax_out(least, greatest, gradient);
-  }
-  copy(extremes, host_extremes_.select(0, row), out_);
+void DeviceCopies::look_at_gradient(LayerId layer) {
+  extremes_.find(layer, view_in(flat_.gradients(), layers_[layer.index()].range), out_);
+  extremes_.bring(layer, step_.extremes, out_);
 }
 
 void DeviceCopies::announce_arrivals() {
-  while (!on_the_way_.empty() && trails_[on_the_way_.front().index()].out_end.query()) {
+  see_forward_end();
+  while (!on_the_way_.empty() && step_.trails[on_the_way_.front().index()].out_end.query()) {
     const LayerId layer = on_the_way_.front();
     on_the_way_.pop_front();
     if (packing_) {
@@ -356,21 +337,59 @@ void DeviceCopies::announce_arrivals() {
   }
 }
 
+void DeviceCopies::bring_loss(const at::Tensor& loss) { copy(loss, loss_, compute_); }
+
+void DeviceCopies::see_forward_end() {
+  if (!forward_seen_ && step_.forward_end.query()) {
+    forward_seen_ = sleeper_->now();
+  }
+}
+
 void DeviceCopies::end_step() {
   if (packing_) {
     send_codes();
     packing_->end_step();
   }
   take_local_step();
-  for (announce_arrivals(); !on_the_way_.empty(); announce_arrivals()) {
+  if (turns_) {
+    extremes_.bring_all(step_.extremes, compute_);
+  }
+  for (announce_arrivals(); !on_the_way_.empty() || !forward_seen_; announce_arrivals()) {
     sleeper_->rest_until(sleeper_->now() + kNap);
   }
   follows_ = update_.has_value() || packing_.has_value();
+  if (!turns_) {
+    return report(step_, Duration(0));
+  }
+  if (runs_ahead_) {
+    const Duration since = sleeper_->now() - *forward_seen_;
+    report(last_step_, time_between(last_step_.end(), step_.forward_end) + since);
+  }
+  runs_ahead_ = true;
+}
+
+void DeviceCopies::report(const DeviceStep& step, Duration ended_ago) {
+  const auto leaves = [&](LayerId layer) {
+    return !turns_ || turns_->meets_at(layer, step.iteration + 1);
+  };
+  if (turns_) {
+    report_nonfinite(step);
+  }
   if (has_times()) {
-    const auto leaves = [&](LayerId layer) {
-      return !turns_ || turns_->meets_at(layer, iteration_ + 1);
-    };
-    hooks_->device_done(spans_of(trails_, forward_end_, forward_order_, backward_order_, leaves));
+    hooks_->device_done(step.iteration, spans_of(step, ended_ago, leaves));
+  }
+}
+
+// Neighbours were looked at together. What was not finite has made the layer's parameters so,
+// unless it was clipped: then nothing tells which of them it was.
+void DeviceCopies::report_nonfinite(const DeviceStep& step) {
+  for (const LayerId layer : step.backward_order) {
+    const LayerId seen_with = step.trails[layer.index()].looked_at_with;
+    const Range range = layers_[layer.index()].range;
+    if (!GradientExtremes::are_finite(seen_with, step.extremes) &&
+        (update_->clips() || !all_finite(span_of(view_in(flat_.values(), range).cpu())))) {
+      hooks_->found_nonfinite(step.iteration, layer);
+    }
   }
 }
 

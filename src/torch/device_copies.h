@@ -6,6 +6,7 @@
 #include <c10/core/impl/VirtualGuardImpl.h>
 
 #include <deque>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -17,6 +18,7 @@
 #include "torch/device_trail.h"
 #include "torch/device_update.h"
 #include "torch/flat_parameters.h"
+#include "torch/gradient_extremes.h"
 
 namespace sluice {
 
@@ -25,9 +27,10 @@ namespace sluice {
 // its gradients back as soon as they are final, and tells the hooks when they have arrived. If
 // updates are left to it, it copies the sum of the gradients instead and updates on the device; if
 // packing is, it copies codes both ways. If local steps are, it takes them when gradients are
-// final, and copies parameters where the turns say so. Each direction has its own stream, and no
-// stream waits for more than it needs. Everything goes through LibTorch's interface for any kind of
-// device.
+// final, and copies parameters where the turns say so; what a host does not need it does not wait
+// for, so that the device has the next step before it has done this one. Each direction has its own
+// stream, and no stream waits for more than it needs. Everything goes through LibTorch's interface
+// for any kind of device.
 class DeviceCopies final : public StepHooks {
  public:
   // The parameters are on the device. All work on the network belongs on compute_stream().
@@ -35,6 +38,8 @@ class DeviceCopies final : public StepHooks {
                std::shared_ptr<const Sleeper> sleeper);
 
   c10::Stream compute_stream() const { return compute_; }
+  // What `make` makes of a batch, on the device. It need not wait for work of the last step.
+  at::Tensor input(const std::function<at::Tensor()>& make) const;
 
   // In pinned memory of the host.
   std::span<float> parameters();
@@ -55,8 +60,13 @@ class DeviceCopies final : public StepHooks {
 
   // The next step calls these hooks through the object that this returns.
   StepHooks& begin_step(Iteration iteration, StepHooks& hooks);
-  // After the backward pass: returns when the hooks know of all gradients.
+  // Copies the loss to the host, in the order of compute_stream(). Between forward and backward
+  // pass.
+  void bring_loss(const at::Tensor& loss);
+  // After the backward pass: returns when the hooks know of all gradients, and the host of the
+  // loss.
   void end_step();
+  double loss() const { return loss_.item<double>(); }
 
   // Copies all parameters from the host to the device.
   void bring_all();
@@ -86,8 +96,13 @@ class DeviceCopies final : public StepHooks {
   void send_codes();
   // Takes the local step of the layers of final_, which are neighbours, the last first.
   void take_local_step();
+  // Notes when the device has done the forward pass of this step.
+  void see_forward_end();
+  // Tells the hooks what has happened in a step that the device has done.
+  void report(const DeviceStep& step, Duration ended_ago);
+  void report_nonfinite(const DeviceStep& step);
   // Looks for values that are not finite while the gradient is still on the device.
-  void look_at_gradient(LayerId layer, const Range& range);
+  void look_at_gradient(LayerId layer);
   // Tells the hooks which gradients have arrived.
   void announce_arrivals();
 
@@ -102,9 +117,9 @@ class DeviceCopies final : public StepHooks {
   c10::Stream between_;  // sums of gradients: for another thread than that of the steps
   at::Tensor parameters_;
   at::Tensor own_gradients_;
-  at::Tensor gradients_;      // where they are copied now
-  at::Tensor extremes_;       // of each layer's gradient: least and greatest
-  at::Tensor host_extremes_;  // likewise, once the gradient has arrived
+  at::Tensor gradients_;  // where they are copied now
+  GradientExtremes extremes_;
+  at::Tensor loss_;  // in pinned memory
   std::optional<DeviceUpdate> update_;
   std::optional<DevicePacking> packing_;
   std::optional<LayerTurns> turns_;  // if it takes local steps
@@ -112,11 +127,12 @@ class DeviceCopies final : public StepHooks {
   // steps, or with what came back of the last gradients.
   bool follows_ = false;
   std::vector<LayerId> final_;  // their local step is to be taken, or their codes to be sent
-  std::vector<DeviceTrail> trails_;
-  c10::Event forward_end_;
-  std::vector<LayerId> forward_order_;   // of this step
-  std::vector<LayerId> backward_order_;  // likewise
-  std::deque<LayerId> on_the_way_;       // gradients in flight; they arrive in this order
+  DeviceStep step_;
+  DeviceStep last_step_;
+  bool runs_ahead_ = false;  // the last step was queued to its end, and is still to be reported
+  std::optional<Time>
+      forward_seen_;                // when the forward pass of this step was first seen to be done
+  std::deque<LayerId> on_the_way_;  // gradients in flight; they arrive in this order
   StepHooks* hooks_ = nullptr;
   Iteration iteration_ = 0;
 };

@@ -3,6 +3,10 @@
 #include <algorithm>
 #include <utility>
 
+#include "torch/device_codec.h"
+#include "torch/device_factors.h"
+#include "torch/device_selection.h"
+
 namespace sluice {
 
 std::vector<Range> ranges_in(const ChunkMap& chunks) {
@@ -11,6 +15,20 @@ std::vector<Range> ranges_in(const ChunkMap& chunks) {
     ranges.push_back(chunk.range);
   }
   return ranges;
+}
+
+std::unique_ptr<DevicePacker> packer_for(const Strategy& strategy, const DeepGradientSender& sender,
+                                         const ChunkMap& chunks, const std::vector<Layer>& layers,
+                                         const FlatParameters& flat, const at::Tensor& parameters) {
+  if (strategy.factored()) {
+    return std::make_unique<DeviceFactors>(strategy, chunks, sender.senders, layers,
+                                           flat.gradients());
+  }
+  if (strategy.sparse()) {
+    return std::make_unique<DeviceSelection>(strategy.dgc, sender, ranges_in(chunks),
+                                             flat.gradients(), flat.values(), parameters);
+  }
+  return std::make_unique<DeviceCodec>(strategy, ranges_in(chunks), flat.gradients());
 }
 
 DevicePacking::DevicePacking(std::unique_ptr<DevicePacker> packer, const ChunkMap& chunks,

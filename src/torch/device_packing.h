@@ -11,10 +11,16 @@
 #include "base/id.h"
 #include "partition/chunk_map.h"
 #include "torch/device_packer.h"
+#include "torch/flat_parameters.h"
 
 namespace sluice {
 
 std::vector<Range> ranges_in(const ChunkMap& chunks);
+
+// The packer of a strategy that packs. `parameters` are the host's.
+std::unique_ptr<DevicePacker> packer_for(const Strategy& strategy, const DeepGradientSender& sender,
+                                         const ChunkMap& chunks, const std::vector<Layer>& layers,
+                                         const FlatParameters& flat, const at::Tensor& parameters);
 
 // Which chunks of a step are to be packed, are on their way, or are to come back. On the host a
 // code lies at the beginning of its gradient's memory. Everything is queued on the current stream.

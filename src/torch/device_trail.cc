@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "torch/event_time.h"
+#include "torch/gradient_extremes.h"
 
 namespace sluice {
 namespace {
@@ -11,9 +12,8 @@ namespace {
 // A shorter wait is the time between two events with nothing between them.
 constexpr Duration kShortestWait = std::chrono::microseconds(10);
 
-// Zero if LibTorch cannot measure it.
 template <class Event>
-Duration between(const Event& begin, const Event& end) {
+Duration measured(const Event& begin, const Event& end) {
   if constexpr (TellsTime<Event>) {
     return from_us(begin.elapsedTime(end) * 1e3);
   } else {
@@ -34,27 +34,46 @@ DeviceTrail::DeviceTrail(c10::DeviceType device)
       ready(new_event(device)),
       out_end(new_event(device)) {}
 
-// Times count backwards from `now`: the earlier, the larger.
-std::vector<DeviceSpan> spans_of(const std::vector<DeviceTrail>& trails,
-                                 const c10::Event& forward_end,
-                                 std::span<const LayerId> forward_order,
-                                 std::span<const LayerId> backward_order,
+DeviceStep::DeviceStep(c10::DeviceType device, std::size_t layers)
+    : forward_end(new_event(device)), extremes(GradientExtremes::on_host(layers)) {
+  for (std::size_t l = 0; l < layers; ++l) {
+    trails.emplace_back(device);
+  }
+}
+
+void DeviceStep::begin(Iteration of) {
+  iteration = of;
+  forward_order.clear();
+  backward_order.clear();
+  for (DeviceTrail& trail : trails) {
+    trail.brought_with.reset();
+  }
+}
+
+Duration time_between(const c10::Event& begin, const c10::Event& end) {
+  return measured(begin, end);
+}
+
+// Times count backwards: the earlier, the larger.
+std::vector<DeviceSpan> spans_of(const DeviceStep& step, Duration ended_ago,
                                  const std::function<bool(LayerId layer)>& leaves) {
   using Task = DeviceSpan::Task;
+  const auto ago = [&](const c10::Event& event) {
+    return ended_ago + time_between(event, step.end());
+  };
   std::vector<DeviceSpan> spans;
-  const c10::Event& now = trails[backward_order.back().index()].out_end;
-  const Duration turn = between(forward_end, now);
+  const Duration turn = ago(step.forward_end);
   Duration next = turn;
-  for (std::size_t i = forward_order.size(); i-- > 0;) {
-    const LayerId layer = forward_order[i];
-    const DeviceTrail& trail = trails[layer.index()];
-    const Duration reached = between(trail.reached, now);
+  for (std::size_t i = step.forward_order.size(); i-- > 0;) {
+    const LayerId layer = step.forward_order[i];
+    const DeviceTrail& trail = step.trails[layer.index()];
+    const Duration reached = ago(trail.reached);
     const LayerId brought_with = trail.brought_with.value_or(layer);
     const Duration in_end =
-        trail.brought_with ? between(trails[brought_with.index()].in_end, now) : reached;
+        trail.brought_with ? ago(step.trails[brought_with.index()].in_end) : reached;
     const Duration begun = std::min(reached, in_end);
     if (trail.brought_with == layer) {
-      spans.push_back({layer, Task::kCopyIn, between(trail.in_begin, now), in_end});
+      spans.push_back({layer, Task::kCopyIn, ago(trail.in_begin), in_end});
     }
     spans.push_back({layer, Task::kForward, begun, std::exchange(next, reached)});
     if (reached - begun >= kShortestWait) {
@@ -64,9 +83,9 @@ std::vector<DeviceSpan> spans_of(const std::vector<DeviceTrail>& trails,
   std::reverse(spans.begin(), spans.end());
   Duration since = turn;
   Duration left = turn;
-  for (const LayerId layer : backward_order) {
-    const Duration ready = between(trails[layer.index()].ready, now);
-    const Duration out_end = between(trails[layer.index()].out_end, now);
+  for (const LayerId layer : step.backward_order) {
+    const Duration ready = ago(step.trails[layer.index()].ready);
+    const Duration out_end = ago(step.trails[layer.index()].out_end);
     spans.push_back({layer, Task::kBackward, std::exchange(since, ready), ready});
     if (leaves(layer)) {
       spans.push_back({layer, Task::kCopyOut, std::min(ready, left), out_end});

@@ -1,10 +1,11 @@
 #pragma once
 
+#include <ATen/core/Tensor.h>
 #include <c10/core/Event.h>
 
+#include <cstddef>
 #include <functional>
 #include <optional>
-#include <span>
 #include <vector>
 
 #include "base/id.h"
@@ -29,12 +30,28 @@ struct DeviceTrail {
   LayerId looked_at_with;  // in this step, of local steps
 };
 
-// What the device did in a step whose gradients have all left. Trails are by layer, and the orders
-// those of the two passes. `leaves` tells whether a layer was copied to the host.
-std::vector<DeviceSpan> spans_of(const std::vector<DeviceTrail>& trails,
-                                 const c10::Event& forward_end,
-                                 std::span<const LayerId> forward_order,
-                                 std::span<const LayerId> backward_order,
+// What a device has been given to do in one step.
+struct DeviceStep {
+  DeviceStep(c10::DeviceType device, std::size_t layers);
+
+  // Forgets the last one.
+  void begin(Iteration iteration);
+  const c10::Event& end() const { return trails[backward_order.back().index()].out_end; }
+
+  Iteration iteration = 0;
+  std::vector<DeviceTrail> trails;  // by layer
+  c10::Event forward_end;
+  std::vector<LayerId> forward_order;
+  std::vector<LayerId> backward_order;
+  at::Tensor extremes;  // of GradientExtremes, on the host
+};
+
+// What the device did in a step that ended so long ago. `leaves` tells whether a layer was copied
+// to the host.
+std::vector<DeviceSpan> spans_of(const DeviceStep& step, Duration ended_ago,
                                  const std::function<bool(LayerId layer)>& leaves);
+
+// Zero if LibTorch cannot measure it.
+Duration time_between(const c10::Event& begin, const c10::Event& end);
 
 }  // namespace sluice

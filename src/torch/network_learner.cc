@@ -140,15 +140,19 @@ class NetworkLearner final : public Learner {
         gradient_hooks_->backward(counted, [](std::size_t /*parameter*/) {});
         continue;
       }
+      if (copies_) {
+        copies_->bring_loss(total);
+      }
       calls.forward_done();
       gradient_hooks_->backward(counted,
                                 [&](std::size_t parameter) { calls.gradient_final(parameter); });
       calls.backward_done();
     }
-    if (copies_) {
-      copies_->end_step();
+    if (!copies_) {
+      return total.item().toDouble();
     }
-    return total.item().toDouble();
+    copies_->end_step();
+    return copies_->loss();
   }
 
   std::optional<Evaluation> evaluate() override {
@@ -232,8 +236,15 @@ class NetworkLearner final : public Learner {
   }
 
   at::Tensor loss_of(Batch& batch, const MicroBatch& part) {
+    const auto samples = input([&] { return samples_of(batch, part, placement_); });
+    const auto labels = input([&] { return labels_of(batch, part, placement_); });
     const Autocast autocast(task().precision, placement_.device.type());
-    return network_->loss(samples_of(batch, part, placement_), labels_of(batch, part, placement_));
+    return network_->loss(samples, labels);
+  }
+
+  template <class Make>
+  at::Tensor input(const Make& make) const {
+    return copies_ ? copies_->input(make) : make();
   }
 
   // Over all samples, of a network without scores.

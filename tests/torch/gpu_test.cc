@@ -55,10 +55,16 @@ double largest_difference(std::span<const float> a, std::span<const float> b) {
 
 class SpanHooks final : public RecordedHooks {
  public:
-  void device_done(std::span<const DeviceSpan> reported) override {
+  void device_done(Iteration iteration, std::span<const DeviceSpan> reported) override {
+    iterations.push_back(iteration);
     spans.assign(reported.begin(), reported.end());
   }
+  void found_nonfinite(Iteration iteration, LayerId layer) override {
+    nonfinite.emplace_back(iteration, layer.index());
+  }
+  std::vector<Iteration> iterations;
   std::vector<DeviceSpan> spans;
+  std::vector<std::pair<Iteration, std::size_t>> nonfinite;
 };
 
 TEST(GpuTest, AStepGivesTheGradientsOfTheHost) {
@@ -251,6 +257,50 @@ TEST(GpuTest, LocalStepsOnTheDeviceAgreeWithThoseOfHosts) {
     EXPECT_LT(largest_difference(on_host, on_device), 1e-3);
     EXPECT_GT(largest_difference(on_device, learner_on("cuda")->parameters()), 1e-3);
   }
+}
+
+// Local steps whose exchanges begin and end where the test does not come.
+std::unique_ptr<Learner> local_learner() {
+  auto learner = learner_on("cuda");
+  const Assembly assembly = assemble({.layers = learner->layers(),
+                                      .topology = Topology(2, 1, 0),
+                                      .strategy = find_preset("local-sgd")->strategy});
+  learner->step_locally({.rate = {.base = 0.05F}},
+                        LayerTurns(Cadence{.every = 1000}, *assembly.chunks));
+  return learner;
+}
+
+TEST(GpuTest, LocalStepsAreReportedInOrderAndAllOfThem) {
+  NEEDS_GPU();
+  const auto learner = local_learner();
+  SpanHooks hooks;
+  std::vector<double> losses;
+  for (Iteration t = 0; t < 6; ++t) {
+    losses.push_back(*learner->step(t, hooks));
+  }
+  EXPECT_NE(losses.front(), losses.back());
+  learner->settle(6);
+  if (learner->times_itself()) {
+    EXPECT_EQ(hooks.iterations, (std::vector<Iteration>{0, 1, 2, 3, 4, 5}));
+  }
+  for (const DeviceSpan& span : hooks.spans) {
+    EXPECT_GE(span.begin_ago, span.end_ago);
+  }
+  EXPECT_TRUE(hooks.nonfinite.empty());
+}
+
+TEST(GpuTest, FindsTheLocalStepThatIsNotFinite) {
+  NEEDS_GPU();
+  const auto learner = local_learner();
+  SpanHooks hooks;
+  learner->step(0, hooks);
+  learner->settle(1);
+  std::ranges::fill(learner->parameters(), std::numeric_limits<float>::infinity());
+  learner->step(1, hooks);
+  learner->step(2, hooks);
+  learner->settle(3);
+  ASSERT_FALSE(hooks.nonfinite.empty());
+  EXPECT_EQ(hooks.nonfinite.front().first, 1);
 }
 
 }  // namespace

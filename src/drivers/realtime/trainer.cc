@@ -75,13 +75,19 @@ void Trainer::gradient_ready(LayerId layer) {
 }
 
 // The backward pass has just written the gradient, so it is still in the cache.
-void Trainer::check_gradient(LayerId layer) const {
+void Trainer::check_gradient(LayerId layer) {
   if (phase_.on_nonfinite && !learner_.gradient_is_finite(layer)) {
-    phase_.on_nonfinite({world_.worker.index(), iteration_, layer});
+    found_nonfinite(iteration_, layer);
   }
 }
 
-void Trainer::device_done(std::span<const DeviceSpan> spans) {
+void Trainer::found_nonfinite(Iteration iteration, LayerId layer) {
+  if (phase_.on_nonfinite) {
+    phase_.on_nonfinite({world_.worker.index(), iteration, layer});
+  }
+}
+
+void Trainer::device_done(Iteration iteration, std::span<const DeviceSpan> spans) {
   if (phase_.observer == nullptr) {
     return;
   }
@@ -93,19 +99,19 @@ void Trainer::device_done(std::span<const DeviceSpan> spans) {
     const Time end = now - span.end_ago;
     switch (span.task) {
       case DeviceSpan::Task::kForward:
-        observer.computed(worker, span.layer, iteration_, Pass::kForward, begin, end);
+        observer.computed(worker, span.layer, iteration, Pass::kForward, begin, end);
         break;
       case DeviceSpan::Task::kBackward:
-        observer.computed(worker, span.layer, iteration_, Pass::kBackward, begin, end);
+        observer.computed(worker, span.layer, iteration, Pass::kBackward, begin, end);
         break;
       case DeviceSpan::Task::kWait:
-        observer.waited(worker, span.layer, iteration_, begin, end);
+        observer.waited(worker, span.layer, iteration, begin, end);
         break;
       case DeviceSpan::Task::kCopyIn:
-        observer.copied(worker, span.layer, iteration_, Passage::kToDevice, begin, end);
+        observer.copied(worker, span.layer, iteration, Passage::kToDevice, begin, end);
         break;
       case DeviceSpan::Task::kCopyOut:
-        observer.copied(worker, span.layer, iteration_, Passage::kFromDevice, begin, end);
+        observer.copied(worker, span.layer, iteration, Passage::kFromDevice, begin, end);
         break;
     }
   }

@@ -37,12 +37,13 @@ class Trainer final : private OpenSteps {
   bool released(LayerId layer) override { return world_.gate.released(layer, iteration_); }
   void forward_done() override;
   void gradient_ready(LayerId layer) override;
-  void device_done(std::span<const DeviceSpan> spans) override;
+  void device_done(Iteration iteration, std::span<const DeviceSpan> spans) override;
+  void found_nonfinite(Iteration iteration, LayerId layer) override;
   void end_step(std::optional<double> loss) override;
   void run_open();
   void meet_boundary();
   std::optional<double> step();
-  void check_gradient(LayerId layer) const;
+  void check_gradient(LayerId layer);
   void end_forward_span();
   // Does nothing for a learner that times itself, which reports later.
   void computed(LayerId layer, Pass pass, Time end);

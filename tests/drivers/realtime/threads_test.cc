@@ -247,7 +247,7 @@ class DeviceLearner final : public Learner {
     const std::vector<DeviceSpan> spans{span(Task::kCopyIn, 90, 80), span(Task::kWait, 90, 79),
                                         span(Task::kForward, 79, 50), span(Task::kBackward, 50, 9),
                                         span(Task::kCopyOut, 20, 5)};
-    hooks.device_done(spans);
+    hooks.device_done(iteration, spans);
     return loss;
   }
   std::optional<Evaluation> evaluate() override { return inner_->evaluate(); }
