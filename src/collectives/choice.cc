@@ -1,6 +1,7 @@
 #include "collectives/choice.h"
 
 #include <algorithm>
+#include <chrono>
 #include <optional>
 
 #include "base/check.h"
@@ -13,6 +14,13 @@ namespace {
 // Of collectives whose prices differ by no more than this, the one with fewer start-ups is taken:
 // sums of different collectives leave more gaps on the links than sums of the same.
 constexpr double kTie = 0.02;
+
+// Where nothing overtakes. Connections to several partners share the links unevenly: before the end
+// of a long stream some links are idle while others are full, which takes this share of it. And
+// each step waits for threads that are busy with others. Both fitted to iterations of ResNet-50 and
+// VGG-16 at 4 to 15 Gb/s (docs/gpu.md, "Halving-doubling").
+constexpr double kUneven = 0.08;
+constexpr Duration kStepAmongOthers = std::chrono::microseconds(200);
 
 // The last sum of several begins while the ones before it still use the link: only this share of
 // what it takes longer alone than among others delays the end.
@@ -42,6 +50,16 @@ CollectiveChoice::CollectiveChoice(const Job& job)
                            [](const auto& candidate) { return candidate.second.total.startups; });
 }
 
+// What the sum delays those that follow.
+double CollectiveChoice::among_others_us(const PlanLoad& load, const SumCost& cost) const {
+  const double busy = to_us(cost.busy);
+  if (strategy_.order == Order::kPriority) {
+    return busy;
+  }
+  return busy * (load.partners > 1 ? 1 + kUneven : 1) +
+         load.total.startups * to_us(kStepAmongOthers);
+}
+
 CollectiveChoice::Choice CollectiveChoice::choose(std::int64_t params, double tail) const {
   const Bytes bytes = coded_size(strategy_, params, 1);
   const bool packs = strategy_.coded() && !strategy_.travels_whole();
@@ -51,7 +69,7 @@ CollectiveChoice::Choice CollectiveChoice::choose(std::int64_t params, double ta
   for (const auto& [collective, load] : candidates_) {
     const std::size_t segments = segments_of(strategy_, collective, ranks_.size, params);
     const SumCost cost = sum_cost(load, link_, bytes, segments, coding);
-    const double price = (1 - tail) * to_us(cost.busy) + tail * to_us(cost.alone);
+    const double price = (1 - tail) * among_others_us(load, cost) + tail * to_us(cost.alone);
     if (!best || price < (1 - kTie) * lowest) {
       best = {collective, cost};
       lowest = price;

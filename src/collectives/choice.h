@@ -24,6 +24,8 @@ class CollectiveChoice {
   Choice choose(std::int64_t params, double tail) const;
 
  private:
+  double among_others_us(const PlanLoad& load, const SumCost& cost) const;
+
   Strategy strategy_;
   Ranks ranks_;
   LinkCost link_;
