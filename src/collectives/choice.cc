@@ -20,7 +20,7 @@ constexpr double kTie = 0.02;
 // each step waits for threads that are busy with others. Both fitted to iterations of ResNet-50 and
 // VGG-16 at 4 to 15 Gb/s (docs/gpu.md, "Halving-doubling").
 constexpr double kUneven = 0.08;
-constexpr Duration kStepAmongOthers = std::chrono::microseconds(200);
+constexpr Duration kStepAmongOthers = std::chrono::microseconds(350);
 
 // The last sum of several begins while the ones before it still use the link: only this share of
 // what it takes longer alone than among others delays the end.
