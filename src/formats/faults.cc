@@ -78,6 +78,7 @@ Result<Faults> parse_faults(const std::string& text, const std::string& source, 
     read_list(*list, hosts, fields, faults);
   }
   faults.detection = from_s(fields.get("detect_s", time, to_seconds(faults.detection)));
+  faults.regrouping = from_s(fields.get("regroup_s", time, to_seconds(faults.regrouping)));
   faults.restart = from_s(fields.get("restart_s", time, to_seconds(faults.restart)));
   faults.checkpoint = from_s(fields.get("checkpoint_s", time, to_seconds(faults.checkpoint)));
   faults.iterations =

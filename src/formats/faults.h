@@ -27,6 +27,8 @@ struct Fault {
 struct Faults {
   std::vector<Fault> all = {};       // in the order of time
   Duration detection{from_us(3e6)};  // after a kill until the others hear of it
+  // From there, for jobs whose others have to agree on sums of their own before they go on:
+  Duration regrouping{from_us(0.3e6)};
   // For jobs that cannot go on without the host:
   Duration restart{from_us(20e6)};  // from there until the job trains again
   Duration checkpoint{0};           // by which writing one holds up training

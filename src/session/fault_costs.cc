@@ -8,9 +8,9 @@
 #include <utility>
 
 #include "base/random.h"
-#include "drivers/virtual/simulator.h"
-#include "nodes/assembly.h"
+#include "nodes/host.h"
 #include "planner/restarts.h"
+#include "session/faulty_phases.h"
 #include "session/simulated_job.h"
 
 namespace sluice {
@@ -20,23 +20,11 @@ namespace {
 constexpr double kPatience = 20;
 constexpr double kMostKills = 1e6;
 
-SimulationResult simulate_with(const FaultyRun& run, const Faults* faults) {
-  const Assembly assembly = assemble(run.job);
-  return simulate({.profile = run.profile,
-                   .cluster = run.cluster,
-                   .hosts = assembly.protocols,
-                   .iterations = run.iterations,
-                   .channel_order = run.job.strategy.order,
-                   .slowdowns = run.slowdowns,
-                   .seed = run.job.strategy.seed,
-                   .faults = faults});
-}
-
-// One that would go on with other sums counts as one that is started again: only a session makes
-// these.
-bool ends(const FaultyRun& run, HostId lost) {
-  return run.job.strategy.sums_can_be_given_up() ||
-         !why_it_ends(run.job.strategy, run.cluster.topology, run.job.first, lost).empty();
+// Rank 0 leads. Where the first iterations are synchronous, they need all workers.
+bool ends(const FaultyRun& run, HostId lost, bool is_synchronous) {
+  const Strategy& strategy = run.job.strategy;
+  const Iteration first = is_synchronous ? run.job.first : strategy.cadence.synchronous;
+  return lost.index() == 0 || !why_it_ends(strategy, run.cluster.topology, first, lost).empty();
 }
 
 struct Kill {
@@ -74,17 +62,21 @@ struct Met {
   std::vector<double> kills_s;
 };
 
-Met sorted(const FaultyRun& run, const std::vector<Kill>& drawn, double simulated_s) {
+// Until `synchronous_s` all iterations are synchronous.
+Met sorted(const FaultyRun& run, const std::vector<Kill>& drawn, double synchronous_s,
+           double simulated_s) {
   Met met{.faults = run.faults, .kills_s = {}};
   std::erase_if(met.faults.all, [&](const Fault& fault) {
-    const bool ending = fault.kind == Fault::Kind::kKill && ends(run, fault.host);
+    const double at_s = to_seconds(fault.at);
+    const bool ending =
+        fault.kind == Fault::Kind::kKill && ends(run, fault.host, at_s < synchronous_s);
     if (ending) {
-      met.kills_s.push_back(to_seconds(fault.at));
+      met.kills_s.push_back(at_s);
     }
     return ending;
   });
   for (const auto& [at_s, host] : drawn) {
-    if (ends(run, host)) {
+    if (ends(run, host, at_s < synchronous_s)) {
       met.kills_s.push_back(at_s);
     } else if (at_s < simulated_s) {
       met.faults.all.push_back(
@@ -131,7 +123,7 @@ Result<nlohmann::ordered_json> costs_of_faults(FaultyRun run) {
   if (run.job.strategy.partition == Partition::kMerged) {
     plan_groups(run.job, run.profile, run.cluster);
   }
-  const Duration calm = simulate_with(run, nullptr).starts.back();
+  const Duration calm = simulate_in_phases(run, {}).end;
   if (run.faults.all.empty() && run.faults.kill_every_s == 0) {
     run.faults.all.push_back(draw_fault(run.seed, run.cluster.topology.hosts(), calm));
   }
@@ -144,15 +136,17 @@ Result<nlohmann::ordered_json> costs_of_faults(FaultyRun run) {
   if (!drawn) {
     return drawn.error();
   }
-  const Met met = sorted(run, *drawn, kPatience * to_seconds(calm));
-  const SimulationResult result = simulate_with(run, &met.faults);
-  const Duration end = result.starts.back();
-  if (end == Time{0} && result.iterations_lost > 0) {
+  FaultyRun beginning = run;
+  beginning.iterations = std::min(run.iterations, run.job.strategy.cadence.synchronous);
+  const Met met = sorted(run, *drawn, to_seconds(simulate_in_phases(beginning, {}).end),
+                         kPatience * to_seconds(calm));
+  const auto [end, iterations_lost] = simulate_in_phases(run, met.faults);
+  if (end == Time{0} && iterations_lost > 0) {
     return Error("no worker is left: the faults kill all hosts with workers before the end");
   }
   if (met.kills_s.empty()) {
-    return to_json(met_before(met.faults, end), to_seconds(calm), to_seconds(end),
-                   result.iterations_lost, {});
+    return to_json(met_before(met.faults, end), to_seconds(calm), to_seconds(end), iterations_lost,
+                   {});
   }
   const RestartCosts costs =
       with_kills({.iterations = iterations,

@@ -72,6 +72,35 @@ TEST_F(CliFaultsTest, OthersGoOnWithoutTheKilled) {
   EXPECT_LT(gossip.at("time_lost_s"), 0.1);
 }
 
+TEST_F(CliFaultsTest, OthersRegroupWhereSumsNeedThem) {
+  const std::string kill =
+      "detect_s = 0.01\nregroup_s = 0.02\n[[fault]]\nkind = 'kill'\nhost = 2\nat_s = 0.03\n";
+  for (const char* const preset : {"local-sgd", "diloco", "streaming-diloco", "sparseloco"}) {
+    const json one = costs(kill, "--iterations 100 --preset " + std::string(preset));
+    EXPECT_EQ(one.at("restarts"), 0) << preset;
+    EXPECT_GT(one.at("iterations_lost"), 20) << preset;
+    EXPECT_LT(one.at("time_lost_s"), 0.1) << preset;
+  }
+}
+
+TEST_F(CliFaultsTest, SynchronousIterationsNeedAllWorkers) {
+  const auto restarts = [&](double at_s) {
+    const std::string kill = "[[fault]]\nkind = 'kill'\nhost = 2\nat_s = " + std::to_string(at_s);
+    return costs(kill, "--iterations 100 --preset post-local-sgd --synchronous-first 20")
+        .at("restarts");
+  };
+  EXPECT_EQ(restarts(0.001), 1);
+  EXPECT_EQ(restarts(0.2), 0);
+}
+
+TEST_F(CliFaultsTest, NobodyGoesOnWithoutRankZero) {
+  for (const char* const preset : {"gosgd", "diloco", "asp --servers 1"}) {
+    const json one = costs("[[fault]]\nkind = 'kill'\nhost = 0\nat_s = 0.01\n",
+                           "--iterations 100 --preset " + std::string(preset));
+    EXPECT_EQ(one.at("restarts"), 1) << preset;
+  }
+}
+
 TEST_F(CliFaultsTest, ASeedAloneDrawsOneFault) {
   const Outcome one = run("--fault-seed 5");
   EXPECT_EQ(one.code, 0) << one.err;

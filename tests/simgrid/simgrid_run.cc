@@ -39,7 +39,7 @@ class SimGridDriver final : public Effects {
  public:
   explicit SimGridDriver(const SimGridJob& job)
       : job_(job),
-        workers_(job.cluster.topology.workers(), VirtualWorker(job.profile, job.iterations)),
+        workers_(job.cluster.topology.workers(), VirtualWorker(job.profile, 0, job.iterations)),
         starts_(static_cast<std::size_t>(job.iterations) + 1, 0) {
     make_network();
     for (std::size_t h = 0; h < hosts_.size(); ++h) {

@@ -5,14 +5,17 @@
 
 namespace sluice {
 
-Disturbances::Disturbances(const Faults* faults, std::size_t hosts, DueQueue& due, Cores& cores,
-                           Traffic& traffic)
+Disturbances::Disturbances(const Faults* faults, std::span<const HostId> absent, std::size_t hosts,
+                           DueQueue& due, Cores& cores, Traffic& traffic)
     : faults_(faults),
       due_(due),
       cores_(cores),
       traffic_(traffic),
-      hosts_(faults == nullptr ? 0 : hosts) {
-  for (std::size_t f = 0; expected() && f < faults->all.size(); ++f) {
+      hosts_(faults == nullptr && absent.empty() ? 0 : hosts) {
+  for (const HostId host : absent) {
+    hosts_[host.index()] = {.is_absent = true, .is_dead = true, .is_lost = true};
+  }
+  for (std::size_t f = 0; faults != nullptr && f < faults->all.size(); ++f) {
     due_.ready_at(faults->all[f].at, {Due::Kind::kFault, static_cast<std::uint32_t>(f)});
   }
 }

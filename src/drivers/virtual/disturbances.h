@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "drivers/virtual/cores.h"
@@ -14,12 +15,13 @@ namespace sluice {
 // What is wrong with the hosts of a simulation.
 class Disturbances {
  public:
-  // Schedules the faults; null: nothing is ever wrong.
-  Disturbances(const Faults* faults, std::size_t hosts, DueQueue& due, Cores& cores,
-               Traffic& traffic);
+  // Schedules the faults; null: nothing goes wrong. Those who are absent are lost already.
+  Disturbances(const Faults* faults, std::span<const HostId> absent, std::size_t hosts,
+               DueQueue& due, Cores& cores, Traffic& traffic);
 
   bool expected() const { return !hosts_.empty(); }
   bool is_dead(HostId host) const { return expected() && hosts_[host.index()].is_dead; }
+  bool was_killed(HostId host) const { return is_dead(host) && !hosts_[host.index()].is_absent; }
   // Dead, and the others know.
   bool is_lost(HostId host) const { return expected() && hosts_[host.index()].is_lost; }
   // What takes this long takes now, on this host, if it also takes a factor longer.
@@ -38,6 +40,7 @@ class Disturbances {
 
  private:
   struct Host {
+    bool is_absent = false;
     bool is_dead = false;
     bool is_lost = false;
     Duration stopped_for{0};

@@ -67,4 +67,13 @@ Network::Passage Network::pass(Hop hop, HostId from, HostId to, Bytes payload, T
   return through(receiver.ingress_free, reception);
 }
 
+Duration Network::mean(Duration Interface::*busy) const {
+  const std::size_t hosts = cluster_.topology.hosts();
+  Duration sum{0};
+  for (std::size_t h = 0; h < hosts; ++h) {
+    sum += interfaces_[cluster_.interface_of(HostId(h))].*busy / static_cast<std::int64_t>(hosts);
+  }
+  return sum;
+}
+
 }  // namespace sluice

@@ -84,12 +84,9 @@ class Network {
     free = std::max(free, until);
   }
 
-  Duration egress_busy(HostId host) const {
-    return interfaces_[cluster_.interface_of(host)].egress_busy;
-  }
-  Duration ingress_busy(HostId host) const {
-    return interfaces_[cluster_.interface_of(host)].ingress_busy;
-  }
+  // Means over the hosts.
+  Duration egress_busy() const { return mean(&Interface::egress_busy); }
+  Duration ingress_busy() const { return mean(&Interface::ingress_busy); }
 
  private:
   struct Interface {
@@ -110,6 +107,7 @@ class Network {
   static Duration time_at(double gbps, Bytes bytes) {
     return from_ns(static_cast<double>(bytes) * 8 / gbps);
   }
+  Duration mean(Duration Interface::*busy) const;
   std::size_t rack_of(HostId host) const {
     return cluster_.racks ? host.index() / cluster_.racks->hosts : 0;
   }

@@ -56,7 +56,6 @@ class Simulator final : public Effects {
   void deliver_event(HostId host, const Event& event);
   void try_compute(NodeId worker);
   void on_computed(NodeId worker);
-  void on_cores_free(HostId host);
   void on_egress_free(HostId host);
   void confirm(const Message& message);
   void deliver(Traffic::Transit* transit);  // unless it is null
@@ -66,9 +65,8 @@ class Simulator final : public Effects {
   HostId host_of(NodeId node) const { return setup_.cluster.topology.host_of(node); }
   // To whom the event happens; none if to no host in particular.
   std::optional<HostId> host_of(const Due& due) const;
-  void on_lost(HostId lost);
-  // The first iteration whose forward pass waits for something that counts.
-  Iteration first_counted() const { return setup_.warm_up == 0 ? 0 : setup_.warm_up + 1; }
+  void on_lost(std::optional<HostId> lost);
+  void end_together();
 
   const Simulation& setup_;
   Time now_{0};
@@ -80,7 +78,6 @@ class Simulator final : public Effects {
   std::vector<Pace> paces_;  // by worker
   Slots<Doing> doings_;
   AllReduceChannel channel_;
-  Time channel_since_{0};  // when the reduction in flight began
   Numbers numbers_;
   VirtualSteps steps_;
   std::vector<NodeId> ending_;  // have the parameters after their last iteration
@@ -91,22 +88,22 @@ class Simulator final : public Effects {
 Simulator::Simulator(const Simulation& setup)
     : setup_(setup),
       cores_(setup.cluster.cores, setup.cluster.topology.hosts(), due_),
-      traffic_(setup.cluster, first_counted(), due_, cores_),
-      workers_(setup.cluster.topology.workers(), VirtualWorker(setup.profile, setup.iterations)),
+      traffic_(setup.cluster, setup.first_counted(), due_, cores_),
+      workers_(setup.cluster.topology.workers(),
+               VirtualWorker(setup.profile, setup.first, setup.iterations)),
       compute_pace_(setup.cluster, setup.slowdowns, setup.seed),
       paces_(workers_.size()),
-      channel_(setup.channel_order, workers_.size()),
+      channel_(setup.cluster, setup.channel_order, setup.first_counted()),
       numbers_(setup.numbers, setup.cluster.topology),
       steps_(setup.numbers, numbers_, workers_),
-      disturbances_(setup.faults, setup.hosts.size(), due_, cores_, traffic_) {
+      disturbances_(setup.faults, setup.absent, setup.hosts.size(), due_, cores_, traffic_) {
   check(setup.hosts.size() == setup.cluster.topology.hosts(), "every host has its protocol");
-  channel_.count_from(first_counted());
   result_.starts.assign(static_cast<std::size_t>(setup.iterations) + 1, Time{0});
 }
 
 SimulationResult Simulator::run() {
   for (std::size_t w = 0; w < workers_.size(); ++w) {
-    deliver_event(host_of(NodeId(w)), Started{NodeId(w), 0});
+    deliver_event(host_of(NodeId(w)), Started{NodeId(w), setup_.first});
   }
   settle();
   while (!due_.empty()) {
@@ -123,18 +120,18 @@ SimulationResult Simulator::run() {
     settle();
   }
   for (std::size_t w = 0; w < workers_.size(); ++w) {
-    const bool is_dead = disturbances_.is_dead(host_of(NodeId(w)));
-    check(is_dead || workers_[w].finished(), "every worker reaches the end");
-    result_.iterations_lost += is_dead ? setup_.iterations - workers_[w].iteration() : 0;
+    const HostId host = host_of(NodeId(w));
+    check(disturbances_.is_dead(host) || workers_[w].finished(), "every worker reaches the end");
+    const bool counts = disturbances_.is_lost(host) || !result_.ended_at;
+    result_.iterations_lost +=
+        counts && disturbances_.was_killed(host) ? setup_.iterations - workers_[w].iteration() : 0;
   }
   result_.end = now_;
-  const auto hosts = static_cast<std::int64_t>(setup_.hosts.size());
-  for (std::size_t h = 0; h < setup_.hosts.size(); ++h) {
-    result_.egress_busy += traffic_.network().egress_busy(HostId(h)) / hosts;
-    result_.ingress_busy += traffic_.network().ingress_busy(HostId(h)) / hosts;
-  }
-  result_.messages += traffic_.messages();
-  result_.bytes += traffic_.bytes();
+  result_.egress_busy = traffic_.network().egress_busy();
+  result_.ingress_busy = traffic_.network().ingress_busy();
+  result_.messages = traffic_.messages() + channel_.reductions();
+  result_.bytes = traffic_.bytes() + channel_.bytes();
+  result_.channel_busy = channel_.busy();
   result_.channel_overtakings = channel_.overtakings();
   result_.stopped = steps_.stopped();
   return std::move(result_);
@@ -149,7 +146,10 @@ void Simulator::dispatch(const Due& due) {
     case Due::Kind::kThreadFree:
       return deliver(traffic_.on_thread_free(due.index, now_));
     case Due::Kind::kCoresFree:
-      return on_cores_free(HostId(due.index));
+      while (const auto over = cores_.take_finished(HostId(due.index), now_)) {
+        dispatch(*over);
+      }
+      return;
     case Due::Kind::kEgressFree:
       return on_egress_free(HostId(due.index));
     case Due::Kind::kReached:
@@ -161,10 +161,7 @@ void Simulator::dispatch(const Due& due) {
     case Due::Kind::kFault:
       return disturbances_.on_fault(due.index, now_);
     case Due::Kind::kFaultOver:
-      if (const auto lost = disturbances_.on_fault_over(due.index)) {
-        on_lost(*lost);
-      }
-      return;
+      return on_lost(disturbances_.on_fault_over(due.index));
   }
 }
 
@@ -182,12 +179,6 @@ void Simulator::note(NodeId id) {
   steps_.note(id);
   if (VirtualWorker& worker = workers_[id.index()]; worker.ends()) {
     ending_.push_back(id);
-  }
-}
-
-void Simulator::on_cores_free(HostId host) {
-  while (const auto over = cores_.take_finished(host, now_)) {
-    dispatch(*over);
   }
 }
 
@@ -323,8 +314,6 @@ void Simulator::deliver(Traffic::Transit* transit) {
   }
 }
 
-// ---- arithmetic ---------------------------------------------------------------------------------
-
 void Simulator::start(Work work) {
   const HostId host = host_of(work.node);
   const Duration length = disturbances_.slowed(host, work_time(work, setup_.cluster));
@@ -343,8 +332,6 @@ void Simulator::on_work_done(std::uint32_t slot) {
   deliver_event(host, Finished{std::move(work), std::move(output)});
 }
 
-// ---- faults -------------------------------------------------------------------------------------
-
 std::optional<HostId> Simulator::host_of(const Due& due) const {
   if (due.kind == Due::Kind::kCompute) {
     return host_of(NodeId(due.index));
@@ -353,34 +340,47 @@ std::optional<HostId> Simulator::host_of(const Due& due) const {
                                           : traffic_.host_of(due);
 }
 
-void Simulator::on_lost(HostId lost) {
+void Simulator::on_lost(std::optional<HostId> lost) {
+  if (!lost) {
+    return;
+  }
   for (std::size_t h = 0; h < setup_.hosts.size(); ++h) {
-    if (HostId(h) != lost) {
-      deliver_event(HostId(h), PeerLost{lost});
+    if (HostId(h) != *lost) {
+      deliver_event(HostId(h), PeerLost{*lost});
     }
+  }
+  result_.lost.push_back(*lost);
+  if (setup_.ends_after_loss && !result_.ended_at) {
+    end_together();
+  }
+}
+
+// At the first iteration that none of those that are left has begun.
+void Simulator::end_together() {
+  Iteration end = 0;
+  for (std::size_t w = 0; w < workers_.size(); ++w) {
+    const bool has_begun = !paces_[w].waiting || !workers_[w].at_start_of_iteration();
+    if (!disturbances_.is_dead(host_of(NodeId(w)))) {
+      end = std::max(end, workers_[w].iteration() + (has_begun ? 1 : 0));
+    }
+  }
+  result_.ended_at = std::min(end, setup_.iterations);
+  for (std::size_t w = 0; w < workers_.size(); ++w) {
+    workers_[w].end_at(*result_.ended_at);
+    note(NodeId(w));
   }
 }
 
 // ---- the all-reduce channel ---------------------------------------------------------------------
 
 void Simulator::pump_channel() {
-  if (const auto next = channel_.begin()) {
-    const AllReduceCost& cost = *setup_.cluster.allreduce;
-    const Duration length = cost.startup + setup_.cluster.sync +
-                            from_ns(static_cast<double>(next->payload_bytes) * cost.ns_per_byte);
-    if (next->iteration >= first_counted()) {
-      ++result_.messages;
-      result_.bytes += next->payload_bytes;
-      result_.channel_busy += length;
-    }
-    channel_since_ = now_;
-    due_.free_at(now_ + length, {Due::Kind::kChannelFree, 0});
+  if (const auto end = channel_.begin(now_)) {
+    due_.free_at(*end, {Due::Kind::kChannelFree, 0});
   }
 }
 
 void Simulator::on_channel_free() {
-  const Message request = channel_.end();
-  const Time begin = channel_since_;
+  const auto [request, begin] = channel_.end();
   numbers_.all_reduce(request);
   pump_channel();
   for (std::size_t w = 0; w < workers_.size(); ++w) {

@@ -57,11 +57,19 @@ struct Simulation {
   // Iterations before this one are not counted: messages and arithmetic belong to the iteration
   // whose gradients they bring about.
   Iteration warm_up = 0;
-  const Faults* faults = nullptr;  // what goes wrong meanwhile; null: nothing
+  const Faults* faults = nullptr;       // what goes wrong meanwhile; null: nothing
+  Iteration first = 0;                  // the workers begin there, and end before `iterations`
+  std::span<const HostId> absent = {};  // are lost from the beginning
+  // Once a host is heard to be lost, the run ends at the first iteration that none of the others
+  // has begun.
+  bool ends_after_loss = false;
+
+  // The first iteration whose forward pass waits for something that counts.
+  Iteration first_counted() const { return warm_up == 0 ? 0 : warm_up + 1; }
 };
 
 struct SimulationResult {
-  std::vector<Time> starts;  // of each iteration's forward pass on the last worker; one more than
+  std::vector<Time> starts;  // by iteration: of its forward pass on the last worker; one more than
                              // iterations, the last being the start of what would come next
   Time end{0};
   // Of the counted iterations:
@@ -73,8 +81,11 @@ struct SimulationResult {
   std::int64_t channel_overtakings = 0;
   // Of the whole run:
   std::uint64_t events = 0;
-  std::optional<int> stopped;        // the signal that ended the run early
-  std::int64_t iterations_lost = 0;  // that killed workers have not made
+  std::optional<int> stopped;  // the signal that ended the run early
+  // That workers killed in this run have not made; if it ended early, those of `lost`.
+  std::int64_t iterations_lost = 0;
+  std::vector<HostId> lost = {};           // in this run, as the others have heard
+  std::optional<Iteration> ended_at = {};  // therefore
 
   // Start of forward to start of forward, over the second half of the run.
   Duration iteration_time() const {

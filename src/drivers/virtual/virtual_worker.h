@@ -10,7 +10,8 @@
 namespace sluice {
 
 // A worker's training loop in virtual time: forward through the layers as they are released,
-// backward without a pause. It stops at the start of iteration `iterations`.
+// backward without a pause. It begins with iteration `first` and stops at the start of iteration
+// `iterations`.
 class VirtualWorker {
  public:
   struct Step {
@@ -19,11 +20,12 @@ class VirtualWorker {
     Duration length;
   };
 
-  VirtualWorker(const Profile& profile, Iteration iterations)
+  VirtualWorker(const Profile& profile, Iteration first, Iteration iterations)
       : profile_(&profile),
         iterations_(iterations),
-        released_(profile.layers.size(), -1),
-        waits_for_(profile.layers.size()) {}
+        released_(profile.layers.size(), first - 1),
+        waits_for_(profile.layers.size()),
+        iteration_(first) {}
 
   Iteration iteration() const { return iteration_; }
   Iteration iterations() const { return iterations_; }
@@ -51,7 +53,7 @@ class VirtualWorker {
   std::vector<Iteration> released_;  // by layer
   std::size_t waits_for_;            // layers that are not released for the current iteration
   std::size_t ahead_ = 0;            // layers that are released for the next one
-  Iteration iteration_ = 0;
+  Iteration iteration_;
   bool forward_ = true;
   std::size_t position_ = 0;  // index of the layer
   bool ended_ = false;
