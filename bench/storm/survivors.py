@@ -13,7 +13,9 @@ from faults import AGAIN_WITHIN_S, ENDING, ENDS_WITHIN_S, KINDS, LASTS_S, Fault,
 import lab
 from table import markdown
 
-SERVERS = {"asp": 1, "ssp": 1, "easgd": 1, "gosgd": 0, "ad-psgd": 0, "noloco": 0, "local-sgd": 0, "diloco": 0, "streaming-diloco": 0}  # on hosts of their own
+SERVERS = {"asp": 1, "ssp": 1, "easgd": 1, "gosgd": 0, "ad-psgd": 0, "noloco": 0, "local-sgd": 0, "diloco": 0, "streaming-diloco": 0, "sparseloco": 0,
+           "post-local-sgd": 0}  # on hosts of their own
+SETTINGS = {"post-local-sgd": ["--synchronous-first", 20]}  # in which it needs all workers
 PAUSE_S = 5  # of the survivors, at most
 NEAR = 0.03  # the accuracy that a training may have less than a calm one with all workers, or with those that are left
 LEFT = 2  # workers of the smaller calm training
@@ -23,7 +25,7 @@ FIRST_STEPS = 20  # in which a training gathers way
 
 def training(args):
     servers = ["--servers", SERVERS[args.preset]] if SERVERS[args.preset] else []
-    return ["train", "--preset", args.preset, *servers, "--batch", 8, "--lr", args.lr, "--kernels", "native", "--evaluate-every", 0, "--iterations",
+    return ["train", "--preset", args.preset, *SETTINGS.get(args.preset, []), *servers, "--batch", 8, "--lr", args.lr, "--kernels", "native", "--evaluate-every", 0, "--iterations",
             args.iterations, "--json", "--trace"]
 
 
@@ -185,7 +187,7 @@ def judge(result, calm):
     for i, one in enumerate(result["trainings"]):
         for fault in one["faults"]:
             faults.append(fault)
-            if not fault["wrong"] and fault["pause_s"] is not None and fault["pause_s"] > PAUSE_S:
+            if not fault["wrong"] and fault["said_s"] is not None and (fault["pause_s"] or 0) > PAUSE_S:
                 fault["wrong"] = f"a survivor paused for more than {PAUSE_S} s"
             rows.append([i, KINDS[fault["kind"]], fault["rank"], fault["iteration"], number(fault["said_s"]), number(fault["back_s"]),
                          number(fault["pause_s"]),
