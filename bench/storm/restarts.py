@@ -27,16 +27,15 @@ def endure(run, weather, fault):
     former = run.records()
     fault.at = run.now()
     weather.begin(fault)
-    if fault.kind == "full":
-        refused = run.wait(lambda: run.said(fault.at, "was not written"), AGAIN_WITHIN_S)  # when the next one is due
-        weather.end(fault)
-        if run.goes_on(fault) and not refused:
-            fault.wrong = "no checkpoint was due, or it was written"
-        return
     if fault.kind in PASSING:
-        time.sleep(LASTS_S)
+        refused = False  # a checkpoint
+        if fault.kind == "full":
+            refused = run.wait(lambda: run.said(fault.at, "was not written"), AGAIN_WITHIN_S)  # said when the next one is due
+        else:
+            time.sleep(LASTS_S)
         weather.end(fault)
-        run.goes_on(fault)
+        if run.goes_on(fault) and fault.kind == "full" and not refused:
+            fault.wrong = "no checkpoint was due, or it was written"
         return
     lift = threading.Timer(LASTS_S if fault.kind == "cut" else 0, lambda: weather.end(fault))
     lift.start()

@@ -9,6 +9,7 @@
 #include "nodes/assembly.h"
 #include "nodes/catch_ups.h"
 #include "partition/fragments.h"
+#include "session/regrouping.h"
 
 namespace sluice {
 namespace {
@@ -39,26 +40,24 @@ Faults without_kills(Faults faults) {
   return faults;
 }
 
-// As regroup() makes it in a session.
+// As a session regroups.
 Job without(const std::vector<HostId>& lost, const Assembly& assembly, Iteration first) {
-  Job job = assembly.job;
-  job.absent.insert(job.absent.end(), lost.begin(), lost.end());
-  std::ranges::sort(job.absent);
+  const Job& job = assembly.job;
+  std::vector<HostId> absent = job.absent;
+  absent.insert(absent.end(), lost.begin(), lost.end());
+  std::ranges::sort(absent);
   std::map<NodeId, std::vector<Iteration>> last_sums;
   for (std::size_t w = 0; w < job.topology.workers(); ++w) {
     const NodeId worker = job.topology.worker(w);
-    if (!has(job.absent, job.topology.host_of(worker))) {
+    if (!has(absent, job.topology.host_of(worker))) {
       const auto sums = assembly.last_sums(worker);
       last_sums[worker] = {sums.begin(), sums.end()};
     }
   }
-  job.given_up =
-      find_catch_ups(last_sums, fragments_of(*assembly.chunks, job.strategy.cadence.fragments),
-                     job.strategy.cadence, first)
-          .given_up;
-  job.first = first;
-  job.starts.clear();
-  return job;
+  const Cadence& cadence = job.strategy.cadence;
+  CatchUps catch_ups =
+      find_catch_ups(last_sums, fragments_of(*assembly.chunks, cadence.fragments), cadence, first);
+  return job_without(std::move(absent), std::move(catch_ups.given_up), job, first);
 }
 
 SimulationResult simulate_phase(const FaultyRun& run, const Assembly& assembly, Iteration last,
@@ -104,10 +103,10 @@ FaultyTime simulate_in_phases(const FaultyRun& run, const Faults& faults) {
       return {.end = Duration{0}, .iterations_lost = time.iterations_lost};
     }
     time.end += took + (goes_on && !result.lost.empty() ? faults.regrouping : Duration{0});
-    if (goes_on) {
-      job = without(result.lost, assembly, reached);
+    if (!goes_on) {
+      break;
     }
-    job.first = reached;
+    job = without(result.lost, assembly, reached);
   }
   return time;
 }

@@ -185,11 +185,7 @@ std::optional<Job> regroup(const RunState& run, const Log& log) {
   }
   const CatchUps catch_ups = Survivors(run).agree();
   std::ranges::fill(run.at, std::ranges::max(run.at));
-  Job next = job;
-  next.absent = absent;
-  next.given_up = catch_ups.given_up;
-  next.first = run.at.front();
-  next.starts.clear();
+  Job next = job_without(absent, catch_ups.given_up, job, run.at.front());
   if (run.group.is_leader()) {
     log.info(
         fmt::format("from iteration {} on sums are of {} workers; {} chunks were taken from "
@@ -197,6 +193,15 @@ std::optional<Job> regroup(const RunState& run, const Log& log) {
                     next.first, AggregationGroups(next).size(), catch_ups.all.size()));
   }
   return next;
+}
+
+Job job_without(std::vector<HostId> absent, std::vector<GivenUpSum> given_up, Job job,
+                Iteration first) {
+  job.absent = std::move(absent);
+  job.given_up = std::move(given_up);
+  job.first = first;
+  job.starts.clear();
+  return job;
 }
 
 Job job_with(std::span<const PeerJoined> joined, Job job, Iteration first) {

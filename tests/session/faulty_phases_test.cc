@@ -5,7 +5,6 @@
 #include <rapidcheck/gtest.h>
 
 #include <algorithm>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -79,7 +78,6 @@ TEST(FaultyPhases, ALossCostsItsDetectionAndTheNewSums) {
   }
 }
 
-// Nobody waits for the sum of an outer step for longer than the step that it took part in.
 TEST(FaultyPhases, RankZeroGoesOnAlone) {
   const Phases phases(3);
   for (const std::string& preset : kWithSums) {
