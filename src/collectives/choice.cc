@@ -15,12 +15,9 @@ namespace {
 // sums of different collectives leave more gaps on the links than sums of the same.
 constexpr double kTie = 0.02;
 
-// Where nothing overtakes. Connections to several partners share the links unevenly: before the end
-// of a long stream some links are idle while others are full, which takes this share of it. And
-// each step waits for threads that are busy with others. Both fitted to iterations of ResNet-50 and
-// VGG-16 at 4 to 15 Gb/s (docs/gpu.md, "Halving-doubling").
-constexpr double kUneven = 0.08;
-constexpr Duration kStepAmongOthers = std::chrono::microseconds(350);
+// Where nothing overtakes, each step of a sum waits at least for a message of another sum that is on
+// its way: as long as a message takes the wire (model/message_size.h).
+constexpr Duration kStepAmongOthers = std::chrono::microseconds(360);
 
 // The last sum of several begins while the ones before it still use the link: only this share of
 // what it takes longer alone than among others delays the end.
@@ -52,12 +49,8 @@ CollectiveChoice::CollectiveChoice(const Job& job)
 
 // What the sum delays those that follow.
 double CollectiveChoice::among_others_us(const PlanLoad& load, const SumCost& cost) const {
-  const double busy = to_us(cost.busy);
-  if (strategy_.order == Order::kPriority) {
-    return busy;
-  }
-  return busy * (load.partners > 1 ? 1 + kUneven : 1) +
-         load.total.startups * to_us(kStepAmongOthers);
+  const bool waits = strategy_.order != Order::kPriority;
+  return to_us(cost.busy) + (waits ? load.total.startups * to_us(kStepAmongOthers) : 0);
 }
 
 CollectiveChoice::Choice CollectiveChoice::choose(std::int64_t params, double tail) const {

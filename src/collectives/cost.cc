@@ -4,7 +4,6 @@
 #include <bit>
 #include <cstdint>
 #include <optional>
-#include <set>
 #include <span>
 #include <utility>
 #include <vector>
@@ -113,18 +112,6 @@ class PackingCount {
   std::optional<Range> last_in_step_;
 };
 
-std::size_t partners_in(std::span<const Round> rounds) {
-  std::set<std::size_t> partners;
-  for (const Round& round : rounds) {
-    for (const auto& transfer : {round.send, round.receive}) {
-      if (transfer) {
-        partners.insert(transfer->peer);
-      }
-    }
-  }
-  return partners.size();
-}
-
 double us_of(const Load& load, const LinkCost& link, double bytes) {
   return load.messages * to_us(link.message) + load.moved * bytes * link.ns_per_byte / 1e3;
 }
@@ -167,7 +154,6 @@ PlanLoad load_of(Collective collective, const Ranks& ranks) {
     for (std::size_t rank = 0; rank < plans.size(); ++rank) {
       const auto rounds = std::span(plans[rank]).subspan(first, end - first);
       step.add(rounds);
-      load.partners = std::max(load.partners, partners_in(rounds));
       coded += packing[rank].step(rounds);
     }
     Load each = step.load();

@@ -35,7 +35,6 @@ struct PlanLoad {
   };
   std::vector<Steps> steps;  // in their order
   Load total;                // of all steps; other sums can fill their gaps
-  std::size_t partners = 0;  // with whom a rank exchanges messages in one step, at most
 };
 PlanLoad load_of(Collective collective, const Ranks& ranks);
 

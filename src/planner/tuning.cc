@@ -25,24 +25,17 @@ std::int64_t packed_params(const Strategy& strategy, std::int64_t floats) {
 
 // How much may be in flight to a peer on a link between machines.
 //
-// In an all-reduce in segments, of one iteration at a time and without priority, nothing is urgent
-// and no host can flood another, so over connections of our own a bound protects nobody. And it
-// costs time, since short messages pass long ones in a connection, but not those that are held
-// back. MPI would keep what comes early in buffers of its own, and workers could flood a server.
-// Whole vectors took longer without a bound; measured.
-Bytes peer_credit_for(const Job& job, const MessageSize& message, bool announced) {
-  const bool urgent = job.strategy.order == Order::kPriority;
-  const bool in_step = job.strategy.algorithm == Algorithm::kBsp;
-  const bool in_segments = job.strategy.segment_params > 0;
-  if (job.strategy.exchange == Exchange::kAllReduce && in_step && in_segments && !urgent &&
-      !announced) {
-    return kUnboundedCredit;
-  }
+// Something urgent waits for at most half a millisecond of data in flight to the peer, which is one
+// slice at 1 Gb/s, or for one message. Where nothing is urgent one message is on its way while the
+// receipt of another is. More would only share the link unevenly between the peers: what fills the
+// kernel's buffers for one of them is ahead of the sums that the others wait for.
+Bytes peer_credit_for(const Job& job, const MessageSize& message) {
   const Bytes usual = Strategy().peer_credit;
-  // Something urgent waits for at most half a millisecond of data in flight to the peer, which is
-  // one slice at 1 Gb/s, or for one message.
+  if (job.strategy.order != Order::kPriority) {
+    return std::max(usual, 2 * message.bytes());
+  }
   const auto half_ms = static_cast<Bytes>(64'000 * job.link.gbps());
-  return std::max(urgent ? std::min(half_ms, usual) : usual, message.bytes());
+  return std::max(std::min(half_ms, usual), message.bytes());
 }
 
 }  // namespace
@@ -88,7 +81,7 @@ void tune_for_link(Job& job, const ChosenSizes& chosen, bool announced) {
   const auto parts = static_cast<std::int64_t>(shares ? AggregationGroups(job).size() : 1);
   tune(strategy.slice_params, chosen.slice, params * parts);
   tune(strategy.segment_params, segment_is_chosen, params);
-  tune(strategy.peer_credit, chosen.peer_credit, peer_credit_for(job, message, announced));
+  tune(strategy.peer_credit, chosen.peer_credit, peer_credit_for(job, message));
   tune(strategy.credit, chosen.credit, std::max(Strategy().credit, 3 * message.bytes()));
 }
 

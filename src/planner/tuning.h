@@ -5,9 +5,6 @@
 
 namespace sluice {
 
-// As a peer's credit: more than ever waits for a peer, and a value that the user may set, too.
-inline constexpr Bytes kUnboundedCredit = 1'000'000'000'000;
-
 // Which sizes of a strategy the user has set, and whether local aggregation.
 struct ChosenSizes {
   bool slice = false;

@@ -9,7 +9,6 @@
 
 #include "base/check.h"
 #include "nodes/presets.h"
-#include "planner/tuning.h"
 #include "support/temporary_folder.h"
 
 namespace sluice::cli {
@@ -159,11 +158,6 @@ TEST(SettingsTest, TheStrategyIsWhatWasSet) {
   EXPECT_EQ(strategy.slice_params, 12);
   EXPECT_EQ(strategy.credit, 34);
   EXPECT_EQ(strategy.seed, 56U);
-}
-
-TEST(SettingsTest, WhatASummaryHasAsCreditCanBeSet) {
-  EXPECT_EQ(resolve({{"peer-credit", std::to_string(kUnboundedCredit)}}).strategy().peer_credit,
-            kUnboundedCredit);
 }
 
 TEST(SettingsTest, WhatTheLaunchDictatesHolds) {

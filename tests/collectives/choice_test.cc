@@ -8,7 +8,6 @@
 #include <cmath>
 #include <numeric>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -76,14 +75,6 @@ TEST(PlanLoad, CountsWhatIsPackedAndUnpacked) {
   EXPECT_DOUBLE_EQ(load_of(Collective::kRecursiveDoubling, {.size = 8}).total.coded, 6);
   EXPECT_DOUBLE_EQ(load_of(Collective::kHalvingDoubling, {.size = 8}).total.coded, 3.5);
   EXPECT_DOUBLE_EQ(load_of(Collective::kBinaryTree, {.size = 2}).total.coded, 2);
-}
-
-TEST(PlanLoad, CountsPartnersOfAStep) {
-  EXPECT_EQ(load_of(Collective::kRing, {.size = 2}).partners, 1U);
-  EXPECT_EQ(load_of(Collective::kRing, {.size = 5}).partners, 2U);
-  EXPECT_EQ(load_of(Collective::kDirect, {.size = 5}).partners, 4U);
-  EXPECT_EQ(load_of(Collective::kHalvingDoubling, {.size = 8}).partners, 1U);
-  EXPECT_EQ(load_of(Collective::kRecursiveDoubling, {.size = 8}).partners, 1U);
 }
 
 // load_of() looks at one machine only.
@@ -161,28 +152,13 @@ TEST(CollectivesFor, AStrategyThatNamesOneGetsIt) {
   EXPECT_THAT(chosen(), ::testing::Each(Collective::kRecursiveDoubling));
 }
 
-TEST(CollectivesFor, LongSumsGoInPairsWhereNothingOvertakes) {
-  struct Chosen {
-    std::set<Collective> for_short;
-    std::set<Collective> for_long;
-  };
-  const auto chosen = [](const char* preset, std::size_t hosts) {
-    const Job job = job_for(profile_of({10'000, 5'000'000, 5'000'000}, 1, 1),
-                            cluster_of(hosts, 4, 50), find_preset(preset)->strategy);
-    const ChunkMap chunks = make_chunks(job.layers, 1, job.strategy);
-    const std::vector<Collective> collectives = collectives_for(job, chunks);
-    Chosen by_size;
-    for (std::size_t c = 0; c < chunks.size(); ++c) {
-      const bool is_long = chunks.all()[c].range.size() > 1'000'000;
-      (is_long ? by_size.for_long : by_size.for_short).insert(collectives[c]);
-    }
-    return by_size;
-  };
-  using ::testing::ElementsAre;
-  EXPECT_THAT(chosen("wfbp", 4).for_long, ElementsAre(Collective::kHalvingDoubling));
-  EXPECT_THAT(chosen("wfbp", 4).for_short, ElementsAre(Collective::kDirect));
-  EXPECT_THAT(chosen("wfbp", 3).for_long, ElementsAre(Collective::kDirect));
-  EXPECT_THAT(chosen("p3-allreduce", 4).for_short, ElementsAre(Collective::kDirect));
+TEST(CollectivesFor, ShortSumsTakeNoMoreStepsThanLongOnesWhereNothingOvertakes) {
+  const Job job = job_for(profile_of({128, 50'000, 5'000'000}, 1, 1), cluster_of(4, 0.1, 50),
+                          find_preset("wfbp")->strategy);
+  const ChunkMap chunks = make_chunks(job.layers, 1, job.strategy);
+  for (const Collective collective : collectives_for(job, chunks)) {
+    EXPECT_EQ(load_of(collective, {.size = 4}).total.startups, 2) << name_of(kCollectiveNames, collective);
+  }
 }
 
 double log_anywhere(double low, double high) {

@@ -93,7 +93,7 @@ std::shared_ptr<Poller> make_poller(const Carrier& carrier) {
   return carrier.is_tcp() && carrier.threads == 0 ? std::make_shared<Poller>() : nullptr;
 }
 
-// Where nothing is urgent and no host can flood another, a message need not be confirmed.
+// Where nothing is urgent and no host can flood another, MPI need not confirm a message.
 bool awaits_receivers(const Strategy& strategy) {
   return strategy.exchange != Exchange::kAllReduce || strategy.order == Order::kPriority;
 }
@@ -172,7 +172,6 @@ std::unique_ptr<PeerTransport> Session::connect(const Carrier& carrier) {
                           .rank = world_.rank(),
                           .clock = phase_.clock,
                           .mailbox = mailbox_,
-                          .awaits_receivers = awaits_receivers(phase_.strategy),
                           .spins = spins(phase_),
                           .threads = carrier.threads,
                           .poller = poller_,

@@ -27,23 +27,14 @@ void Peer::send(const Message& message, Payload payload) {
   writer_.add(message, std::move(payload));
 }
 
-bool Peer::awaits_receiver(const Message& message) const {
-  return world_.awaits_receivers && message.payload_bytes > 0;
-}
-
 // The kernel has copied the payload.
 void Peer::written(const Message& message) {
   if (message.wants_return) {
     world_.mailbox->post(Returned{message});
   }
-  if (awaits_receiver(message)) {
-    return;
+  if (message.payload_bytes == 0) {
+    confirm(message);
   }
-  if (message.payload_bytes > 0) {
-    const std::lock_guard lock(mutex_);
-    outgoing_[index_of(lane_of(message))].pop_front();
-  }
-  confirm(message);
 }
 
 void Peer::accepted(Lane lane, std::uint32_t messages) {
@@ -87,7 +78,7 @@ Message Peer::begin(std::span<const std::byte> header, std::span<std::byte>& pla
 // that the host has something to do.
 void Peer::message(const Message& message, const Payload& payload) {
   world_.incoming.check_payload(message, payload.bytes());
-  if (awaits_receiver(message)) {
+  if (message.payload_bytes > 0) {
     writer_.accept(lane_of(message));
     wake_writer_();
   }

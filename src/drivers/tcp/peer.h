@@ -25,7 +25,6 @@ struct PeerWorld {
   const Clock& clock;
   std::shared_ptr<Mailbox> mailbox;
   Incoming& incoming;
-  bool awaits_receivers;
   std::atomic<Landing*> landing = nullptr;
   std::atomic<std::int64_t> outgoing = 0;  // messages that have not been confirmed
   std::atomic<bool> lost = false;          // some connection: see Peer::lost_since
@@ -67,7 +66,6 @@ class Peer final : private FrameReader::Sink {
   void ended() override { ended_ = true; }
   void refuse(const std::string& why) override;
 
-  bool awaits_receiver(const Message& message) const;
   void written(const Message& message);
   void confirm(const Message& message);
   void lose();

@@ -24,8 +24,7 @@ TcpTransport::TcpTransport(World world, std::vector<Socket> sockets)
       incoming_(world_.topology, world_.rules, world_.rank),
       shared_{.clock = world_.clock,
               .mailbox = world_.mailbox,
-              .incoming = incoming_,
-              .awaits_receivers = world_.awaits_receivers},
+              .incoming = incoming_},
       by_rank_(sockets.size()),
       told_(sockets.size()),
       writers_(sockets.size()) {

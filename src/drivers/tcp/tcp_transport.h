@@ -28,8 +28,7 @@ namespace sluice {
 //
 // A payload goes from the sender's memory into the kernel, and from there to the place that the
 // receiver's protocol names. The memory is free again when the kernel has it. The credit comes back
-// when the receiver says that the message has come whole; where nothing is urgent and no host can
-// flood another, as in an all-reduce without priority, when the kernel has it.
+// when the receiver says that the message has come whole.
 //
 // Threads of the transport move the bytes, each of some connections. Without them the host's loop
 // does it.
@@ -41,7 +40,6 @@ class TcpTransport final : public PeerTransport {
     std::size_t rank;
     const Clock& clock;
     std::shared_ptr<Mailbox> mailbox;  // of this host
-    bool awaits_receivers = true;      // of payloads
     bool spins = false;                // the loop, while anything is in flight
     int threads = 0;                   // of the transport
     // With which the loop sleeps if it moves the bytes.

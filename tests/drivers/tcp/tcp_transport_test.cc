@@ -9,7 +9,6 @@
 #include <mutex>
 #include <optional>
 #include <thread>
-#include <tuple>
 #include <variant>
 #include <vector>
 
@@ -38,7 +37,7 @@ std::vector<float> contents(std::size_t from, std::size_t number) {
 // One host: sends its messages, counts what comes, and parts when all has come.
 class Host final : private Landing {
  public:
-  Host(std::size_t rank, int threads, bool awaits_receivers, std::vector<Socket> sockets)
+  Host(std::size_t rank, int threads, std::vector<Socket> sockets)
       : rank_(rank),
         poller_(threads == 0 ? std::make_shared<Poller>() : nullptr),
         mailbox_(std::make_shared<Mailbox>(poller_)),
@@ -47,7 +46,6 @@ class Host final : private Landing {
                     .rank = rank,
                     .clock = clock_,
                     .mailbox = mailbox_,
-                    .awaits_receivers = awaits_receivers,
                     .threads = threads,
                     .poller = poller_,
                     .start = start_thread,
@@ -186,16 +184,14 @@ std::vector<std::vector<Socket>> connected_hosts() {
   return sockets;
 }
 
-class TcpTransportThreadsTest : public ::testing::TestWithParam<std::tuple<int, bool>> {};
-INSTANTIATE_TEST_SUITE_P(, TcpTransportThreadsTest,
-                         ::testing::Combine(::testing::Values(0, 1, 2, 3, 4), ::testing::Bool()));
+class TcpTransportThreadsTest : public ::testing::TestWithParam<int> {};
+INSTANTIATE_TEST_SUITE_P(, TcpTransportThreadsTest, ::testing::Values(0, 1, 2, 3, 4));
 
 TEST_P(TcpTransportThreadsTest, EveryMessageComesOnceAndIsConfirmed) {
-  const auto [threads, awaits_receivers] = GetParam();
   auto sockets = connected_hosts();
   std::vector<std::unique_ptr<Host>> hosts;
   for (std::size_t h = 0; h < kHosts; ++h) {
-    hosts.push_back(std::make_unique<Host>(h, threads, awaits_receivers, std::move(sockets[h])));
+    hosts.push_back(std::make_unique<Host>(h, GetParam(), std::move(sockets[h])));
   }
   std::vector<std::jthread> loops;
   for (const auto& host : hosts) {
@@ -205,15 +201,13 @@ TEST_P(TcpTransportThreadsTest, EveryMessageComesOnceAndIsConfirmed) {
 }
 
 class TcpLossThreadsTest : public TcpTransportThreadsTest {};
-INSTANTIATE_TEST_SUITE_P(, TcpLossThreadsTest,
-                         ::testing::Combine(::testing::Values(0, 1, 4), ::testing::Bool()));
+INSTANTIATE_TEST_SUITE_P(, TcpLossThreadsTest, ::testing::Values(0, 1, 4));
 
 TEST_P(TcpLossThreadsTest, TheOthersGoOn) {
-  const auto [threads, awaits_receivers] = GetParam();
   constexpr std::size_t kLost = 1;
   auto sockets = connected_hosts();
-  Host first(0, threads, awaits_receivers, std::move(sockets[0]));
-  Host third(2, threads, awaits_receivers, std::move(sockets[2]));
+  Host first(0, GetParam(), std::move(sockets[0]));
+  Host third(2, GetParam(), std::move(sockets[2]));
   std::jthread one([&] { first.run_without(kLost); });
   std::jthread other([&] { third.run_without(kLost); });
   sockets[kLost].clear();  // its kernel closes the connections
