@@ -15,8 +15,8 @@ namespace {
 // sums of different collectives leave more gaps on the links than sums of the same.
 constexpr double kTie = 0.02;
 
-// Where nothing overtakes, each step of a sum waits at least for a message of another sum that is on
-// its way: as long as a message takes the wire (model/message_size.h).
+// Where nothing overtakes, each step of a sum waits at least for a message of another sum that is
+// on its way: as long as a message takes the wire (model/message_size.h).
 constexpr Duration kStepAmongOthers = std::chrono::microseconds(360);
 
 // The last sum of several begins while the ones before it still use the link: only this share of

@@ -157,7 +157,8 @@ TEST(CollectivesFor, ShortSumsTakeNoMoreStepsThanLongOnesWhereNothingOvertakes) 
                           find_preset("wfbp")->strategy);
   const ChunkMap chunks = make_chunks(job.layers, 1, job.strategy);
   for (const Collective collective : collectives_for(job, chunks)) {
-    EXPECT_EQ(load_of(collective, {.size = 4}).total.startups, 2) << name_of(kCollectiveNames, collective);
+    EXPECT_EQ(load_of(collective, {.size = 4}).total.startups, 2)
+        << name_of(kCollectiveNames, collective);
   }
 }
 

@@ -22,9 +22,7 @@ const Duration kToHearOfALoss = from_us(1e6);
 TcpTransport::TcpTransport(World world, std::vector<Socket> sockets)
     : world_(std::move(world)),
       incoming_(world_.topology, world_.rules, world_.rank),
-      shared_{.clock = world_.clock,
-              .mailbox = world_.mailbox,
-              .incoming = incoming_},
+      shared_{.clock = world_.clock, .mailbox = world_.mailbox, .incoming = incoming_},
       by_rank_(sockets.size()),
       told_(sockets.size()),
       writers_(sockets.size()) {
