@@ -106,5 +106,35 @@ TEST(InstallTest, AProgramWithItsOwnLoopFindsSluice) {
   }
 }
 
+// scripts/package --check installs them on a clean system.
+TEST(PackagesTest, HoldTheProgramAndThePythonPackageAndNameWhatTheyNeed) {
+  if (!SLUICE_HAS_MODELS || std::string(SLUICE_PYTHON_PROGRAM).empty() ||
+      std::string(SLUICE_SANITIZERS) != "") {
+    SKIP_AS_INAPPLICABLE("packages have LibTorch and Python, and no sanitizers");
+  }
+  const TemporaryFolder folder;
+  if (run_command("command -v dpkg-deb dpkg-shlibdeps", folder).code != 0) {
+    SKIP_FOR_LACK("dpkg-deb and dpkg-shlibdeps are missing; install Debian's dpkg-dev");
+  }
+  const Outcome packed =
+      run_command(SLUICE_CPACK " --config '" SLUICE_BUILD_DIR "/CPackConfig.cmake' -B out", folder);
+  ASSERT_EQ(packed.code, 0) << packed.out << packed.err;
+  const auto needs = [&](const std::string& package) {
+    return run_command("dpkg-deb --field out/" + package + "_*.deb Depends", folder).out;
+  };
+  EXPECT_THAT(needs("sluice"), HasSubstr("libtorch"));
+  EXPECT_THAT(needs("python3-sluice"), HasSubstr("python3-torch"));
+  EXPECT_THAT(needs("libsluice-dev"), HasSubstr("libtorch-dev"));
+  ASSERT_EQ(run_command("for p in out/*.deb; do dpkg-deb --extract $p root; done", folder).code, 0);
+  const Outcome models = run_command("root/usr/bin/sluice models", folder);
+  EXPECT_EQ(models.code, 0) << "the program finds its module for LibTorch: " << models.err;
+  const Outcome imported = run_command(
+      "PYTHONPATH=$PWD/root/usr/lib/python3/dist-packages '" SLUICE_PYTHON_PROGRAM
+      "' -c 'import sluice.torch as sluice; sluice.init(); print(sluice.size(), sluice.__file__)'",
+      folder);
+  EXPECT_EQ(imported.code, 0) << imported.err;
+  EXPECT_THAT(imported.out, HasSubstr("1 " + (folder.path() / "root").string()));
+}
+
 }  // namespace
 }  // namespace sluice

@@ -188,7 +188,9 @@ void HubRun::become_remote(std::size_t rank, int token) const {
     text += " " + shell_word(word);
   }
   Words words = plan_.place.agent;
-  words.insert(words.end(), {hosts_[rank], text + " </dev/null"});
+  words.push_back(hosts_[rank]);
+  words.insert(words.end(), plan_.place.shell.begin(), plan_.place.shell.end());
+  words.push_back(text + " </dev/null");
   failed(lab::become(words).within("launch"));
   _exit(kNotFound);
 }

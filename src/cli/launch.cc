@@ -22,7 +22,9 @@
 #include "cli/placement.h"
 #include "cli/restart_count.h"
 #include "cli/restarts.h"
+#include "cli/slurm_allocation.h"
 #include "drivers/mpi/mpi_world.h"
+#include "lab/process.h"
 
 namespace sluice::cli {
 namespace {
@@ -127,10 +129,35 @@ Ending run_mpi_job(const MpiJob& job, std::int64_t restart) {
   return run_mpirun(job.words(file.path()), restart);
 }
 
+// Without a file of hosts: in the allocation of Slurm, if there is one, else on this machine.
+Result<Placement> placement_at_hub(std::size_t processes, const std::string& hostfile) {
+  auto place = placement_of(processes, hostfile);
+  const bool named = place && std::ranges::any_of(place->hosts, [](const std::string& host) {
+                       return !host.empty();
+                     });
+  if (!place || named || !hostfile.empty()) {
+    return place;
+  }
+  auto in_slurm = placement_in_slurm(
+      processes, [](const char* name) { return std::getenv(name); },
+      [](const std::string& nodes) {
+        return lab::output_of({"scontrol", "show", "hostnames", nodes});
+      });
+  if (!in_slurm) {
+    return in_slurm.error().within("launch");
+  }
+  std::optional<Placement> nodes = *std::move(in_slurm);
+  if (!nodes) {
+    return place;
+  }
+  std::ranges::replace_if(nodes->hosts, is_here, "");
+  return *std::move(nodes);
+}
+
 int launch_at_hub(const Settings& settings, const Words& command, std::int64_t restarts,
                   const std::string& checkpoints) {
   const auto place =
-      placement_of(static_cast<std::size_t>(settings.integer("np")), settings.text("hostfile"));
+      placement_at_hub(static_cast<std::size_t>(settings.integer("np")), settings.text("hostfile"));
   if (!place) {
     return bad_input(place.error());
   }

@@ -103,7 +103,8 @@ std::vector<std::string> moved_from(const std::set<std::string>& gone,
 std::optional<Placement> without_unreachable(const Placement& placement,
                                              const std::function<void(const std::string&)>& warn) {
   const std::set<std::string> gone = unreachable(placement);
-  Placement others{moved_from(gone, placement.hosts), placement.agent};
+  Placement others = placement;
+  others.hosts = moved_from(gone, placement.hosts);
   if (others.hosts != placement.hosts) {
     warn(fmt::format("launch: {} {} not answer; other hosts run the processes from there",
                      fmt::join(gone, ", "), gone.size() == 1 ? "does" : "do"));

@@ -10,8 +10,10 @@ namespace sluice::cli {
 
 // On which hosts the processes of a job run.
 struct Placement {
-  std::vector<std::string> hosts;         // by rank; an empty name: this machine
-  std::vector<std::string> agent{"ssh"};  // that runs a command on another host
+  std::vector<std::string> hosts;  // by rank; an empty name: this machine
+  std::vector<std::string> agent{
+      "ssh"};                           // that runs a command on another host, which it names last
+  std::vector<std::string> shell = {};  // there, if the agent does not have one run the command
 };
 
 // The hosts of the placement on which the agent cannot run a command within some seconds.

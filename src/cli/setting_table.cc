@@ -233,7 +233,9 @@ std::vector<Setting> launch_settings() {
   return {
       {"np", kLaunch, Form::integer(1, 100'000), nullptr, "number of processes; -n is the same"},
       {"hostfile", kLaunch, Form::text(), "",
-       "file of mpirun with the hosts to start on, by ssh; by default all processes run here"},
+       "file of mpirun with the hosts to start on, by ssh; by default all processes run here, or, "
+       "with "
+       "--transport tcp in an allocation of Slurm, on its nodes, by srun"},
       {"transport", kLaunch, Form::word({"mpi", "tcp"}), "mpi",
        "mpi: mpirun starts the processes; tcp: launch does it itself, without MPI, and workers "
        "go on when another one is lost, if their algorithm allows it"},

@@ -137,6 +137,28 @@ TEST_F(SlurmMpiTest, ScancelEndsABatchJobWithItsRecord) {
   expect_stopped();
 }
 
+// Each process is a step of the allocation. One that is killed comes back as another step.
+TEST_F(SlurmMpiTest, LaunchGoesOnWithoutAWorkerThatIsLost) {
+  folder_.write(
+      "kill.sh",
+      "until [ \"$(wc -l 2>/dev/null <run/metrics.jsonl)\" -gt 100 ]; do sleep 0.1; done\n"
+      "for process in /proc/[0-9]*; do\n"
+      "  grep --quiet --null-data '^SLUICE_RANK=2$' $process/environ 2>/dev/null || continue\n"
+      "  [ \"$(cat $process/comm)\" = sluice ] && kill -9 ${process#/proc/}\n"
+      "done\n");
+  const Outcome outcome = on_cluster(
+      "sh kill.sh &\n"
+      "salloc --quiet --nodes 3 --ntasks-per-node 1 '" SLUICE_BINARY
+      "' launch -n 3 --transport tcp --max-restarts 1 -- '" SLUICE_BINARY
+      "' train --preset gosgd --model replay:net.json --iterations 6000 --run run --json");
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(outcome.err, HasSubstr("rank 2 on n3 was lost"));
+  EXPECT_THAT(outcome.err, HasSubstr("rank 2 is back"));
+  const json summary = summary_of("run");
+  EXPECT_EQ(summary.at("run").at("hosts"), json({"n1", "n2", "n3"}));
+  EXPECT_EQ(summary.at("joined_ranks"), json::array({2}));
+}
+
 TEST_F(SlurmMpiTest, TheDoctorKnowsSlurmsPmi) {
   const Outcome outcome = on_cluster(
       "for type in none pmi2 pmix; do\n"
