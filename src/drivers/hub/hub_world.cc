@@ -15,6 +15,7 @@
 
 #include "base/check.h"
 #include "drivers/hub/beginning.h"
+#include "drivers/hub/direct_texts.h"
 #include "drivers/hub/hub_connection.h"
 #include "drivers/hub/hub_letters.h"
 #include "drivers/hub/reduce.h"
@@ -40,6 +41,7 @@ class HubWorld final : public ProcessWorld {
         job_(job),
         warn_(std::move(warn)),
         fail_(std::move(fail)),
+        direct_texts_(connection_->own_address()),
         texts_(job.size) {
     if (job.joins) {
       await([this] { return connection_->beginning().has_value(); }, "what the others began with",
@@ -207,9 +209,15 @@ class HubWorld final : public ProcessWorld {
     admit_all(lives);
     beginning_.reset();
   }
-  void send_text(std::size_t to, const std::string& text) override { send(to, text); }
+  void send_text(std::size_t to, const std::string& text) override {
+    send(to, direct_texts_.letter_with(text));
+  }
   std::string receive_text(std::size_t from, const std::string& what) override {
-    return receive(from, what);
+    auto text = DirectTexts::text_of(receive(from, what));
+    if (!text) {
+      cut_off(from);
+    }
+    return text ? *std::move(text) : "";
   }
 
   std::vector<std::size_t> lost() const override {
@@ -366,6 +374,7 @@ class HubWorld final : public ProcessWorld {
   const HubJob job_;
   const Warn warn_;
   const Fail fail_;
+  DirectTexts direct_texts_;
   std::vector<std::deque<std::string>> texts_;  // by rank, that have come and were not taken
   std::uint32_t channels_ = kTextChannel;
   // In rank 0 from note_beginning() to end_beginning(); in a process that joins, until it does.
