@@ -9,8 +9,10 @@
 
 #include "base/check.h"
 #include "nodes/host.h"
+#include "nodes/regrouped_job.h"
 #include "session/donors.h"
 #include "session/host_copies.h"
+#include "state/later_sums.h"
 
 namespace sluice {
 namespace {
@@ -122,12 +124,16 @@ std::vector<PeerJoined> let_in(const RunState& run, const Log& log) {
   invitation = Json::parse(run.group.from_leader(invitation.dump(), kInvitation));
   run.at = invitation.at("starts").get<std::vector<Iteration>>();
   const Donors donors = donors_from(invitation.at("donors"));
-  give(run, *run.group.own_host(), donors);
-  treat_alike(run, *run.group.own_host(), donors);
   std::vector<PeerJoined> joined;
   for (const auto& [joiner, donor] : donors) {
     joined.push_back({joiner, slowest_on(joiner, topology, run.at)});
   }
+  if (const Job& job = run.assembly.job; job.strategy.sums_can_be_given_up()) {
+    keep_means(run.state, *run.assembly.chunks, workers_here(run.group, topology), job,
+               job_with(joined, job, std::ranges::min(run.at)));
+  }
+  give(run, *run.group.own_host(), donors);
+  treat_alike(run, *run.group.own_host(), donors);
   return joined;
 }
 

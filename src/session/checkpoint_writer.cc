@@ -18,9 +18,10 @@ constexpr int kLowestPriority = 19;
 
 }  // namespace
 
-CheckpointWriter::CheckpointWriter(CheckpointPart part, const Clock& clock)
+CheckpointWriter::CheckpointWriter(CheckpointPart part, const Clock& clock, OnFailure on_failure)
     : part_(std::move(part)),
       clock_(clock),
+      on_failure_(std::move(on_failure)),
       thread_([this](const std::stop_token& stop) { run(stop); }) {}
 
 void CheckpointWriter::run(const std::stop_token& stop) {
@@ -35,10 +36,16 @@ void CheckpointWriter::run(const std::stop_token& stop) {
     }
   };
   const auto written = guarded([&] { return write_files(); });
+  if (!written) {
+    on_failure_(written.error());
+  }
   note(has_files_, written ? std::nullopt : std::optional(written.error()));
   Result<void> ended = written;
   if (written && part_.manifest) {
     ended = guarded([&] { return publish(stop); });
+    if (!ended && !given_up_) {
+      on_failure_(ended.error());
+    }
   }
   took_ = clock_.now() - begin;
   note(has_ended_, ended ? std::nullopt : std::optional(ended.error()));
@@ -124,6 +131,7 @@ CheckpointWriter::~CheckpointWriter() {
 }
 
 void CheckpointWriter::give_up() {
+  given_up_ = true;
   thread_.request_stop();
   thread_.join();
   std::error_code none;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <functional>
@@ -40,7 +41,11 @@ struct CheckpointPart {
 // checkpoint: the hosts share the folder, so no process has to tell another.
 class CheckpointWriter {
  public:
-  CheckpointWriter(CheckpointPart part, const Clock& clock);
+  using OnFailure = std::function<void(const Error& error)>;
+
+  // `on_failure` is called by that thread, as soon as it finds that this process cannot do its
+  // part.
+  CheckpointWriter(CheckpointPart part, const Clock& clock, OnFailure on_failure);
   // Waits for the end.
   ~CheckpointWriter();
 
@@ -66,6 +71,8 @@ class CheckpointWriter {
 
   CheckpointPart part_;
   const Clock& clock_;
+  const OnFailure on_failure_;
+  std::atomic<bool> given_up_ = false;
   std::mutex mutex_;
   std::condition_variable_any changed_;
   bool has_files_ = false;

@@ -62,6 +62,10 @@ bool Checkpoints::is_due() const {
          clock_.now() - copied_at_.load() >= spec_.interval;
 }
 
+std::string Checkpoints::path_of(Iteration iteration) const {
+  return CheckpointFolder(spec_.folder).of(iteration).string();
+}
+
 CheckpointPart Checkpoints::part_of(const Assembly& assembly, TrainingState& state,
                                     const std::vector<Iteration>& at) {
   const Job& job = assembly.job;
@@ -104,8 +108,11 @@ void Checkpoints::take(const Assembly& assembly, TrainingState& state,
   const Time begin = clock_.now();
   if (last_ != mean_of(at)) {
     settle();
-    writing_ = std::make_unique<CheckpointWriter>(part_of(assembly, state, at), clock_);
     last_ = mean_of(at);
+    const auto warn = [this, path = path_of(*last_)](const Error& error) {
+      log_.warn(fmt::format("checkpoint {} was not written: {}", path, error.message()));
+    };
+    writing_ = std::make_unique<CheckpointWriter>(part_of(assembly, state, at), clock_, warn);
   }
   copied_at_ = clock_.now();
   held_ += copied_at_.load() - begin;
@@ -120,27 +127,22 @@ void Checkpoints::settle() {
   const std::vector<std::string> faults =
       group_.to_leader(result ? "" : result.error().message(), "the files of a checkpoint");
   if (group_.is_leader()) {
-    for (std::size_t r = 0; r < faults.size(); ++r) {
-      if (result && !faults[r].empty()) {
-        result = Error(fmt::format("rank {}: {}", r, faults[r]));
-      }
-    }
-    if (result) {
+    const auto fault = std::ranges::find_if_not(faults, &std::string::empty);
+    if (fault == faults.end()) {
       group_.attend([&] { result = writing_->await_end(); });
     } else {
+      result = Error(*fault);
       writing_->give_up();
     }
-    const std::string path = CheckpointFolder(spec_.folder).of(writing_->iteration()).string();
     if (result) {
       ++written_;
       bytes_ += writing_->bytes();
       writing_took_ += writing_->took();
-      log_.info(fmt::format("checkpoint in {}: {:.1f} MB, written in {:.2f} s", path,
-                            static_cast<double>(writing_->bytes()) / 1e6,
-                            to_seconds(writing_->took())));
+      log_.info(fmt::format(
+          "checkpoint in {}: {:.1f} MB, written in {:.2f} s", path_of(writing_->iteration()),
+          static_cast<double>(writing_->bytes()) / 1e6, to_seconds(writing_->took())));
     } else {
-      ++failed_;
-      log_.warn(fmt::format("checkpoint {} was not written: {}", path, result.error().message()));
+      ++failed_;  // whoever could not do its part has said so
     }
   } else if (result) {
     static_cast<void>(writing_->await_end());

@@ -25,7 +25,8 @@ Iteration mean_of(const std::vector<Iteration>& at);
 
 // The checkpoints that a run writes. Between two phases the state of all nodes is copied; training
 // goes on while a thread writes it. At most one is being written: if the next is due before, it
-// waits. One that cannot be written is reported, and training goes on.
+// waits. One that cannot be written is reported as soon as a process finds that out, and training
+// goes on.
 class Checkpoints {
  public:
   // `facts` go into the manifest, with the settings of the spec. Collective.
@@ -49,8 +50,9 @@ class Checkpoints {
   nlohmann::ordered_json summary() const;
 
  private:
-  // Sees to it that the one before is written, or why it is not.
+  // Sees to it that the one before is written, or that somebody has said why it is not.
   void settle();
+  std::string path_of(Iteration iteration) const;
   CheckpointPart part_of(const Assembly& assembly, TrainingState& state,
                          const std::vector<Iteration>& at);
 

@@ -8,8 +8,8 @@
 #include "drivers/virtual/simulator.h"
 #include "nodes/assembly.h"
 #include "nodes/catch_ups.h"
+#include "nodes/regrouped_job.h"
 #include "partition/fragments.h"
-#include "session/regrouping.h"
 
 namespace sluice {
 namespace {

@@ -12,8 +12,10 @@
 #include "base/check.h"
 #include "model/aggregation_groups.h"
 #include "nodes/catch_ups.h"
+#include "nodes/regrouped_job.h"
 #include "partition/fragments.h"
 #include "session/donors.h"
+#include "state/later_sums.h"
 
 namespace sluice {
 namespace {
@@ -186,6 +188,7 @@ std::optional<Job> regroup(const RunState& run, const Log& log) {
   const CatchUps catch_ups = Survivors(run).agree();
   std::ranges::fill(run.at, std::ranges::max(run.at));
   Job next = job_without(absent, catch_ups.given_up, job, run.at.front());
+  keep_means(run.state, *run.assembly.chunks, workers_here(run.group, job.topology), job, next);
   if (run.group.is_leader()) {
     log.info(
         fmt::format("from iteration {} on sums are of {} workers; {} chunks were taken from "
@@ -193,23 +196,6 @@ std::optional<Job> regroup(const RunState& run, const Log& log) {
                     next.first, AggregationGroups(next).size(), catch_ups.all.size()));
   }
   return next;
-}
-
-Job job_without(std::vector<HostId> absent, std::vector<GivenUpSum> given_up, Job job,
-                Iteration first) {
-  job.absent = std::move(absent);
-  job.given_up = std::move(given_up);
-  job.first = first;
-  job.starts.clear();
-  return job;
-}
-
-Job job_with(std::span<const PeerJoined> joined, Job job, Iteration first) {
-  for (const PeerJoined& one : joined) {
-    std::erase(job.absent, one.host);
-  }
-  job.first = first;
-  return job;
 }
 
 }  // namespace sluice

@@ -1,8 +1,6 @@
 #pragma once
 
 #include <optional>
-#include <span>
-#include <vector>
 
 #include "session/admission.h"
 
@@ -17,13 +15,5 @@ bool misses_somebody(const ProcessGroup& group, const Job& job);
 // made, those that are left agree on the same sums, and the job for the next phase is returned: it
 // goes on without the lost ones. Collective, with the same result in every process.
 std::optional<Job> regroup(const RunState& run, const Log& log);
-
-// The job without these hosts, from this iteration on: its nodes are new, and know which sums
-// nobody has.
-Job job_without(std::vector<HostId> absent, std::vector<GivenUpSum> given_up, Job job,
-                Iteration first);
-
-// The job with these hosts as well, from this iteration on: its nodes are new, and know them.
-Job job_with(std::span<const PeerJoined> joined, Job job, Iteration first);
 
 }  // namespace sluice

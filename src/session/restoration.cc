@@ -2,6 +2,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <iterator>
+#include <ranges>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -12,6 +15,7 @@
 #include "session/host_copies.h"
 #include "session/node_knowledge.h"
 #include "session/resumption.h"
+#include "state/later_sums.h"
 #include "state/resharding.h"
 
 namespace sluice {
@@ -61,6 +65,7 @@ class Restoration {
   void restore_host(HostId host, const std::string& bytes);
   void reshard();
   void take_from_servers();
+  void keep_means_of_sums();
   HostState state_of(HostId host) const { return host_state(assembly_, state_, host); }
   // These throw if the file of the host is not sound or does not fit.
   void expect(HostId host, const Result<void>& step) const;
@@ -81,8 +86,27 @@ void Restoration::run() {
   for (const auto& [host, bytes] : from_.files) {
     restore_host(host, bytes);
   }
-  if (servers_tell_changes(job_.strategy) && !from_.joins) {
+  if (from_.joins) {
+    return;
+  }
+  if (servers_tell_changes(job_.strategy)) {
     take_from_servers();
+  }
+  if (job_.strategy.sums_can_be_given_up()) {
+    keep_means_of_sums();
+  }
+}
+
+// The run had lost the hosts that have donors.
+void Restoration::keep_means_of_sums() {
+  Job former = job_;
+  std::ranges::copy(from_.donors | std::views::keys, std::back_inserter(former.absent));
+  for (const HostId host : own_hosts(job_)) {
+    for (const NodeId node : job_.topology.nodes_on(host)) {
+      if (job_.topology.is_worker(node)) {
+        keep_means(state_, *assembly_.chunks, std::array{node.index()}, former, job_);
+      }
+    }
   }
 }
 

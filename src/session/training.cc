@@ -11,6 +11,7 @@
 #include "learners/idle_learner.h"
 #include "model/aggregation_groups.h"
 #include "nodes/host.h"
+#include "nodes/regrouped_job.h"
 #include "planner/merged_training.h"
 #include "report/tee.h"
 #include "session/admission.h"

@@ -7,15 +7,18 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <future>
 #include <string>
 #include <vector>
 
 #include "base/random.h"
 #include "codecs/sparse.h"
 #include "formats/checkpoint.h"
+#include "session/checkpoint_writer.h"
 #include "session/node_knowledge.h"
 #include "session/thread_group.h"
 #include "support/resumed_runs.h"
@@ -221,6 +224,19 @@ TEST(CheckpointsThreadsTest, OneThatCannotBeWrittenIsReportedAndTrainingGoesOn) 
   EXPECT_EQ(outcome.checkpoints["written"], 0);
   ASSERT_EQ(warnings.size(), 2U);
   EXPECT_THAT(warnings[0], HasSubstr("iteration-10 was not written"));
+}
+
+TEST(CheckpointsThreadsTest, ThatOneCannotBeWrittenIsSaidAtOnce) {
+  const TemporaryFolder folder(kInMemory);
+  folder.write("file", "");
+  const Clock clock;
+  std::promise<std::string> said;
+  const CheckpointWriter writer(
+      {.folder = CheckpointFolder(folder.path() / "file"), .token = "token", .shards = {}}, clock,
+      [&](const Error& error) { said.set_value(error.message()); });
+  auto message = said.get_future();
+  ASSERT_EQ(message.wait_for(std::chrono::seconds(60)), std::future_status::ready);
+  EXPECT_THAT(message.get(), HasSubstr("cannot be created"));
 }
 
 class ResumptionThreadsTest : public ::testing::Test {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
@@ -20,6 +21,8 @@
 #include <vector>
 
 #include "base/check.h"
+#include "nodes/regrouped_job.h"
+#include "partition/fragments.h"
 #include "support/regrouping.h"
 
 namespace sluice {
@@ -28,7 +31,7 @@ namespace {
 using testing::ShuffledRun;
 using testing::ShuffledWorld;
 
-constexpr Iteration kPhase = 14;
+constexpr Iteration kPhase = 13;  // with a delay of 2 the exchange of 12 is under way
 constexpr std::size_t kWorkers = 4;
 const HostId kVictim{2};
 
@@ -128,8 +131,8 @@ class Survivor final : public ProcessGroup {
   std::size_t rank_;
 };
 
-// A run that has lost the victim at some moment.
-std::unique_ptr<ShuffledRun> run_with_a_loss(std::uint64_t seed) {
+// A run that has lost the victim after so many steps of the world.
+std::unique_ptr<ShuffledRun> run_with_a_loss(std::uint64_t seed, std::uint64_t steps) {
   Job job;
   job.layers = testing::toy_learners(testing::kLayers, 1).front()->layers();
   job.topology = Topology(kWorkers, 1, 0);
@@ -143,7 +146,7 @@ std::unique_ptr<ShuffledRun> run_with_a_loss(std::uint64_t seed) {
   job.strategy.codec = seed % 2 == 0 ? Codec::kQuantise8 : Codec::kNone;
   const UpdateRule rule{.rate = {.base = 0.05F}, .momentum = 0.9F, .weight_decay = 0};
   auto run = std::make_unique<ShuffledRun>(job, rule, seed, kPhase);
-  run->world.disturb = [left = 40 * seed](ShuffledWorld& world) mutable {
+  run->world.disturb = [left = steps](ShuffledWorld& world) mutable {
     if (left-- == 0) {
       world.kill(kVictim);
     }
@@ -174,7 +177,7 @@ std::vector<std::uint32_t> bits_of(ShuffledRun& run, std::size_t rank) {
 TEST(RegroupingThreads, WhatTextsCarryIsWhatMemoryHas) {
   std::size_t sent = 0;
   for (std::uint64_t seed = 1; seed <= 40; ++seed) {
-    const auto by_text = run_with_a_loss(seed);
+    const auto by_text = run_with_a_loss(seed, 40 * seed);
     Mail mail;
     std::vector<std::unique_ptr<Survivor>> groups;
     std::vector<std::optional<Job>> jobs(kWorkers);
@@ -196,7 +199,7 @@ TEST(RegroupingThreads, WhatTextsCarryIsWhatMemoryHas) {
     for (const auto& group : groups) {
       sent += group->sent;
     }
-    const auto in_memory = run_with_a_loss(seed);
+    const auto in_memory = run_with_a_loss(seed, 40 * seed);
     testing::regroup(*in_memory, {kVictim}, kPhase);
     const Job& expected = in_memory->assembly.job;
     for (const std::size_t rank : {0, 1, 3}) {
@@ -211,8 +214,52 @@ TEST(RegroupingThreads, WhatTextsCarryIsWhatMemoryHas) {
   EXPECT_GT(sent, 0U) << "no survivor had more sums than another";
 }
 
+// By chunk, of the first worker: what its outer step would take; empty if there is no sum.
+std::vector<std::vector<float>> means_used_later(ShuffledRun& run) {
+  const Job& job = run.assembly.job;
+  const Cadence& cadence = job.strategy.cadence;
+  const auto fragments = fragments_of(*run.assembly.chunks, cadence.fragments);
+  const auto members = static_cast<float>(kWorkers - job.absent.size());
+  std::vector<std::vector<float>> means(fragments.size());
+  for (std::size_t c = 0; c < means.size(); ++c) {
+    const Iteration begun = cadence.under_way_at(kPhase, fragments[c]);
+    if (begun > 0 && run.assembly.last_sums(NodeId(0))[c] == begun) {
+      const BufferRange sum{Buffer::kGradients, (*run.assembly.chunks)[ChunkId(c)].range,
+                            job.strategy.sum_slot(begun)};
+      for (const float value : run.world.state().workspace(NodeId(0)).view(sum)) {
+        means[c].push_back(value / members);
+      }
+    }
+  }
+  return means;
+}
+
+TEST(RegroupingThreads, MeansThatAreUsedLaterStayWhoeverIsLostOrBack) {
+  std::size_t compared = 0;
+  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+    const auto run = run_with_a_loss(seed, 1600 + 40 * seed);
+    const auto of_all = means_used_later(*run);
+    testing::regroup(*run, {kVictim}, kPhase);
+    const auto of_three = means_used_later(*run);
+    testing::rejoin(*run, kVictim, HostId(3), kPhase);
+    const auto of_four = means_used_later(*run);
+    ASSERT_EQ(of_three.size(), of_all.size());
+    for (std::size_t c = 0; c < of_three.size(); ++c) {
+      ASSERT_EQ(of_three[c].size(), of_four[c].size());
+      for (std::size_t i = 0; i < of_three[c].size(); ++i) {
+        EXPECT_NEAR(of_four[c][i], of_three[c][i], 1e-6F * std::abs(of_three[c][i])) << seed;
+        if (!of_all[c].empty()) {  // this worker had it before it caught up
+          EXPECT_NEAR(of_all[c][i], of_three[c][i], 1e-6F * std::abs(of_three[c][i])) << seed;
+          ++compared;
+        }
+      }
+    }
+  }
+  EXPECT_GT(compared, 0U);
+}
+
 TEST(RegroupingThreads, NothingChangesIfTheJobKnowsWhoIsAbsent) {
-  const auto run = run_with_a_loss(3);
+  const auto run = run_with_a_loss(3, 120);
   testing::regroup(*run, {kVictim}, kPhase);
   Mail mail;
   Survivor leader(mail, 0);

@@ -74,8 +74,10 @@ inline std::vector<Function> functions_in(const std::string& text) {
           functions.push_back({*closed.function, closed.line, line - closed.line + 1});
         }
       }
+    } else if (c == ';') {
+      head.clear();
     } else {
-      head = c == ';' ? "" : head + c;
+      head += c;
     }
   }
   return functions;

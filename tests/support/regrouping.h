@@ -6,10 +6,23 @@
 #include <vector>
 
 #include "nodes/catch_ups.h"
+#include "nodes/regrouped_job.h"
 #include "partition/fragments.h"
+#include "state/later_sums.h"
 #include "support/shuffled_run.h"
 
 namespace sluice::testing {
+
+// The workers of a job that are not on hosts that are absent, by rank.
+inline std::vector<std::size_t> living_workers(const Job& job) {
+  std::vector<std::size_t> workers;
+  for (std::size_t w = 0; w < job.topology.workers(); ++w) {
+    if (std::ranges::count(job.absent, job.topology.host_of(NodeId(w))) == 0) {
+      workers.push_back(w);
+    }
+  }
+  return workers;
+}
 
 // Between two runs of a job whose sums can be given up, what a session does with texts: workers
 // that are not on these hosts agree on the same sums, and go on from `next` without the others.
@@ -17,11 +30,9 @@ namespace sluice::testing {
 inline std::size_t regroup(ShuffledRun& run, const std::vector<HostId>& absent, Iteration next) {
   const Job& job = run.assembly.job;
   std::map<NodeId, std::vector<Iteration>> last_sums;
-  for (std::size_t w = 0; w < job.topology.workers(); ++w) {
-    if (std::ranges::find(absent, job.topology.host_of(NodeId(w))) == absent.end()) {
-      const auto sums = run.assembly.last_sums(NodeId(w));
-      last_sums[NodeId(w)] = {sums.begin(), sums.end()};
-    }
+  for (const std::size_t worker : living_workers(job_without(absent, {}, job, next))) {
+    const auto sums = run.assembly.last_sums(NodeId(worker));
+    last_sums[NodeId(worker)] = {sums.begin(), sums.end()};
   }
   const Cadence& cadence = job.strategy.cadence;
   const auto fragments = fragments_of(*run.assembly.chunks, cadence.fragments);
@@ -49,10 +60,8 @@ inline std::size_t regroup(ShuffledRun& run, const std::vector<HostId>& absent, 
       }
     }
   }
-  Job on = job;
-  on.first = next;
-  on.absent = absent;
-  on.given_up = catch_ups.given_up;
+  Job on = job_without(absent, catch_ups.given_up, job, next);
+  keep_means(run.world.state(), *run.assembly.chunks, living_workers(on), job, on);
   run.go_on_with(std::move(on));
   return catch_ups.all.size();
 }
@@ -66,10 +75,11 @@ inline void take_over_at(ShuffledRun& run, Iteration next) {
 
 // After regroup(): the host is there again, with what the donor has.
 inline void rejoin(ShuffledRun& run, HostId host, HostId donor, Iteration next) {
+  const std::vector<PeerJoined> joined{{host, next}};
+  Job on = job_with(joined, run.assembly.job, next);
+  const Job& before = run.assembly.job;
+  keep_means(run.world.state(), *run.assembly.chunks, living_workers(before), before, on);
   run.revive(host, donor, next);
-  Job on = run.assembly.job;
-  on.first = next;
-  std::erase(on.absent, host);
   run.go_on_with(std::move(on));
 }
 

@@ -23,7 +23,7 @@ namespace {
 const Duration kOfferLimit = from_us(10e6);
 const Duration kGreetingLimit = from_us(1e6);
 // Memory is taken as bytes come, not as they are announced.
-constexpr std::size_t kPiece = 1 << 20;
+constexpr std::size_t kAtOnce = 1 << 20;
 constexpr std::size_t kLongText = 1 << 16;
 // How a letter begins.
 constexpr char kText = 't';
@@ -73,9 +73,9 @@ Result<std::string> fetch(const std::string& offer) {
   std::string text;
   while (text.size() < size) {
     const std::size_t begin = text.size();
-    text.resize(std::min(size, begin + kPiece));
-    const auto piece = std::as_writable_bytes(std::span(text).subspan(begin));
-    if (auto read = exchange_bytes(*socket, {}, *socket, piece, kSilenceOutlived); !read) {
+    text.resize(std::min(size, begin + kAtOnce));
+    const auto part = std::as_writable_bytes(std::span(text).subspan(begin));
+    if (auto read = exchange_bytes(*socket, {}, *socket, part, kSilenceOutlived); !read) {
       return read.error();
     }
   }
