@@ -1,6 +1,7 @@
 """One process fails in a way given as an argument; all must end: mpirun -np 3 python3 failing.py HOW"""
 
 import sys
+import time
 
 import torch
 from torch import nn
@@ -17,6 +18,7 @@ def main(how: str) -> None:
     )
     for step in range(1_000_000):
         if step == 5 and sluice.rank() == 1:
+            print(f"fails at {time.time()}", file=sys.stderr, flush=True)
             if how == "exception":
                 raise ArithmeticError("the exception of rank 1")
             sys.exit(0 if how == "exit-0" else 3)

@@ -21,6 +21,7 @@ STEPS = 4
 OPTIMIZERS: Dict[str, Make] = {
     "SGD": lambda p: torch.optim.SGD(p, 0.05, momentum=0.9, nesterov=True, weight_decay=1e-3),
     "Adam": lambda p: torch.optim.Adam(p, 1e-3, eps=1e-4),
+    "Adam, amsgrad": lambda p: torch.optim.Adam(p, 1e-3, eps=1e-4, amsgrad=True),
     "AdamW": lambda p: torch.optim.AdamW(p, 1e-3, eps=1e-4),
     "RMSprop": lambda p: torch.optim.RMSprop(p, 1e-3, eps=1e-4),
     "Adagrad": lambda p: torch.optim.Adagrad(p, 1e-3, eps=1e-4),

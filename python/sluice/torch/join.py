@@ -7,7 +7,7 @@ from .process import participant, registered, settle
 from .reduction import Reduction
 
 
-def join() -> int:
+def join(device: int = -1) -> int:
     """Call it when this process has no more batches; returns when no process has.
 
     Until then it takes part in the steps of the others with zeros, and makes the same updates. A mean
@@ -15,7 +15,7 @@ def join() -> int:
     DistributedOptimizer. Meanwhile the others may call allreduce() for sums and means, to which this
     process adds zeros, barrier(), and broadcast() from one of themselves; other collective calls are
     errors. If the rate changes from step to step, give all processes the model of the returned rank
-    afterwards.
+    afterwards. `device` is for Horovod's scripts and has no effect.
     """
     settle()
     gc.collect()  # a scheduler ties an optimizer that is gone to itself
