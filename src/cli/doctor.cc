@@ -89,9 +89,12 @@ void add_images(std::vector<Part>& parts) {
 
 // docs/reliability.md has the details.
 std::string listens(const MpiInfo& mpi) {
-  const std::string hub = "launch --transport tcp does where its processes reach it";
-  return "nothing on threads; each rank of several does while all connect; " + hub +
-         (mpi.library.empty() ? "" : "; MPI does under a process manager");
+  const std::string hub =
+      "launch --transport tcp does on 127.0.0.1, or on the address from which it reaches other "
+      "hosts, and so does a rank that gives another one its state";
+  return "nothing on threads; each rank of several does while all connect, on the address that it "
+         "uses with the others; " +
+         hub + (mpi.library.empty() ? "" : "; MPI does under a process manager");
 }
 
 void add_transports(std::vector<Part>& parts) {

@@ -98,6 +98,19 @@ TEST_F(SlurmMpiTest, SrunTrains) {
   EXPECT_EQ(summary_of("run").at("iterations"), 20);
 }
 
+TEST_F(SlurmMpiTest, SrunRunsAScript) {
+  const auto package = std::filesystem::path(SLUICE_BINARY).parent_path() / "python";
+  if (!std::filesystem::exists(package)) {
+    SKIP_AS_INAPPLICABLE("this build has no Python package");
+  }
+  const Outcome outcome = on_cluster(fmt::format(
+      "for python in python3 /usr/bin/python3; do $python -c 'import torch' 2>/dev/null && break; "
+      "done\nPYTHONPATH='{}' {} --ntasks 3 $python '{}'",
+      package.string(), srun(), SLUICE_SOURCE_DIR "/python/tests/collectives.py"));
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("passed"));
+}
+
 // The two ways to start processes in a batch script.
 TEST_F(SlurmMpiTest, SbatchTrainsWithSrunAndMpirun) {
   folder_.write("job.sh",

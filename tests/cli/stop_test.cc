@@ -81,6 +81,25 @@ TEST(StopCliThreadsTest, SigtermHasItsOwnCode) {
   expect_stopped(outcome, folder, 143, "SIGTERM");
 }
 
+TEST(StopCliThreadsTest, EitherSignalLeavesACheckpoint) {
+  for (const auto& [signal, code] : {std::pair("INT", 130), std::pair("TERM", 143)}) {
+    const TemporaryFolder folder;
+    folder.write("net.json", kShortNet);
+    const Outcome outcome =
+        run_command(in_background(endless("p3 --checkpoint kept --checkpoint-every 1h")) +
+                        kAwaitStep + "; kill -" + signal + " $pid; wait $pid",
+                    folder);
+    ASSERT_EQ(outcome.code, code) << outcome.err;
+    const json summary = json::parse(outcome.out);
+    EXPECT_EQ(summary.at("checkpoints").at("written"), 1);
+    EXPECT_TRUE(std::filesystem::exists(
+        folder.path() / "kept" /
+        fmt::format("iteration-{}", summary.at("iterations").get<std::int64_t>()) /
+        "manifest.json"))
+        << signal;
+  }
+}
+
 // A step of this net takes so long that the second signal comes while the run is still stopping.
 TEST(StopCliThreadsTest, ASecondSignalEndsAtOnce) {
   const TemporaryFolder folder;

@@ -190,7 +190,8 @@ Outcome check_outcome(const Schedule& schedule, const testing::Outages& outages)
   return Outcome::kEnded;
 }
 
-bool all_finite(ShuffledRun& run, const Schedule& schedule) {
+template <class Run>
+bool all_finite(const Run& run, const Schedule& schedule) {
   for (std::size_t w = 0; w < run.learners.size(); ++w) {
     const auto values = run.learners[w]->parameters();
     if (!run.world.outages().is_dead(schedule.job.topology.host_of(NodeId(w))) &&
@@ -287,7 +288,9 @@ Outcome run_hosts(const Schedule& schedule) {
 Outcome run_gossip(const Schedule& schedule) {
   GossipRun run(schedule.job, kRule, kIterations, schedule.seed);
   Trigger trigger(schedule);
+  Once once(schedule.job.strategy);
   run.world.disturb = std::ref(trigger);
+  run.world.on_work = [&](const Work& work) { once.note(work); };
   run.world.watch = [&](const ShuffledWorld& /*now*/) {
     for (std::size_t c = 0; c < run.chunks->size(); ++c) {
       expect(std::abs(run.weight(ChunkId(c)) - 1) < 1e-12,
@@ -300,6 +303,8 @@ Outcome run_gossip(const Schedule& schedule) {
     run.revive(schedule.victim, donor_of(schedule));
     expect(run.world.run_on(2 * kIterations), "whoever comes back reaches the end with the others");
   }
+  expect(once.holds(), "nothing is applied twice");
+  expect(all_finite(run, schedule), "nobody has parameters that nobody sent");
   return check_outcome(schedule, run.world.outages());
 }
 

@@ -1,11 +1,17 @@
 // Readers of what other processes send.
+#include <sys/socket.h>
+
 #include <array>
 #include <optional>
+#include <stdexcept>
+#include <utility>
 
 #include "codecs/block_top_k.h"
 #include "codecs/sparse.h"
 #include "drivers/hub/hub_frame.h"
 #include "drivers/mpi/survey_messages.h"
+#include "drivers/tcp/frames.h"
+#include "drivers/tcp/socket.h"
 #include "fuzz/target.h"
 #include "nodes/assembly.h"
 #include "nodes/presets.h"
@@ -168,12 +174,80 @@ Answer read_hub(const std::string& input, const std::filesystem::path& /*folder*
   return answer_of(Result<void>());
 }
 
+// Two ends of a connection inside this process.
+std::pair<Socket, Socket> ends() {
+  std::array<int, 2> two{};
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, two.data()) != 0) {
+    throw std::runtime_error("no pair of sockets");
+  }
+  return {Socket(two[0]), Socket(two[1])};
+}
+
+std::vector<std::string> frame_seeds() {
+  const auto [out, in] = ends();
+  FrameWriter writer([](const Message&) {});
+  std::vector<std::string> seeds;
+  for (const Bytes bytes : {Bytes{0}, Bytes{40}, static_cast<Bytes>(kFragmentBytes) + 4}) {
+    Message message;
+    message.payload_bytes = bytes;
+    writer.add(message, Payload::owning(std::vector<float>(static_cast<std::size_t>(bytes) / 4)));
+    writer.accept(lane_of(message));
+    std::string all;
+    std::array<char, 4096> part{};
+    for (bool more = true; more;) {
+      more = !writer.write(out.descriptor()) || writer.is_waiting();
+      for (ssize_t count = 0; (count = recv(in.descriptor(), part.data(), part.size(), 0)) > 0;) {
+        all.append(part.data(), static_cast<std::size_t>(count));
+      }
+    }
+    seeds.push_back(std::move(all));
+  }
+  return seeds;
+}
+
+// What comes over a connection, to a process that expects no longer payloads than these.
+class FrameSink final : public FrameReader::Sink {
+ public:
+  Message begin(std::span<const std::byte> header, std::span<std::byte>& /*place*/) override {
+    const auto message = decode_header(header);
+    if (!message || message->payload_bytes > kMost) {
+      throw std::runtime_error(message ? "a payload that is too long" : message.error().message());
+    }
+    return *message;
+  }
+  void message(const Message& /*message*/, const Payload& /*payload*/) override {}
+  void accepted(Lane /*lane*/, std::uint32_t /*messages*/) override {}
+  void ended() override {}
+  void refuse(const std::string& why) override { throw std::runtime_error(why); }
+
+ private:
+  static constexpr Bytes kMost = 2 * static_cast<Bytes>(kFragmentBytes);
+};
+
+Answer read_frames(const std::string& input, const std::filesystem::path& /*folder*/) {
+  const auto [out, in] = ends();
+  FrameReader reader;
+  FrameSink sink;
+  try {
+    for (std::size_t sent = 0; sent < input.size();) {
+      const ssize_t count = send(out.descriptor(), input.data() + sent, input.size() - sent, 0);
+      sent += count > 0 ? static_cast<std::size_t>(count) : 0;
+      while (reader.read(in.descriptor(), sink) == FrameReader::State::kMore) {
+      }
+    }
+  } catch (const std::runtime_error& error) {
+    return answer_of(Result<void>(Error(error.what())));
+  }
+  return answer_of(Result<void>());
+}
+
 constexpr std::array kWireTargets{
     Target{"message", message_seeds, read_message},
     Target{"sparse", sparse_seeds, read_sparse},
     Target{"top-k", top_k_seeds, read_top_k},
     Target{"survey", survey_seeds, read_survey},
     Target{"hub", hub_seeds, read_hub},
+    Target{"frames", frame_seeds, read_frames},
 };
 
 }  // namespace

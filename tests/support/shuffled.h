@@ -61,7 +61,6 @@ class ShuffledWorld final : public Effects {
       workers_.push_back({ShuffledWorker(w, *numbers.learners[w], state_), random_.uniform()});
     }
   }
-
   ShuffledWorld(const ShuffledWorld&) = delete;
   ShuffledWorld& operator=(const ShuffledWorld&) = delete;
 
@@ -82,7 +81,8 @@ class ShuffledWorld final : public Effects {
         handle(workers_[w].worker.take_posted(), NodeId(w));
       }
     }
-    while (find_choices()) {
+    for (std::int64_t events = 0; find_choices(); ++events) {
+      check(events < 10'000'000, "what few iterations need comes to an end");
       take(choices_.draw(rivals_, random_));
       std::ranges::for_each(workers_, [&](HastyWorker& of) { of.worker.end_at(iterations_); });
       if (std::exchange(has_written_, false)) {
