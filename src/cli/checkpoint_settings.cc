@@ -6,7 +6,9 @@
 #include <charconv>
 #include <cstdlib>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "cli/restarts.h"
 #include "cli/specs.h"
@@ -76,12 +78,33 @@ bool was_restarted() {
   return restart != nullptr && std::string_view(restart) != "0";
 }
 
+// As run_with_restarts() tells them; none if somebody else has set the variable.
+std::vector<EarlierStart> earlier_starts() {
+  std::vector<EarlierStart> all;
+  const char* const text = std::getenv(kEarlierStartsVariable);
+  const auto json = nlohmann::json::parse(text != nullptr ? text : "[]", nullptr, false);
+  for (const auto& start : json.is_array() ? json : nlohmann::json::array()) {
+    if (!start.is_object() || !start.contains("why") || !start["why"].is_string()) {
+      return {};
+    }
+    EarlierStart& one = all.emplace_back(start["why"].get<std::string>());
+    if (const auto after = start.find("after_s"); after != start.end() && after->is_number()) {
+      one.after_s = after->get<double>();
+    }
+    if (const auto at = start.find("checkpoint"); at != start.end() && at->is_number_integer()) {
+      one.checkpoint = at->get<Iteration>();
+    }
+  }
+  return all;
+}
+
 }  // namespace
 
 Result<CheckpointSpec> checkpoint_spec(const Settings& settings) {
   CheckpointSpec spec;
   spec.folder = settings.text("checkpoint");
   spec.resume = settings.text("resume");
+  spec.earlier_starts = earlier_starts();
   if (spec.resume.empty() && !spec.folder.empty() && was_restarted()) {
     spec.resume = "auto";
   }

@@ -18,6 +18,7 @@
 
 #include "base/text.h"
 #include "cli/console.h"
+#include "cli/restart_count.h"
 #include "drivers/hub/hub.h"
 #include "drivers/processes/launch.h"
 #include "lab/interrupts.h"
@@ -45,17 +46,20 @@ class HubRun {
         hub_(std::move(hub)),
         restart_(restart),
         hosts_(plan.place.hosts),
-        children_(hosts_.size()) {}
+        children_(hosts_.size(),
+                  {.restarts = {plan.rejoins, newest_checkpoint(plan.checkpoints)}}) {}
 
   Ending run();
 
  private:
   struct Child {
     pid_t pid = -1;
-    std::optional<int> status;  // once it has ended
+    std::optional<int> status = {};  // once it has ended
     bool lost = false;
     bool came = true;  // with the last start
     std::int64_t starts = 0;
+    bool may_start = true;  // again
+    RestartCount restarts;
   };
 
   Result<void> start(std::size_t rank);
@@ -70,7 +74,7 @@ class HubRun {
   void start_again(std::size_t rank);
   void note(const std::vector<Hub::Happening>& happenings);
   void note_lost(const Hub::Happening& lost);
-  void fail(int code);
+  void fail(int code, const std::string& why);
   void pass_on(int signal);
   void end_stragglers();
   void kill_all(int signal);
@@ -131,6 +135,9 @@ std::vector<std::pair<const char*, std::string>> HubRun::variables(std::size_t r
       {kHubRankVariable, fmt::format("{}", rank)},
       {kHubSizeVariable, fmt::format("{}", children_.size())},
       {kRestartVariable, fmt::format("{}", restart_)}};
+  if (const char* const earlier = std::getenv(kEarlierStartsVariable)) {
+    all.emplace_back(kEarlierStartsVariable, earlier);
+  }
   if (children_[rank].starts > 0) {
     all.emplace_back(kHubJoinVariable, "1");
   }
@@ -182,7 +189,7 @@ void HubRun::become_remote(std::size_t rank, int token) const {
   std::string text = fmt::format("IFS= read -r {0}; export {0}; cd {1} && exec env",
                                  kHubTokenVariable, shell_word(std::filesystem::current_path()));
   for (const auto& [key, value] : variables(rank)) {
-    text += fmt::format(" {}={}", key, value);
+    text += fmt::format(" {}={}", key, shell_word(value));
   }
   for (const std::string& word : plan_.command) {
     text += " " + shell_word(word);
@@ -212,7 +219,7 @@ bool HubRun::reap(std::size_t rank) {
   const int code = lab::exit_code(status);
   note(hub_.ended(rank, code == 0, ending_text(status)));
   if (code != 0 && !(child.lost && hub_.is_outlived(rank))) {
-    fail(code);
+    fail(code, fmt::format("{} {}", name_of(rank), ending_text(status)));
   }
   return true;
 }
@@ -220,35 +227,39 @@ bool HubRun::reap(std::size_t rank) {
 // One that was lost, has ended, and is not needed by the others.
 bool HubRun::may_join(std::size_t rank) const {
   const Child& child = children_[rank];
-  return child.lost && child.status && child.starts <= plan_.rejoins && !ends_at_ &&
-         ending_.signal == 0 && hub_.is_outlived(rank) && hub_.takes_joiners();
+  return child.lost && child.status && child.may_start && !ends_at_ && ending_.signal == 0 &&
+         hub_.is_outlived(rank) && hub_.takes_joiners();
 }
 
 void HubRun::start_again(std::size_t rank) {
   Child& child = children_[rank];
+  child.may_start = child.restarts.take(newest_checkpoint(plan_.checkpoints));
+  if (!child.may_start) {
+    return;
+  }
   if (!std::exchange(child.came, false)) {
     hosts_[rank] = moved_from({hosts_[rank]}, hosts_)[rank];
   }
   warn(fmt::format("launch: starting {} again ({} of {}), which joins the others", name_of(rank),
-                   child.starts, plan_.rejoins));
+                   child.restarts.taken(), plan_.rejoins));
   child.status.reset();
   if (const auto started = start(rank); !started) {
     warn(started.error().message());
     child.status = EXIT_FAILURE;
-    child.starts = plan_.rejoins + 1;
+    child.may_start = false;
   }
 }
 
 void HubRun::note(const std::vector<Hub::Happening>& happenings) {
   for (const Hub::Happening& happening : happenings) {
-    if (happening.code) {
-      if (happening.cut_off) {
-        warn(
-            fmt::format("launch: the connection between {} and {} broke, while both reach launch; "
-                        "training needs both",
-                        name_of(*happening.cut_off), name_of(happening.rank)));
-      }
-      fail(*happening.code);
+    if (happening.code && happening.cut_off) {
+      const std::string why =
+          fmt::format("the connection between {} and {} broke, while both reach launch",
+                      name_of(*happening.cut_off), name_of(happening.rank));
+      warn(fmt::format("launch: {}; training needs both", why));
+      fail(*happening.code, why);
+    } else if (happening.code) {
+      fail(*happening.code, fmt::format("{} failed", name_of(happening.rank)));
     } else if (happening.is_back) {
       children_[happening.rank].lost = false;
       children_[happening.rank].came = true;
@@ -269,12 +280,13 @@ void HubRun::note_lost(const Hub::Happening& lost) {
   for (int look = 0; look < 10 && !lost.cut_off && !reap(lost.rank); ++look) {
     usleep(20'000);
   }
-  const std::string why = child.status ? ending_text(*child.status) : lost.lost;
+  const std::string why = fmt::format("{} was lost: {}", name_of(lost.rank),
+                                      child.status ? ending_text(*child.status) : lost.lost);
   if (hub_.is_outlived(lost.rank) && !ends_at_) {
-    warn(fmt::format("launch: {} was lost: {}; the others go on", name_of(lost.rank), why));
+    warn(fmt::format("launch: {}; the others go on", why));
   } else {
-    warn(fmt::format("launch: {} was lost: {}", name_of(lost.rank), why));
-    fail(child.status ? lab::exit_code(*child.status) : kFailed);
+    warn("launch: " + why);
+    fail(child.status ? lab::exit_code(*child.status) : kFailed, why);
   }
   if (!child.status) {  // it may be stopped, or out of reach
     kill(-child.pid, SIGKILL);
@@ -282,9 +294,10 @@ void HubRun::note_lost(const Hub::Happening& lost) {
 }
 
 // The first failure counts. The others have some time to end by themselves.
-void HubRun::fail(int code) {
+void HubRun::fail(int code, const std::string& why) {
   if (!ends_at_) {
     ending_.code = code;
+    ending_.why = why;
     ends_at_ = clock_.now() + kToEnd;
   }
 }

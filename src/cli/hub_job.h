@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "cli/commands.h"
 #include "cli/placement.h"
@@ -12,7 +13,8 @@ namespace sluice::cli {
 struct HubPlan {
   Words command;
   Placement place;
-  std::int64_t rejoins = 0;  // how often a rank may be started again in a job that goes on
+  std::int64_t rejoins = 0;      // how often a rank may be started again in a job that goes on
+  std::string checkpoints = {};  // their folder; a new one lets a rank be started as often again
 };
 
 // Starts the processes and hosts the hub where they meet. A process that is lost does not end the

@@ -33,6 +33,9 @@ namespace {
 // of hosts all run here, also where there are fewer cores.
 Words open_mpi_words(const std::string& processes, const std::string& hostfile) {
   Words words{"mpirun", "-np", processes, "--bind-to", "none", "-x", kRestartVariable};
+  if (std::getenv(kEarlierStartsVariable) != nullptr) {
+    words.insert(words.end(), {"-x", kEarlierStartsVariable});
+  }
   if (hostfile.empty()) {
     words.emplace_back("--oversubscribe");
   } else {
@@ -162,7 +165,10 @@ int launch_at_hub(const Settings& settings, const Words& command, std::int64_t r
     return bad_input(place.error());
   }
   const auto run = [&](std::int64_t restart) {
-    HubPlan plan{.command = command, .place = *place, .rejoins = restarts};
+    HubPlan plan{.command = command,
+                 .place = *place,
+                 .rejoins = restarts,
+                 .checkpoints = checkpoints};
     if (restart > 0) {
       plan.place = without_unreachable(*place, warn).value_or(*place);
     }

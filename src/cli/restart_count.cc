@@ -1,6 +1,16 @@
 #include "cli/restart_count.h"
 
+#include "formats/checkpoint.h"
+
 namespace sluice::cli {
+
+std::optional<Iteration> newest_checkpoint(const std::string& folder) {
+  if (folder.empty()) {
+    return std::nullopt;
+  }
+  const auto iterations = CheckpointFolder(folder).iterations();
+  return iterations.empty() ? std::nullopt : std::optional(iterations.front());
+}
 
 bool RestartCount::take(std::optional<Iteration> newest) {
   if (newest > newest_) {

@@ -27,6 +27,9 @@ class RestartCount {
   std::optional<Iteration> newest_;
 };
 
+// The iteration of the newest checkpoint in a folder; none if there is none, or no folder.
+std::optional<Iteration> newest_checkpoint(const std::string& folder);
+
 // The folder that the command of a job names for its checkpoints; empty if it names none.
 std::string checkpoints_of(const std::vector<std::string>& command);
 

@@ -8,13 +8,16 @@ namespace sluice::cli {
 
 // The environment variable that tells the processes of a job how often it was started before.
 inline constexpr const char* kRestartVariable = "SLUICE_RESTART";
+// And the one that tells them how those starts have ended: a list in JSON, see EarlierStart.
+inline constexpr const char* kEarlierStartsVariable = "SLUICE_EARLIER_STARTS";
 // The exit code if there is no such program.
 inline constexpr int kNotFound = 127;
 
 // How a job has ended.
 struct Ending {
   int code = 0;
-  int signal = 0;  // that this process got meanwhile; 0: none
+  int signal = 0;        // that this process got meanwhile; 0: none
+  std::string why = {};  // who failed first, and how; empty: that is not known
 };
 
 // Runs a job that was started so often before.

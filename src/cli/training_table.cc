@@ -44,6 +44,20 @@ void add_checkpoint_rows(const OrderedJson& summary, Table& table) {
       table.add_row({name, fmt::format("{}", fmt::join(ranks, ", "))});
     }
   }
+  if (summary.contains("losses")) {
+    for (const auto& loss : summary["losses"]) {
+      table.add_row({fmt::format("  rank {} lost after", loss["rank"].get<std::size_t>()),
+                     fmt::format("{:.1f} s: {}", loss["after_s"].get<double>(),
+                                 loss["why"].get<std::string>())});
+    }
+  }
+  if (summary.contains("restarts")) {
+    for (const auto& start : summary["restarts"]) {
+      table.add_row(
+          {"started again after", fmt::format("{:.1f} s: {}", start["after_s"].get<double>(),
+                                              start["why"].get<std::string>())});
+    }
+  }
   if (summary.contains("resumed")) {
     const auto& resumed = summary["resumed"];
     table.add_row({"resumed from", resumed["from"].get<std::string>()});

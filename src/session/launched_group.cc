@@ -64,6 +64,7 @@ class LaunchedGroup final : public ProcessGroup {
   void attend(const std::function<void()>& work) override { world_->attend(work); }
 
   std::vector<std::size_t> lost() const override { return world_->lost(); }
+  std::vector<PeerLoss> losses() const override { return world_->losses(); }
   bool joins() const override { return world_->joins(); }
   void await_admission() override { world_->await_admission(); }
   void note_beginning() override { world_->note_beginning(); }

@@ -13,6 +13,7 @@
 #include "drivers/processes/carrier.h"
 #include "drivers/processes/launch.h"
 #include "drivers/processes/numbers.h"
+#include "drivers/processes/peer_loss.h"
 #include "drivers/realtime/phase.h"
 #include "drivers/realtime/warn.h"
 #include "formats/survey.h"
@@ -106,6 +107,8 @@ class ProcessGroup {
 
   // The ranks that the run goes on without.
   virtual std::vector<std::size_t> lost() const { return {}; }
+  // All that were lost since the run began here, in order, also those that have come back.
+  virtual std::vector<PeerLoss> losses() const { return {}; }
 
   // How a process joins a run that goes on: see ProcessWorld.
   virtual bool joins() const { return false; }

@@ -163,11 +163,22 @@ void TrainingSession::add_mechanisms(const Checkpoints* checkpoints, const Train
       }
     }
   }
+  for (const EarlierStart& start : spec_.checkpoint.earlier_starts) {
+    auto& one = summary["restarts"].emplace_back();
+    one = {{"why", start.why}, {"after_s", start.after_s}};
+    if (start.checkpoint) {
+      one["checkpoint"] = *start.checkpoint;
+    }
+  }
   if (checkpoints != nullptr) {
     summary["checkpoints"] = checkpoints->summary();
   }
   if (const auto lost = group_.lost(); !lost.empty()) {
     summary["lost_ranks"] = lost;
+  }
+  for (const PeerLoss& loss : group_.losses()) {
+    summary["losses"].push_back(
+        {{"rank", loss.rank}, {"after_s", to_seconds(loss.at)}, {"why", loss.why}});
   }
   if (!trained.joined.empty()) {
     summary["joined_ranks"] = trained.joined;

@@ -177,6 +177,13 @@ inline constexpr std::array kNonFiniteNames{
     Names<NonFiniteAction>{NonFiniteAction::kWarn, "warn"},
 };
 
+// How a job that was started again had ended.
+struct EarlierStart {
+  std::string why;
+  double after_s = 0;
+  std::optional<Iteration> checkpoint;  // from which the next start could go on; none: from none
+};
+
 // What survives the end of a run, whatever ends it.
 struct CheckpointSpec {
   std::string folder = {};  // for the checkpoints, which all hosts share; "": none are written
@@ -190,6 +197,7 @@ struct CheckpointSpec {
   std::map<std::string, std::string> settings = {};
   std::set<std::string> about_hosts = {};
   std::set<std::string> about_batches = {};
+  std::vector<EarlierStart> earlier_starts = {};
 
   bool is_on() const { return !folder.empty() || !resume.empty(); }
 };

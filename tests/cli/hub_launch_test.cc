@@ -159,6 +159,11 @@ TEST_F(CliHubLaunchTest, WorkersGoOnWithoutOneThatWasKilled) {
     EXPECT_THAT(outcome.err, HasSubstr("rank 2 was lost: "));
     EXPECT_THAT(outcome.err, HasSubstr("; the others go on"));
     EXPECT_EQ(summary_in(outcome).at("lost_ranks"), Json::array({2})) << preset << outcome.err;
+    const Json losses = summary_in(outcome).at("losses");
+    ASSERT_EQ(losses.size(), 1U) << losses;
+    EXPECT_EQ(losses[0].at("rank"), 2);
+    EXPECT_GT(losses[0].at("after_s"), 0);
+    EXPECT_NE(losses[0].at("why"), "");
     EXPECT_EQ(summary_in(outcome).at("iterations"), 3000) << preset;
   }
 }
@@ -190,6 +195,7 @@ TEST_P(CliJoiningPresetTest, AWorkerThatWasKilledJoinsTheOthersAgain) {
                                          "from iteration [0-9]+"));
   const Json summary = summary_in(outcome);
   EXPECT_FALSE(summary.contains("lost_ranks")) << outcome.err;
+  EXPECT_EQ(summary.at("losses").at(0).at("rank"), 2) << "also if it has come back";
   EXPECT_EQ(summary.at("joined_ranks"), Json::array({2})) << outcome.err;
   EXPECT_EQ(summary.at("iterations"), 3000);
 }
@@ -247,6 +253,11 @@ TEST_F(CliHubLaunchTest, AKilledTrainingGoesOnFromItsNewestCheckpoint) {
   EXPECT_THAT(outcome.err, HasSubstr("starting again (1 of 1)"));
   const Json summary = summary_in(outcome);
   EXPECT_GE(summary.at("resumed").at("iteration"), 20);
+  const Json restarts = summary.at("restarts");
+  ASSERT_EQ(restarts.size(), 1U) << restarts;
+  EXPECT_THAT(restarts[0].at("why").get<std::string>(), HasSubstr("rank 0 "));
+  EXPECT_GT(restarts[0].at("after_s"), 0);
+  EXPECT_EQ(restarts[0].at("checkpoint"), summary.at("resumed").at("iteration"));
   const Json calm = Json::parse(sluice(train + " --workers 2", folder_).out);
   EXPECT_EQ(summary.at("parameters_hash"), calm.at("parameters_hash"));
 }

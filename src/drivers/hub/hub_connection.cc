@@ -165,6 +165,7 @@ void HubConnection::take(const HubFrame& frame) {
         letters.push_back({frame.rank, std::nullopt});
       }
       lost_[frame.rank] = {frame.channel, frame.text};
+      losses_.push_back({frame.rank, clock_.now(), frame.text});
       joiners_.erase(frame.rank);
       line_.add({.kind = HubKind::kHeard, .rank = frame.rank, .channel = frame.channel});
       return;
@@ -240,6 +241,11 @@ bool HubConnection::all_sent() const {
 std::string HubConnection::why_lost(std::size_t rank) const {
   const std::lock_guard lock(mutex_);
   return is_lost(rank) ? lost_.at(rank).why : "";
+}
+
+std::vector<PeerLoss> HubConnection::losses() const {
+  const std::lock_guard lock(mutex_);
+  return losses_;
 }
 
 bool HubConnection::is_lost(std::size_t rank) const {

@@ -16,6 +16,7 @@
 #include "drivers/hub/hub.h"
 #include "drivers/hub/waking_clock.h"
 #include "drivers/processes/letters.h"
+#include "drivers/processes/peer_loss.h"
 
 namespace sluice {
 
@@ -42,6 +43,8 @@ class HubConnection {
   bool all_sent() const;
   // Why a rank was lost; empty: it was not, or has been let in again since.
   std::string why_lost(std::size_t rank) const;
+  // All losses that the hub has told of, since the connection was opened.
+  std::vector<PeerLoss> losses() const;
   // What is wrong with the connection; empty: nothing.
   std::string fault() const;
 
@@ -92,6 +95,7 @@ class HubConnection {
     std::string why;
   };
   std::map<std::size_t, Loss> lost_;              // the last of each rank
+  std::vector<PeerLoss> losses_;                  // all
   std::map<std::size_t, std::uint32_t> lives_;    // by rank, of those that were let in again
   std::map<std::size_t, std::uint32_t> joiners_;  // see joiners()
   std::optional<std::string> beginning_;

@@ -230,6 +230,8 @@ class HubWorld final : public ProcessWorld {
     return ranks;
   }
 
+  std::vector<PeerLoss> losses() const override { return connection_->losses(); }
+
   void all_reduce(const Numbers& numbers, Reduction reduction) override {
     const std::string own(static_cast<const char*>(numbers.data), bytes_of(numbers));
     const std::vector<std::string> all = gather(own, "the numbers of an all-reduce");

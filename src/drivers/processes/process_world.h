@@ -12,6 +12,7 @@
 #include "drivers/processes/launch.h"
 #include "drivers/processes/letters.h"
 #include "drivers/processes/numbers.h"
+#include "drivers/processes/peer_loss.h"
 #include "drivers/processes/socket_alarm.h"
 #include "drivers/realtime/clock.h"
 #include "drivers/realtime/gate.h"
@@ -88,6 +89,8 @@ class ProcessWorld {
   virtual void cut_off(std::size_t /*rank*/) {}
   // The ranks that the run goes on without.
   virtual std::vector<std::size_t> lost() const { return {}; }
+  // All that were lost since this process began, in order, also those that have come back.
+  virtual std::vector<PeerLoss> losses() const { return {}; }
 
   // A lost process may be replaced by one that joins the run. It makes the same collective calls as
   // the others did between note_beginning() and end_beginning(), and hears what these heard then,
