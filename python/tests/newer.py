@@ -1,5 +1,7 @@
 """What needs a newer PyTorch or a GPU: part of parallel.py. Says what it skips, and why."""
 
+import shutil
+
 import torch
 
 import sluice.torch as sluice
@@ -14,18 +16,48 @@ def check_compiled() -> None:
     """A compiled model computes what the model computes."""
     if not hasattr(torch, "compile"):
         return skip("torch.compile", f"PyTorch {torch.__version__} has none, 2.0 does")
+    backends = ["aot_eager"]
+    if shutil.which("g++") is None:
+        skip("torch.compile with inductor", "there is no g++")
+    else:
+        backends.append("inductor")
+    for backend in backends:
+        alone, together = make_net(), make_net()
+        reference = sgd(alone)
+        optimizer = sluice.DistributedOptimizer(sgd(together), together.named_parameters())
+        compiled = torch.compile(together, backend=backend)
+        for step in range(4):
+            batch = joined_batch(step)
+            for net, opt, part in ((alone, reference, batch), (compiled, optimizer, own_part(batch))):
+                opt.zero_grad()
+                loss_of(net, part).backward()
+                opt.step()
+        optimizer.wait()
+        check_equal(f"torch.compile, {backend}", alone, together, 1e-5)
+
+
+def check_hooks_after_accumulation() -> None:
+    """A hook of the program that changes gradients when they are there: they travel with the change."""
+    if not hasattr(torch.Tensor, "register_post_accumulate_grad_hook"):
+        return skip("hooks after accumulation", f"PyTorch {torch.__version__} has none, 2.1 does")
+
+    def halve(parameter: torch.Tensor) -> None:
+        assert parameter.grad is not None
+        parameter.grad.mul_(0.5)
+
     alone, together = make_net(), make_net()
+    for parameter in [*alone.parameters(), *together.parameters()]:
+        parameter.register_post_accumulate_grad_hook(halve)
     reference = sgd(alone)
     optimizer = sluice.DistributedOptimizer(sgd(together), together.named_parameters())
-    compiled = torch.compile(together, backend="aot_eager")
     for step in range(4):
         batch = joined_batch(step)
-        for net, opt, part in ((alone, reference, batch), (compiled, optimizer, own_part(batch))):
+        for net, opt, part in ((alone, reference, batch), (together, optimizer, own_part(batch))):
             opt.zero_grad()
             loss_of(net, part).backward()
             opt.step()
     optimizer.wait()
-    check_equal("torch.compile", alone, together, 1e-5)
+    check_equal("hooks after accumulation", alone, together, 1e-6)
 
 
 def check_scaler() -> None:

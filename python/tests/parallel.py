@@ -5,7 +5,7 @@ import torch.nn.functional as F
 from torch import nn
 
 import sluice.torch as sluice
-from newer import check_compiled, check_scaler
+from newer import check_compiled, check_hooks_after_accumulation, check_scaler
 from prediction import check_prediction
 from reference import check, check_equal, finish, joined_batch, loss_of, make_net, own_part
 from sluice.torch import reduction
@@ -182,6 +182,7 @@ def main() -> None:
     check_joined()
     check_long_layers()
     check_compiled()
+    check_hooks_after_accumulation()
     check_scaler()
     if sluice.rank() == 0:
         check_prediction()
