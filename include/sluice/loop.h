@@ -30,21 +30,33 @@ namespace sluice {
 
 // How gradients travel. What is not set is the preset's.
 struct LoopOptions {
-  // One that sums gradients for the program's own optimizer; an error lists them.
+  // One that sums gradients for the program's own optimizer; an error lists them. Or one of local
+  // steps, such as "diloco": see LoopModel::step().
   std::string preset = "p3";
   // The axes, in the words of `sluice train`.
-  std::optional<std::string> exchange;    // such as "allreduce"
-  std::optional<std::string> partition;   // such as "layer"
-  std::optional<std::string> order;       // such as "fifo"
-  std::optional<std::string> codec;       // such as "truncate16"
-  std::optional<std::string> collective;  // such as "ring"
-  std::optional<std::int64_t> slice;      // parameters, for partition slice
+  std::optional<std::string> exchange = {};    // such as "allreduce"
+  std::optional<std::string> partition = {};   // such as "layer"
+  std::optional<std::string> order = {};       // such as "fifo"
+  std::optional<std::string> codec = {};       // such as "bf16"
+  std::optional<bool> error_feedback = {};     // what a codec loses goes into the next code
+  std::optional<std::string> collective = {};  // such as "ring"
+  std::optional<std::int64_t> slice = {};      // parameters, for partition slice
+
+  // For a preset of local steps, as `sluice train` has them.
+  std::optional<std::int64_t> every = {};        // local steps between two exchanges of a fragment
+  std::optional<std::string> outer = {};         // the outer optimizer: "mean" or "nesterov"
+  std::optional<double> outer_rate = {};         // its learning rate
+  std::optional<double> outer_momentum = {};     // of outer "nesterov"
+  std::optional<double> outer_pull = {};         // of exchange "gossip"
+  std::optional<std::int64_t> outer_delay = {};  // local steps behind which an exchange runs
+  std::optional<double> outer_mix = {};          // share of its own parameters that a worker keeps
+  std::optional<std::int64_t> fragments = {};    // parts of the model that are exchanged in turn
 
   // The record of the run, as `sluice train` keeps it: a folder, new or empty, or "auto" for a new
   // one under runs/, and a file for a Chrome trace, or "auto" for one in the folder. Rank 0 writes
   // them when the loop ends; `sluice report` shows them. Empty: none.
-  std::string run;
-  std::string trace;
+  std::string run = {};
+  std::string trace = {};
   std::int64_t batch = 0;  // samples per step of each worker, for the record; 0: not known
 
   // A gradient that is infinite or NaN ends the run before anybody learns from it; the error names
@@ -77,6 +89,11 @@ class LoopModel {
   // The optimizer gets the mean gradient over all workers and, whenever it is called, the
   // hyper-parameters that it had when the step ended. The program may change them between steps. It
   // does not call step() of the optimizer, and zero_grad() has no effect.
+  //
+  // With a preset of local steps the optimizer gets the gradient of this worker, when the step
+  // ends. After every so many steps the workers exchange how far these have led, move the global
+  // parameters, and go on from there. The state of the optimizer stays in its worker. All workers
+  // take the same number of steps.
   virtual double step(const Loss& loss) = 0;
   // A pass whose gradients are added to those of the next step, without an exchange. As in a loop
   // of PyTorch, the program divides the loss of each micro-batch by their number.
@@ -90,6 +107,10 @@ class LoopModel {
   // them until the next step, to evaluate or to save the model. Without wait(), layers may be
   // behind between steps.
   virtual void wait() = 0;
+  // Calls wait(), then `use`, and meanwhile the model has the global parameters, which all workers
+  // have in common: to evaluate or to save it. Without local steps the model has them anyway. With
+  // exchange "gossip" each worker has its own.
+  virtual void with_global_parameters(const std::function<void()>& use) = 0;
 
   virtual LoopMetrics metrics() const = 0;
 };

@@ -16,6 +16,7 @@
 
 #include "checkpoint.h"
 #include "exchange/aborted.h"
+#include "exchange/exchange_strategy.h"
 #include "exchange/gradient_exchange.h"
 #include "exchange/participant.h"
 #include "formats/cluster.h"
@@ -211,13 +212,13 @@ PYBIND11_MODULE(_C, m) {
 
   py::class_<GradientExchange, std::shared_ptr<GradientExchange>>(m, "GradientExchange")
       .def(py::init([](const std::shared_ptr<Participant>& participant, const std::string& preset,
-                       bool half_precision, const std::vector<std::string>& names,
+                       const std::string& codec, const std::vector<std::string>& names,
                        const std::vector<std::int64_t>& sizes, const std::string& run,
                        const std::string& trace, const std::string& name, std::int64_t batch,
                        bool joins_layers, bool pinned) {
              const GradientExchange::Options options{
                  .preset = preset,
-                 .half_precision = half_precision,
+                 .codec = value_of(sluice::kCodecNames, codec).value(),
                  .joins_layers = joins_layers,
                  .record = {.run = run, .trace = trace, .name = name, .batch = batch},
                  .allocate = pinned ? pinned_memory : nullptr};

@@ -248,7 +248,8 @@ def enter_twice(diloco: Any) -> None:
 def check_summary() -> None:
     sent: List[int] = []
     results: List[List[torch.Tensor]] = []
-    for compression in (sluice.Compression.none, sluice.Compression.fp16):
+    packed = (sluice.Compression.fp16, sluice.Compression.quantise8, sluice.Compression.quantise4)
+    for compression in (sluice.Compression.none, *packed):
         net = small_net()
         optimizer = sgd(net.parameters())
         gc.collect()
@@ -265,9 +266,13 @@ def check_summary() -> None:
         results.append(list(diloco.global_parameters().values()))
         del diloco
     check("bytes are sent", (sent[0] > 0) == (sluice.size() > 1), str(sent))
-    check("compression halves them", abs(sent[1] - sent[0] / 2) <= 0.1 * sent[0], str(sent))
-    largest = difference(*results)
-    check("compression changes little", largest <= 1e-2, f"(largest difference {largest:.2e})")
+    halves = abs(sent[1] - sent[0] / 2) <= 0.1 * sent[0]
+    check("compression halves them", halves, str(sent))
+    check("fewer bits are fewer bytes", sluice.size() == 1 or sent[1] > sent[2] > sent[3], str(sent))
+    for compression, found in zip(packed, results[1:]):
+        largest = difference(results[0], found)
+        limit = {sluice.Compression.quantise8: 0.05, sluice.Compression.quantise4: 0.3}.get(compression, 1e-2)
+        check(f"{compression} changes little", largest <= limit, f"(largest difference {largest:.2e})")
 
 
 def check_beginning() -> None:

@@ -364,13 +364,16 @@ def check_checkpoint() -> None:
 
 
 def check_compression() -> None:
-    net, exact = make_net(), make_net()
-    optimizer = distribute(sgd(net), net, compression=sluice.Compression.fp16)
-    reference = distribute(sgd(exact), exact)
-    for step in range(3):
-        plain_step(net, optimizer, own_part(joined_batch(step)))
-        plain_step(exact, reference, own_part(joined_batch(step)))
-    check_equal("compression", net, exact, 1e-2)
+    for preset in ("p3", "p3-allreduce"):
+        for compression, limit in (("fp16", 1e-2), ("bf16", 1e-2), ("quantise8", 2e-2), ("quantise4", 0.2)):
+            net, exact = make_net(), make_net()
+            kind = getattr(sluice.Compression, compression)
+            optimizer = distribute(sgd(net), net, preset=preset, compression=kind)
+            reference = distribute(sgd(exact), exact)
+            for step in range(3):
+                plain_step(net, optimizer, own_part(joined_batch(step)))
+                plain_step(exact, reference, own_part(joined_batch(step)))
+            check_equal(f"compression {compression}, {preset}", net, exact, limit)
 
 
 def check_errors() -> None:

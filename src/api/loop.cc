@@ -45,8 +45,8 @@ class ProcessWorker final : public LoopWorker {
 
   LoopModel& attach(const NamedParameters& parameters, torch::optim::Optimizer& optimizer,
                     const std::function<void()>& forward, const LoopOptions& options) override {
-    models_.push_back(std::make_unique<ExchangedModel>(participant_, trained_of(parameters),
-                                                       optimizer, forward, options));
+    models_.push_back(
+        exchanged_model(participant_, trained_of(parameters), optimizer, forward, options));
     return *models_.back();
   }
 

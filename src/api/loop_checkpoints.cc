@@ -19,8 +19,12 @@ namespace {
 using Visit = std::function<void(const std::string& name, const at::Tensor& tensor)>;
 
 std::string optimizer_name(std::size_t model) { return fmt::format("optimizer.{}", model); }
+std::string exchange_name(std::size_t model, const NamedTensor& state) {
+  return fmt::format("exchange.{}.{}", model, state.name);
+}
 
-// All tensors of the loop but the states of its optimizers, under their names in the file.
+// All tensors of the loop but the states of its optimizers and exchanges, under their names in the
+// file.
 void for_each_tensor(const LoopModels& models, const LoopWorker::NamedParameters& more,
                      const Visit& visit) {
   for (std::size_t m = 0; m < models.size(); ++m) {
@@ -70,6 +74,9 @@ void save_checkpoint(Participant& participant, const LoopModels& models,
   for (std::size_t m = 0; m < models.size(); ++m) {
     models[m]->wait();
     add(optimizer_name(m), models[m]->optimizer_state());
+    for (const NamedTensor& state : models[m]->exchange_state()) {
+      add(exchange_name(m, state), state.tensor);
+    }
   }
   for_each_tensor(models, more, add);
   save_loop_checkpoint(participant, folder, iteration, stored, keep);
@@ -98,15 +105,18 @@ std::int64_t load_checkpoint(Participant& participant, const LoopModels& models,
     return tensor_of(found.mapped());
   };
   const at::NoGradGuard no_grad;
-  for_each_tensor(models, more, [&](const std::string& name, const at::Tensor& tensor) {
+  const Visit fill = [&](const std::string& name, const at::Tensor& tensor) {
     const at::Tensor value = take(name);
     if (value.sizes() != tensor.sizes() || value.scalar_type() != tensor.scalar_type()) {
       throw std::runtime_error(fmt::format("{}: {} has another shape or type", folder, name));
     }
     tensor.copy_(value);
-  });
+  };
+  for_each_tensor(models, more, fill);
   for (std::size_t m = 0; m < models.size(); ++m) {
     models[m]->set_optimizer_state(take(optimizer_name(m)));
+    models[m]->restore_exchange(
+        [&](const NamedTensor& state) { fill(exchange_name(m, state), state.tensor); });
   }
   if (!saved.empty()) {
     throw std::runtime_error(

@@ -18,9 +18,10 @@
 #include <unordered_set>
 #include <utility>
 
+#include "api/local_steps_model.h"
 #include "api/loop_strategy.h"
-#include "base/finite.h"
-#include "drivers/processes/launch.h"
+#include "api/summed_model.h"
+#include "nodes/presets.h"
 #include "torch/flat_parameters.h"
 #include "torch/layer_calls.h"
 #include "torch/network_setup.h"
@@ -82,6 +83,50 @@ std::vector<std::int64_t> layer_sizes(const Layout& layout) {
   return sizes;
 }
 
+std::vector<std::int64_t> offsets_of(const std::vector<at::Tensor>& tensors) {
+  std::vector<std::int64_t> offsets;
+  std::int64_t offset = 0;
+  for (const at::Tensor& tensor : tensors) {
+    offsets.push_back(offset);
+    offset += tensor.numel();
+  }
+  return offsets;
+}
+
+std::vector<std::vector<std::size_t>> indices_by_layer(const Layout& layout) {
+  std::vector<std::vector<std::size_t>> indices(layout.layers.size());
+  for (std::size_t p = 0; p < layout.layer_of.size(); ++p) {
+    indices[layout.layer_of[p].index()].push_back(p);
+  }
+  return indices;
+}
+
+// Collective. Returns the values, one behind the other.
+at::Tensor begin_alike(Participant& participant, const std::vector<at::Tensor>& tensors) {
+  const at::NoGradGuard no_grad;
+  std::vector<at::Tensor> parts;
+  for (const at::Tensor& tensor : tensors) {
+    parts.push_back(tensor.detach().flatten().cpu());
+  }
+  at::Tensor all = at::cat(parts);
+  participant.broadcast(std::as_writable_bytes(span_of(all)), 0);
+  std::int64_t offset = 0;
+  for (const at::Tensor& tensor : tensors) {
+    tensor.copy_(all.narrow(0, offset, tensor.numel()).view(tensor.sizes()));
+    offset += tensor.numel();
+  }
+  return all;
+}
+
+GradientExchange::Options options_of(const LoopOptions& options, Participant& participant,
+                                     const std::vector<at::Tensor>& tensors) {
+  GradientExchange::Options all = exchange_options(options);
+  all.begin_with = [&](std::span<float> parameters) {
+    std::ranges::copy(span_of(begin_alike(participant, tensors)), parameters.begin());
+  };
+  return all;
+}
+
 }  // namespace
 
 ExchangedModel::ExchangedModel(Participant& participant, const std::vector<NamedTensor>& parameters,
@@ -93,41 +138,22 @@ ExchangedModel::ExchangedModel(Participant& participant, const std::vector<Named
       stop_on_nonfinite_(options.stop_on_nonfinite),
       layout_(record_layout(parameters, forward)),
       tensors_(parameters_in_order(parameters, layout_)),
-      of_layer_(layout_.layers.size()),
-      exchange_(participant, exchange_options(options), layer_names(layout_), layer_sizes(layout_)),
+      offsets_(offsets_of(tensors_)),
+      of_layer_(indices_by_layer(layout_)),
+      exchange_(participant, options_of(options, participant, tensors_), layer_names(layout_),
+                layer_sizes(layout_)),
       gate_(tensors_),
-      gradient_hooks_(tensors_, GradientHooks::Elsewhere::kIgnored),
-      due_(layout_.layers.size(), false) {
+      gradient_hooks_(tensors_, GradientHooks::Elsewhere::kIgnored) {
   check_optimizer(optimizer, tensors_);
-  std::int64_t offset = 0;
-  for (std::size_t p = 0; p < tensors_.size(); ++p) {
-    of_layer_[layout_.layer_of[p].index()].push_back(p);
-    offsets_.push_back(offset);
-    offset += tensors_[p].numel();
-  }
-  begin_alike();
-}
-
-void ExchangedModel::begin_alike() {
-  const at::NoGradGuard no_grad;
-  std::vector<at::Tensor> parts;
-  for (const at::Tensor& tensor : tensors_) {
-    parts.push_back(tensor.detach().flatten().cpu());
-  }
-  const at::Tensor all = at::cat(parts);
-  participant_.broadcast(std::as_writable_bytes(span_of(all)), 0);
-  for (std::size_t p = 0; p < tensors_.size(); ++p) {
-    tensors_[p].copy_(all.narrow(0, offsets_[p], tensors_[p].numel()).view(tensors_[p].sizes()));
+  if (!exchange_.steps_locally()) {
+    begin_alike(participant, tensors_);
   }
 }
 
 double ExchangedModel::step(const Loss& loss) {
   const double value = pass(loss, true);
-  exchange_.end_step(value);
-  clear_gradients();
+  end_step(value);
   accumulating_ = false;
-  due_.assign(due_.size(), true);
-  at_step_ = hyperparameters();
   ++metrics_.steps;
   return value;
 }
@@ -188,90 +214,42 @@ void ExchangedModel::set_optimizer_state(const at::Tensor& bytes) {
   }
 }
 
-void ExchangedModel::wait() {
-  for (std::size_t layer = 0; layer < due_.size(); ++layer) {
-    bring_up_to_date(layer);
-  }
-}
-
 bool ExchangedModel::before_layer(LayerId layer) {
   exchange_.enter(layer.index());
   return bring_up_to_date(layer.index());
 }
 
-bool ExchangedModel::bring_up_to_date(std::size_t layer) {
-  if (!due_[layer]) {
-    return true;
+void ExchangedModel::wait_for(std::size_t layer) {
+  if (exchange_.is_here(layer)) {
+    return exchange_.wait(layer);
   }
-  const bool at_once = exchange_.is_here(layer);
-  if (!at_once) {
-    const auto begin = std::chrono::steady_clock::now();
-    exchange_.wait(layer);
-    ++metrics_.waits;
-    metrics_.waited_seconds +=
-        std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  }
-  update_from(layer);
-  return at_once;
-}
-
-void ExchangedModel::update_from(std::size_t layer) {
-  std::vector<std::size_t> here;
-  for (std::size_t l = 0; l < due_.size(); ++l) {
-    if (due_[l] && (l == layer || exchange_.is_here(l))) {
-      exchange_.wait(l);
-      due_[l] = false;
-      here.push_back(l);
-    }
-  }
-  update(here);
-}
-
-// An optimizer passes over parameters without a gradient, so it updates these layers only.
-void ExchangedModel::update(const std::vector<std::size_t>& layers) {
-  const at::DisableRecordFunctionGuard unwatched;
-  for (const std::size_t layer : layers) {
-    for (const std::size_t p : of_layer_[layer]) {
-      tensors_[p].mutable_grad() = sum_of(p).to(tensors_[p].device());
-    }
-  }
-  Hyperparameters own = exchange_hyperparameters(std::move(at_step_));
-  optimizer_.step();
-  at_step_ = exchange_hyperparameters(std::move(own));
-  clear_gradients();
+  const auto begin = std::chrono::steady_clock::now();
+  exchange_.wait(layer);
+  ++metrics_.waits;
+  metrics_.waited_seconds +=
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
 void ExchangedModel::gradient_ready(LayerId layer) {
   const at::NoGradGuard no_grad;
   const at::DisableRecordFunctionGuard unwatched;
-  const std::vector<std::size_t>& parameters = of_layer_[layer.index()];
-  const Layer& of = layout_.layers[layer.index()];
   if (on_gradients_) {
     std::vector<at::Tensor> gradients;
-    for (const std::size_t p : parameters) {
+    for (const std::size_t p : of_layer(layer.index())) {
       gradients.push_back(tensors_[p].grad());
     }
-    on_gradients_(of.name, gradients);
+    on_gradients_(name_of_layer(layer.index()), gradients);
   }
-  for (const std::size_t p : parameters) {
-    const at::Tensor target = sum_of(p);
-    const at::Tensor& gradient = tensors_[p].grad();
-    if (gradient.defined()) {
-      target.copy_(gradient);
-      target.div_(static_cast<double>(participant_.size()));
-    } else {
-      target.zero_();
-    }
-  }
-  const auto sent = exchange_.gradients().subspan(static_cast<std::size_t>(of.range.begin),
-                                                  static_cast<std::size_t>(of.range.size()));
-  if (stop_on_nonfinite_ && !all_finite(sent)) {
+  send(layer);
+}
+
+void ExchangedModel::check_finite(std::size_t layer, const std::function<bool()>& is_finite) const {
+  if (stop_on_nonfinite_ && !is_finite()) {
     throw std::runtime_error(fmt::format(
         "the gradient of layer {} is not finite in step {} of rank {}; try a lower learning rate, "
         "or continue anyway with stop_on_nonfinite = false",
-        of.name, metrics_.steps, participant_.rank()));
+        name_of_layer(layer), metrics_.steps, participant_.rank()));
   }
-  exchange_.gradient_ready(layer.index());
 }
 
 void ExchangedModel::clear_gradients() {
@@ -280,25 +258,21 @@ void ExchangedModel::clear_gradients() {
   }
 }
 
-at::Tensor ExchangedModel::sum_of(std::size_t parameter) {
-  return at::from_blob(exchange_.gradients().data() + offsets_[parameter],
-                       tensors_[parameter].sizes(), at::kFloat);
+at::Tensor ExchangedModel::part_of(std::span<float> buffer, std::size_t parameter) const {
+  return at::from_blob(buffer.data() + offsets_[parameter], tensors_[parameter].sizes(),
+                       at::kFloat);
 }
 
-ExchangedModel::Hyperparameters ExchangedModel::hyperparameters() const {
-  Hyperparameters all;
-  for (const torch::optim::OptimizerParamGroup& group : optimizer_.param_groups()) {
-    all.push_back(group.options().clone());
+std::unique_ptr<ExchangedModel> exchanged_model(Participant& participant,
+                                                const std::vector<NamedTensor>& parameters,
+                                                torch::optim::Optimizer& optimizer,
+                                                const std::function<void()>& forward,
+                                                const LoopOptions& options) {
+  const Preset* preset = find_preset(options.preset);
+  if (preset != nullptr && preset->strategy.algorithm == Algorithm::kLocal) {
+    return std::make_unique<LocalStepsModel>(participant, parameters, optimizer, forward, options);
   }
-  return all;
-}
-
-ExchangedModel::Hyperparameters ExchangedModel::exchange_hyperparameters(Hyperparameters with) {
-  Hyperparameters own = hyperparameters();
-  for (std::size_t g = 0; g < with.size(); ++g) {
-    optimizer_.param_groups()[g].set_options(std::move(with[g]));
-  }
-  return own;
+  return std::make_unique<SummedModel>(participant, parameters, optimizer, forward, options);
 }
 
 }  // namespace sluice

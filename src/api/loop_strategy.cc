@@ -37,6 +37,32 @@ void choose(const char* key, const std::optional<std::string>& word,
   axis = *value;
 }
 
+template <class Number>
+void choose(const char* key, const std::optional<Number>& wanted, Number least, Number most,
+            Number& value) {
+  if (!wanted) {
+    return;
+  }
+  if (!(*wanted >= least && *wanted <= most)) {  // nor if it is NaN
+    throw std::invalid_argument(
+        fmt::format("{}: is {}, expected {} to {}", key, *wanted, least, most));
+  }
+  value = *wanted;
+}
+
+// What goes together is the exchange's to say.
+void choose_cadence(const LoopOptions& options, Cadence& cadence) {
+  constexpr std::int64_t kMost = 1'000'000'000;
+  choose("every", options.every, std::int64_t{1}, kMost, cadence.every);
+  choose("outer", options.outer, kOuterNames, cadence.outer);
+  choose("outer_rate", options.outer_rate, 0.0, 1000.0, cadence.rate);
+  choose("outer_momentum", options.outer_momentum, 0.0, 1.0, cadence.momentum);
+  choose("outer_pull", options.outer_pull, 0.0, 1000.0, cadence.pull);
+  choose("outer_delay", options.outer_delay, std::int64_t{0}, kMost, cadence.delay);
+  choose("outer_mix", options.outer_mix, 0.0, 1.0, cadence.mix);
+  choose("fragments", options.fragments, std::int64_t{1}, kMost, cadence.fragments);
+}
+
 }  // namespace
 
 GradientExchange::Options exchange_options(const LoopOptions& options) {
@@ -54,14 +80,11 @@ GradientExchange::Options exchange_options(const LoopOptions& options) {
   choose("order", options.order, kOrderNames, strategy.order);
   choose("codec", options.codec, kCodecNames, strategy.codec);
   choose("collective", options.collective, kCollectiveNames, strategy.collective);
-  if (options.slice) {
-    if (*options.slice < 1) {
-      throw std::invalid_argument(
-          fmt::format("slice: is {}, expected at least 1 parameter", *options.slice));
-    }
-    strategy.slice_params = *options.slice;
-    chosen.chosen.slice = true;
-  }
+  choose("slice", options.slice, std::int64_t{1}, std::int64_t{1'000'000'000},
+         strategy.slice_params);
+  strategy.error_feedback = options.error_feedback.value_or(strategy.error_feedback);
+  chosen.chosen.slice = options.slice.has_value();
+  choose_cadence(options, strategy.cadence);
   chosen.strategy = strategy;
   return chosen;
 }

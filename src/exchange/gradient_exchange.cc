@@ -8,80 +8,15 @@
 #include <stdexcept>
 #include <utility>
 
+#include "base/check.h"
 #include "base/zeroed_buffer.h"
 #include "drivers/realtime/phase.h"
+#include "exchange/exchange_strategy.h"
 #include "nodes/assembly.h"
-#include "nodes/presets.h"
-#include "nodes/validate.h"
+#include "partition/fragments.h"
 
 namespace sluice {
 namespace {
-
-// With sums instead of updates.
-Strategy summing(Strategy strategy) {
-  strategy.update = Update::kWorker;
-  strategy.learners_update = true;
-  return strategy;
-}
-
-bool can_exchange(const Strategy& strategy) {
-  return summing(strategy).learners_can_update() && strategy.partition != Partition::kMerged &&
-         !strategy.factored();
-}
-
-bool can_exchange(const Preset& preset) {
-  return can_exchange(preset.strategy) && !preset.strategy.coded();
-}
-
-Strategy checked(const Strategy& strategy, const Topology& topology) {
-  if (!can_exchange(strategy)) {
-    throw std::invalid_argument(fmt::format(
-        "algorithm {}, exchange {}, partition {} and codec {} do not sum gradients for the "
-        "program's own optimizer: it takes algorithm bsp, an exchange with servers or allreduce, "
-        "a codec that is dense, and another partition than merged",
-        name_of(kAlgorithmNames, strategy.algorithm), name_of(kExchangeNames, strategy.exchange),
-        name_of(kPartitionNames, strategy.partition), name_of(kCodecNames, strategy.codec)));
-  }
-  Strategy sums = summing(strategy);
-  if (const auto valid = validate(sums); !valid) {
-    throw std::invalid_argument(valid.error().message());
-  }
-  if (const auto valid = check_driver_sums(sums, topology); !valid) {
-    throw std::invalid_argument(valid.error().message());
-  }
-  return sums;
-}
-
-Strategy exchange_strategy(const GradientExchange::Options& options, const Topology& topology) {
-  if (options.strategy) {
-    return checked(*options.strategy, topology);
-  }
-  const Preset* preset = find_preset(options.preset);
-  if (preset == nullptr || !can_exchange(*preset)) {
-    throw std::invalid_argument(
-        fmt::format("no preset {} sums gradients for the program's own optimizer; choose one of {}",
-                    options.preset, fmt::join(exchange_presets(), ", ")));
-  }
-  Strategy strategy = summing(preset->strategy);
-  if (options.half_precision) {
-    strategy.codec = Codec::kTruncate16;
-  }
-  return strategy;
-}
-
-// The axes that the processes must agree on, beside the preset.
-std::string axes_of(const GradientExchange::Options& options) {
-  if (!options.strategy) {
-    return options.half_precision ? " in 16 bits" : "";
-  }
-  const Strategy& strategy = *options.strategy;
-  return fmt::format(
-      " ({}, {}, {}, {}, {}{})", name_of(kExchangeNames, strategy.exchange),
-      name_of(kPartitionNames, strategy.partition), name_of(kOrderNames, strategy.order),
-      name_of(kCodecNames, strategy.codec),
-      strategy.collective ? name_of(kCollectiveNames, *strategy.collective) : "auto",
-      options.chosen.slice ? fmt::format(", slices of {}", strategy.slice_params) : "");
-}
 
 std::string outline(const GradientExchange::Options& options, const std::vector<Layer>& layers) {
   std::vector<std::string> texts;
@@ -102,16 +37,6 @@ std::shared_ptr<float[]> ordinary_memory(std::size_t floats) {
 
 }  // namespace
 
-std::vector<std::string> exchange_presets() {
-  std::vector<std::string> names;
-  for (const Preset& preset : presets()) {
-    if (can_exchange(preset)) {
-      names.emplace_back(preset.name);
-    }
-  }
-  return names;
-}
-
 // What a phase uses as long as it runs.
 struct GradientExchange::Memory {
   std::vector<std::unique_ptr<Learner>> learners;  // one
@@ -119,8 +44,9 @@ struct GradientExchange::Memory {
   ChosenSizes chosen;
   bool joins_layers = true;
   bool chose_partition = false;
+  NetworkFacts network;
   Clock clock;
-  std::shared_ptr<const Assembly> assembly;  // null: this process is alone, without a record
+  std::shared_ptr<const Assembly> assembly;  // null: there is no phase, and no record
   std::shared_ptr<Recording> recording;      // which the phase observes with
   std::unique_ptr<TrainingState> state;
   std::unique_ptr<const Phase> phase;
@@ -151,11 +77,14 @@ GradientExchange::GradientExchange(Participant& participant, const Options& opti
       }
       recording_ = *std::move(opened);
     }
-    begin(group);
+    tune(group);
+    begin(group, {});
   };
-  if (!is_alone()) {
-    participant.together({.text = outline(options, layers())}, start);
-  } else if (options.record.is_wanted()) {
+  participant.together({.text = outline(options, layers())}, [](ProcessGroup&) {});
+  if (steps_locally()) {
+    options.begin_with(parameters());
+  }
+  if (has_phase() || options.record.is_wanted()) {
     participant.thread_->call(start);
   }
   if (!refused.empty()) {
@@ -164,7 +93,7 @@ GradientExchange::GradientExchange(Participant& participant, const Options& opti
   if (recording_ != nullptr) {
     participant.recordings_.push_back(recording_);
   }
-  if (!is_alone()) {
+  if (has_phase()) {
     steps_of_phase_ = &learner().steps();
   }
   participant.exchanges_.push_back(this);
@@ -183,28 +112,34 @@ OpenLearner& GradientExchange::learner() const {
 }
 
 // All processes are here, and none waits for a sum meanwhile.
-void GradientExchange::begin(ProcessGroup& group) {
-  Memory& memory = *memory_;
-  const NetworkFacts network = group.tune(memory.job, memory.chosen);
+void GradientExchange::tune(ProcessGroup& group) {
+  memory_->network = group.tune(memory_->job, memory_->chosen);
   join_layers();
+}
+
+void GradientExchange::begin(ProcessGroup& group, const Restore& restore) {
+  Memory& memory = *memory_;
   memory.assembly.reset(new Assembly(assemble(memory.job)));
   const Assembly& assembly = *memory.assembly;
   memory.clock = Clock();
   if (recording_ != nullptr) {
     memory.recording = recording_;
-    recording_->begin(memory.assembly, memory.clock, network, participant_.hosts_);
+    recording_->begin(memory.assembly, memory.clock, memory.network, participant_.hosts_);
   }
-  if (is_alone()) {
+  if (!has_phase()) {
     return;
   }
   memory.state.reset(new TrainingState(state_of(group, assembly, memory.learners, {})));
+  if (restore) {
+    restore(workspace().remembered());
+  }
   memory.phase.reset(new Phase{.topology = assembly.job.topology,
                                .chunks = *assembly.chunks,
                                .strategy = assembly.job.strategy,
                                .rules = *assembly.rules,
                                .hosts = assembly.protocols,
                                .state = *memory.state,
-                               .first = 0,
+                               .first = assembly.job.first,
                                .last = std::numeric_limits<Iteration>::max(),
                                .clock = memory.clock,
                                .observer = recording_ ? &recording_->observer() : nullptr,
@@ -261,7 +196,7 @@ void GradientExchange::end_step(std::optional<double> loss) {
     steps_of_phase_->end_step(loss);
     participant_.thread_->nudge();
     std::fill(reported_.begin(), reported_.end(), false);
-  } else if (recording_ != nullptr && is_alone()) {
+  } else if (recording_ != nullptr && !has_phase()) {
     recording_->on_step({.iteration = steps_, .loss = loss, .at = memory_->clock.now()});
   }
   ++steps_;
@@ -280,6 +215,75 @@ void GradientExchange::wait(std::size_t layer, const std::function<void()>& work
 
 bool GradientExchange::is_here(std::size_t layer) {
   return steps_of_phase_ == nullptr || steps_of_phase_->released(LayerId(layer));
+}
+
+bool GradientExchange::steps_locally() const {
+  return memory_->job.strategy.algorithm == Algorithm::kLocal;
+}
+
+bool GradientExchange::gives(std::size_t layer) const {
+  return learner().turns().meets_at(LayerId(layer), steps_ + 1);
+}
+
+bool GradientExchange::takes_over(std::size_t layer) const {
+  return learner().turns().ends_at(LayerId(layer), steps_);
+}
+
+Workspace& GradientExchange::workspace() const {
+  return memory_->state->workspace(memory_->job.topology.worker(participant_.rank()));
+}
+
+std::span<const float> GradientExchange::global_parameters() {
+  return workspace().global_parameters();
+}
+
+// Of the exchanges that have begun and whose outer steps are not due yet.
+bool GradientExchange::sums_are_here() const {
+  const Assembly& assembly = *memory_->assembly;
+  const Cadence& cadence = assembly.job.strategy.cadence;
+  const auto fragments = fragments_of(*assembly.chunks, cadence.fragments);
+  const auto sums = assembly.last_sums(assembly.job.topology.worker(participant_.rank()));
+  for (std::size_t c = 0; c < fragments.size(); ++c) {
+    if (sums[c] < cadence.under_way_at(steps_, fragments[c])) {
+      return false;
+    }
+  }
+  return true;
+}
+
+std::vector<Remembered> GradientExchange::remembered() {
+  const Strategy& strategy = memory_->job.strategy;
+  if (strategy.exchange == Exchange::kGossip && strategy.cadence.delay > 0) {
+    throw std::invalid_argument(
+        "with pairs of workers and an outer-delay the state of an exchange cannot be kept: take "
+        "an outer-delay of 0");
+  }
+  if (!is_alone()) {
+    participant_.thread_->call([this](ProcessGroup&) {
+      participant_.thread_->turn_until([this] { return sums_are_here(); });
+    });
+  }
+  return workspace().remembered();
+}
+
+void GradientExchange::go_on_after(std::int64_t steps, const Restore& restore) {
+  check(steps_locally() && steps_ == 0, "local steps go on where they have not begun");
+  end();
+  const auto former = std::exchange(memory_, std::make_shared<Memory>());
+  const auto& learned = static_cast<const OpenLearner&>(*former->learners.front());
+  memory_->learners.push_back(
+      std::make_unique<OpenLearner>(learned.layers(), learned.shared_gradients()));
+  memory_->job = former->job;
+  memory_->job.first = steps;
+  memory_->network = former->network;
+  const auto start = [&](ProcessGroup& group) { begin(group, restore); };
+  if (is_alone()) {
+    participant_.thread_->call(start);
+  } else {
+    participant_.together({.text = fmt::format("local steps go on after {}", steps)}, start);
+  }
+  steps_of_phase_ = &learner().steps();
+  steps_ = steps;
 }
 
 bool GradientExchange::in_step() const {

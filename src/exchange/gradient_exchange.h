@@ -15,6 +15,7 @@
 #include "exchange/recording.h"
 #include "planner/tuning.h"
 #include "protocol/counters.h"
+#include "state/remembered.h"
 
 namespace sluice {
 
@@ -25,19 +26,27 @@ namespace sluice {
 // gradient in its place and call gradient_ready(). After all layers, end_step(). A participant may
 // have several exchanges, which do not wait for each other.
 //
+// With algorithm local-steps the program updates with gradients of its own, and what travels is how
+// far that has led. Then a step is: wait() for each layer that takes_over(), which is in
+// parameters(); update all layers; for each one wait(), have it in parameters() if it gives(), and
+// call gradient_ready(). After all layers, end_step().
+//
 // Calls come from one thread at a time, which need not always be the same.
 class GradientExchange {
  public:
   struct Options {
     std::string preset = "p3";
-    bool half_precision = false;         // gradients travel as 16 bits each
-    std::optional<Strategy> strategy{};  // instead of the preset's
+    Codec codec = Codec::kNone;          // a dense one, of what travels
+    std::optional<Strategy> strategy{};  // instead of the preset's with this codec
     ChosenSizes chosen{};                // of that strategy
     bool chose_partition = false;        // its partition is the program's choice
     bool joins_layers = true;            // tiny neighbours travel as one
     RecordingSpec record{};              // written by Participant::leave()
     // Makes memory for the gradients, filled with zeros; empty: ordinary memory.
     std::function<std::shared_ptr<float[]>(std::size_t floats)> allocate{};
+    // Only with a strategy of algorithm local-steps, which needs it: writes the parameters with
+    // which all processes begin.
+    std::function<void(std::span<float> parameters)> begin_with{};
   };
 
   // Collective. The layers are in the order of the forward pass, and the same in all processes.
@@ -58,6 +67,22 @@ class GradientExchange {
   // While it waits it does `work`, on this thread, whenever sums of other layers have come.
   void wait(std::size_t layer, const std::function<void()>& work = {});
   bool is_here(std::size_t layer);  // whether wait() would return at once
+
+  // Algorithm local-steps. Whether the layer's parameters after the step that is being taken are
+  // needed; whether those that it goes on with are not its own, once wait() has returned.
+  bool steps_locally() const;
+  bool gives(std::size_t layer) const;
+  bool takes_over(std::size_t layer) const;
+  std::span<float> parameters() { return learner().parameters(); }
+  // Likewise, after wait() for all layers: what the outer steps have made. Valid until the next
+  // gradient_ready().
+  std::span<const float> global_parameters();
+  // Likewise: all that later steps depend on besides. Waits for sums that are on their way.
+  std::vector<Remembered> remembered();
+  // Likewise. Collective, before the first step: so many have been taken before, by a program that
+  // has kept what remembered() gave, and puts it back when it gets the same from here.
+  using Restore = std::function<void(std::span<const Remembered>)>;
+  void go_on_after(std::int64_t steps, const Restore& restore);
 
   // For the times in the record: the forward pass comes to a layer, before it waits for it; it is
   // over.
@@ -80,19 +105,20 @@ class GradientExchange {
 
   OpenLearner& learner() const;
   bool in_step() const;
+  bool has_phase() const { return !is_alone() || steps_locally(); }
   void join_layers();
   std::function<void(const StepReport&)> on_step(bool leads) const;
-  void begin(ProcessGroup& group);
+  void tune(ProcessGroup& group);
+  void begin(ProcessGroup& group, const Restore& restore);
+  Workspace& workspace() const;
+  bool sums_are_here() const;
 
   Participant& participant_;
   std::shared_ptr<Memory> memory_;        // of the phase, which may outlive this
   std::shared_ptr<Recording> recording_;  // null: none is wanted
-  OpenSteps* steps_of_phase_ = nullptr;   // null: this process is alone, or it has ended
+  OpenSteps* steps_of_phase_ = nullptr;   // null: there is no other process, or it has ended
   std::int64_t steps_ = 0;                // taken
   std::vector<bool> reported_;            // by layer, in this step
 };
-
-// The names of the presets that can do it.
-std::vector<std::string> exchange_presets();
 
 }  // namespace sluice

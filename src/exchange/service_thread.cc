@@ -127,6 +127,12 @@ void ServiceThread::turn(std::chrono::microseconds nap, ProcessGroup& group) {
   }
 }
 
+void ServiceThread::turn_until(const std::function<bool()>& done) {
+  while (!done()) {
+    turn(kBriefNap);
+  }
+}
+
 void ServiceThread::finish_phases(ProcessGroup& group) {
   while (is_amid_phases()) {
     turn(kBriefNap, group);

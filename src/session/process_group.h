@@ -91,9 +91,9 @@ class ProcessGroup {
   virtual std::optional<int> train(const Phase& phase) = 0;
 
   // The same, but it has only begun when this returns: see RunningPhase. Several may run at a time.
-  // Only in a job of several processes.
+  // Not in virtual time.
   virtual std::unique_ptr<RunningPhase> begin(const Phase& /*phase*/) {
-    fail_check("a process alone has no phase of this kind");
+    fail_check("this group has no phase of this kind");
   }
   // For a thread that carries out running phases. The work is called again and again, without a
   // pause, in a call that waits for others; beat() is to be called now and then between calls.

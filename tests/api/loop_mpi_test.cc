@@ -28,6 +28,17 @@ TEST_F(LoopMpiTest, ProcessesTrainAsOneOnTheJoinedBatch) {
   EXPECT_EQ(outcome.out, once + once + once + once);
 }
 
+TEST_F(LoopMpiTest, LocalStepsLeadToTheGlobalParametersOfOneProcess) {
+  const Outcome outcome = run(3,
+                              "equal preset=local-sgd,every=2 preset=diloco,every=3 "
+                              "preset=diloco,every=4,fragments=2,outer_delay=1,outer_mix=0.5");
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  const std::string once = "3 workers, 1.00 of them right\n";
+  EXPECT_EQ(outcome.out, once + once + once);
+  const Outcome pair = run(2, "equal preset=noloco,every=3");
+  EXPECT_EQ(pair.out, "2 workers, 1.00 of them right\n") << pair.err;
+}
+
 TEST_F(LoopMpiTest, LeavesTheRecordOfARun) {
   const std::string run_folder = (folder_.path() / "run").string();
   const Outcome outcome = run(3, "equal preset=p3,trace=auto,run=" + run_folder);
@@ -52,6 +63,17 @@ TEST_F(LoopMpiTest, GoesOnFromItsCheckpointWithTheSameBits) {
   const Outcome alone = run(1, "resumed '" + (folder_.path() / "kept").string() + "'");
   EXPECT_NE(alone.code, 0);
   EXPECT_THAT(alone.err, ::testing::HasSubstr("was saved by 3 processes, and now there is 1"));
+}
+
+// Also while a sum is on its way, and with what error feedback has kept back.
+TEST_F(LoopMpiTest, LocalStepsGoOnFromACheckpointWithTheSameBits) {
+  for (const std::string options :
+       {"preset=diloco,every=3", "preset=diloco,every=4,fragments=2,outer_delay=3,outer_mix=0.5",
+        "preset=sparseloco,every=2"}) {
+    const TemporaryFolder kept;
+    const Outcome outcome = run(3, "resumed '" + (kept.path() / "kept").string() + "' " + options);
+    EXPECT_EQ(outcome.out, "3 workers, 1.00 of them right\n") << outcome.err;
+  }
 }
 
 TEST_F(LoopMpiTest, RunsTwiceInAProgramThatHasInitialisedMpi) {

@@ -1,11 +1,11 @@
 // Trains as one process of an MPI job, for loop_mpi_test.cc. Rank 0 prints what was found.
 //
-//   loop_program equal OPTIONS ...  a loop for each, such as preset=p3,order=fifo; compares the
-//                                   results with those of one process
-//   loop_program resumed FOLDER     a loop that stops twice and goes on; compares the result with
-//                                   that of a loop that was never stopped
-//   loop_program own                the program initialises MPI, and runs two loops
-//   loop_program throw              rank 1 fails in its loop
+//   loop_program equal OPTIONS ...         a loop for each, such as preset=p3,order=fifo; compares
+//                                          the results with those of one process
+//   loop_program resumed FOLDER [OPTIONS]  a loop that stops twice and goes on; compares the result
+//                                          with that of a loop that was never stopped
+//   loop_program own                       the program initialises MPI, and runs two loops
+//   loop_program throw                     rank 1 fails in its loop
 
 #include <mpi.h>
 
@@ -24,6 +24,16 @@ sluice::LoopOptions options_of(const std::string& text) {
   for (std::string word; std::getline(words, word, ',');) {
     const std::string key = word.substr(0, word.find('='));
     const std::string value = word.substr(word.find('=') + 1);
+    if (key == "every" || key == "fragments" || key == "outer_delay") {
+      (key == "every"       ? options.every
+       : key == "fragments" ? options.fragments
+                            : options.outer_delay) = std::stoll(value);
+      continue;
+    }
+    if (key == "outer_mix") {
+      options.outer_mix = std::stod(value);
+      continue;
+    }
     (key == "preset"       ? options.preset
      : key == "exchange"   ? options.exchange.emplace()
      : key == "partition"  ? options.partition.emplace()
@@ -42,7 +52,10 @@ sluice::LoopOptions options_of(const std::string& text) {
 void compare(const sluice::LoopOptions& options) {
   sluice::run_loop([&](sluice::LoopWorker& worker) {
     const auto found = sluice::trained(worker, sluice::make_adam, options, 2);
-    const bool equal = sluice::near(found, sluice::expected(worker.workers(), sluice::make_adam));
+    const auto right = options.every
+                           ? sluice::expected_locally(worker.workers(), sluice::make_adam, options)
+                           : sluice::expected(worker.workers(), sluice::make_adam);
+    const bool equal = sluice::near(found, right);
     const double share = worker.mean(equal ? 1 : 0);
     if (worker.rank() == 0) {
       std::printf("%zu workers, %.2f of them right\n", worker.workers(), share);
@@ -50,15 +63,15 @@ void compare(const sluice::LoopOptions& options) {
   });
 }
 
-void resume(const std::string& folder) {
+void resume(const std::string& folder, const sluice::LoopOptions& options) {
   std::vector<at::Tensor> found;
   for (const std::int64_t end : {std::int64_t{4}, std::int64_t{7}, sluice::kSteps}) {
     sluice::run_loop([&](sluice::LoopWorker& worker) {
-      found = sluice::trained_until(worker, sluice::make_adam, end, folder);
+      found = sluice::trained_until(worker, sluice::make_adam, end, folder, options);
     });
   }
   sluice::run_loop([&](sluice::LoopWorker& worker) {
-    const bool right = sluice::equal(found, sluice::trained(worker, sluice::make_adam));
+    const bool right = sluice::equal(found, sluice::trained(worker, sluice::make_adam, options));
     const double share = worker.mean(right ? 1 : 0);
     if (worker.rank() == 0) {
       std::printf("%zu workers, %.2f of them right\n", worker.workers(), share);
@@ -75,7 +88,7 @@ int main(int argc, char** argv) {
       compare(options_of(argv[i]));
     }
   } else if (mode == "resumed") {
-    resume(argv[2]);
+    resume(argv[2], options_of(argc > 3 ? argv[3] : ""));
   } else if (mode == "own") {
     int provided = MPI_THREAD_SINGLE;
     MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);

@@ -73,6 +73,53 @@ TEST(LoopTest, GoesOnFromItsNewestSoundCheckpoint) {
   }
 }
 
+TEST(LoopThreadsTest, AWorkerAloneMakesOuterStepsToo) {
+  LoopOptions options{.preset = "diloco"};
+  options.every = 3;
+  for (const std::int64_t delay : {0, 1}) {
+    options.outer_delay = delay;
+    options.outer_mix = delay == 0 ? 0 : 0.5;
+    std::vector<at::Tensor> found;
+    run_loop([&](LoopWorker& worker) { found = trained(worker, make_adam, options); });
+    EXPECT_TRUE(near(found, expected_locally(1, make_adam, options))) << delay;
+  }
+}
+
+TEST(LoopThreadsTest, LocalStepsAloneGoOnFromTheirCheckpoint) {
+  LoopOptions options{.preset = "diloco"};
+  options.every = 5;
+  const TemporaryFolder folder;
+  const std::string kept = (folder.path() / "kept").string();
+  std::vector<at::Tensor> calm;
+  run_loop([&](LoopWorker& worker) { calm = trained(worker, make_sgd, options); });
+  std::vector<at::Tensor> found;
+  for (const std::int64_t end : {std::int64_t{3}, std::int64_t{8}, kSteps}) {
+    run_loop(
+        [&](LoopWorker& worker) { found = trained_until(worker, make_sgd, end, kept, options); });
+  }
+  EXPECT_TRUE(equal(found, calm));
+}
+
+TEST(LoopThreadsTest, TheGlobalParametersAreShownForAWhile) {
+  run_loop([](LoopWorker& worker) {
+    Net net = make_net(1);
+    torch::optim::SGD sgd(net->parameters(), torch::optim::SGDOptions(0.1));
+    LoopOptions options{.preset = "local-sgd"};
+    options.every = 3;
+    LoopModel& model = attach(worker, net, sgd, options);
+    const std::vector<at::Tensor> first = copies_of(net);
+    model.step([&] { return loss_of(net, 0, 0); });
+    const std::vector<at::Tensor> own = copies_of(net);
+    EXPECT_FALSE(equal(own, first));
+    EXPECT_THROW(model.with_global_parameters([&] {
+      EXPECT_TRUE(equal(copies_of(net), first)) << "there was no outer step yet";
+      throw std::runtime_error("the evaluation failed");
+    }),
+                 std::runtime_error);
+    EXPECT_TRUE(equal(copies_of(net), own));
+  });
+}
+
 TEST(LoopTest, ACheckpointMustFit) {
   const TemporaryFolder folder;
   const std::string kept = (folder.path() / "kept").string();
@@ -189,6 +236,17 @@ TEST(LoopTest, ErrorsSayWhatToDo) {
   options = {};
   options.order = "random";
   EXPECT_THAT(failure(options, mean), HasSubstr("order: is \"random\", expected one of fifo"));
+  options = {};
+  options.every = 4;
+  EXPECT_THAT(failure(options, mean), HasSubstr("take algorithm local-steps, or leave them out"));
+  options.preset = "diloco";
+  options.fragments = 5;
+  EXPECT_THAT(failure(options, mean), HasSubstr("fragments 5 and every 4 do not go together"));
+  options.fragments = 0;
+  EXPECT_THAT(failure(options, mean), HasSubstr("fragments: is 0, expected 1 to "));
+  options = {};
+  options.preset = "post-local-sgd";
+  EXPECT_THAT(failure(options, mean), HasSubstr("synchronous-first is not for a program's own"));
   options = {};
   options.codec = "dgc";
   EXPECT_THAT(failure(options, mean), HasSubstr("codec dgc do not sum gradients"));

@@ -7,6 +7,7 @@
 #include <ATen/ops/rand.h>
 #include <ATen/ops/stack.h>
 #include <ATen/ops/zeros.h>
+#include <ATen/ops/zeros_like.h>
 #include <sluice/loop.h>
 #include <torch/nn/modules/linear.h>
 #include <torch/optim/adam.h>
@@ -101,6 +102,68 @@ inline std::vector<at::Tensor> expected(std::size_t workers, const MakeOptimizer
   return copies_of(net);
 }
 
+// The global parameters after local steps of all workers, computed by one process without Sluice:
+// of local-sgd, diloco, and of noloco with two workers, who always meet. With two fragments the
+// layers take turns, that of the exit second.
+inline std::vector<at::Tensor> expected_locally(std::size_t workers, const MakeOptimizer& make,
+                                                const LoopOptions& options) {
+  const at::NoGradGuard no_grad;
+  const double momentum = options.preset == "local-sgd" ? 0
+                          : options.preset == "noloco"  ? 0.5
+                                                        : 0.9;
+  const double rate = options.outer_rate.value_or(options.preset == "local-sgd" ? 1 : 0.7);
+  const std::int64_t every = options.every.value();
+  const std::int64_t fragments = options.fragments.value_or(1);
+  const double mix = options.outer_mix.value_or(0);
+  std::vector<Net> nets;
+  std::vector<std::unique_ptr<torch::optim::Optimizer>> optimizers;
+  for (std::size_t rank = 0; rank < workers; ++rank) {
+    nets.push_back(make_net(100));
+    optimizers.push_back(make(nets.back()->parameters()));
+  }
+  std::vector<at::Tensor> global = copies_of(nets[0]);
+  std::vector<at::Tensor> velocity(global.size(), at::zeros({}));
+  std::vector<std::vector<at::Tensor>> outer(global.size());  // by parameter, oldest first
+  for (std::int64_t step = 1; step <= kSteps; ++step) {
+    for (std::size_t rank = 0; rank < workers; ++rank) {
+      const at::AutoGradMode with_gradients(true);
+      optimizers[rank]->zero_grad();
+      loss_of(nets[rank], rank, step - 1).backward();
+      optimizers[rank]->step();
+      change_rate(*optimizers[rank], step - 1);
+    }
+    for (std::size_t p = 0; p < global.size(); ++p) {
+      const std::int64_t fragment = fragments == 1 || p >= 2 ? 0 : 1;
+      const std::int64_t turn = (fragment + 1) * every / fragments % every;
+      if (step % every == turn) {
+        at::Tensor sum = at::zeros_like(global[p]);
+        for (const Net& net : nets) {
+          sum += global[p] - net->parameters()[p];
+        }
+        outer[p].push_back(sum / static_cast<double>(workers));
+      }
+      const std::int64_t begun = step - options.outer_delay.value_or(0);
+      if (begun <= 0 || begun % every != turn) {
+        continue;
+      }
+      const at::Tensor gradient = outer[p].front();
+      outer[p].erase(outer[p].begin());
+      if (options.preset == "noloco") {
+        velocity[p] = momentum * velocity[p] - rate * gradient;
+        global[p] = global[p] + velocity[p];
+      } else {
+        velocity[p] = momentum * velocity[p] + gradient;
+        global[p] = global[p] - rate * (gradient + momentum * velocity[p]);
+      }
+      for (const Net& net : nets) {
+        at::Tensor own = net->parameters()[p];
+        own.copy_(mix * own + (1 - mix) * global[p]);
+      }
+    }
+  }
+  return global;
+}
+
 // The same with Sluice, by each worker; `parts` micro-batches are the same batch several times.
 inline std::vector<at::Tensor> trained(LoopWorker& worker, const MakeOptimizer& make,
                                        const LoopOptions& options = {}, int parts = 1) {
@@ -115,17 +178,19 @@ inline std::vector<at::Tensor> trained(LoopWorker& worker, const MakeOptimizer& 
     model.step(loss);
     change_rate(*optimizer, step);
   }
-  model.wait();
-  return copies_of(net);
+  std::vector<at::Tensor> global;
+  model.with_global_parameters([&] { global = copies_of(net); });
+  return global;
 }
 
 // Part of a training that goes on from its checkpoint in the folder and leaves one, with a buffer
 // that counts steps.
 inline std::vector<at::Tensor> trained_until(LoopWorker& worker, const MakeOptimizer& make,
-                                             std::int64_t end, const std::string& folder) {
+                                             std::int64_t end, const std::string& folder,
+                                             const LoopOptions& options = {}) {
   Net net = make_net(100 + worker.rank());
   const auto optimizer = make(net->parameters());
-  LoopModel& model = attach(worker, net, *optimizer);
+  LoopModel& model = attach(worker, net, *optimizer, options);
   const at::Tensor count = at::zeros({1}, at::kLong);
   const std::int64_t begin = worker.load_checkpoint(folder, {{"count", count}});
   for (std::int64_t step = begin; step < end; ++step) {
@@ -134,7 +199,9 @@ inline std::vector<at::Tensor> trained_until(LoopWorker& worker, const MakeOptim
     count.add_(1);
   }
   worker.save_checkpoint(folder, end, {{"count", count}});
-  return count.item().toLong() == end ? copies_of(net) : std::vector<at::Tensor>();
+  std::vector<at::Tensor> global;
+  model.with_global_parameters([&] { global = copies_of(net); });
+  return count.item().toLong() == end ? global : std::vector<at::Tensor>();
 }
 
 inline bool equal(const std::vector<at::Tensor>& one, const std::vector<at::Tensor>& other) {

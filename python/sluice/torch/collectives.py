@@ -8,7 +8,7 @@ from typing import Any, List, Optional, Sequence
 
 import torch
 
-from .compression import Compression, is_half
+from .compression import Compression, codec_of
 from .process import participant, settle, size
 
 Average = "average"
@@ -37,7 +37,7 @@ def allreduce(
     tensor that travels alone travels as it is.
     """
     op = _operation(average, op)
-    is_half(compression)
+    codec_of(compression)
     if op not in (Average, Sum) or not _tracks(tensor):
         return _reduced(tensor, op, prescale_factor, postscale_factor)
     result: torch.Tensor = _AllReduce.apply(tensor, op, prescale_factor, postscale_factor)
@@ -70,7 +70,7 @@ def grouped_allreduce(
 ) -> List[torch.Tensor]:
     """What allreduce() gives for each tensor, in one exchange for each type of element."""
     op = _operation(average, op)
-    is_half(compression)
+    codec_of(compression)
     results: List[torch.Tensor] = list(tensors)
     for dtype in sorted({tensor.dtype for tensor in tensors}, key=str):
         members = [i for i, tensor in enumerate(tensors) if tensor.dtype == dtype]

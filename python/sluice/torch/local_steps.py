@@ -78,7 +78,7 @@ class DiLoCo:
             mix: share of its own parameters that a process keeps when it takes over.
             synchronous_first: so many steps at the start use the mean gradient of all processes.
             preset: how outer gradients are summed; presets() has the names.
-            compression: Compression.none or Compression.fp16, for outer gradients.
+            compression: one of Compression, for outer gradients.
         """
         modules = list(fragments) if isinstance(fragments, Iterable) else None
         turns = fragments if modules is None else len(modules)

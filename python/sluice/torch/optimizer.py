@@ -224,7 +224,7 @@ def DistributedOptimizer(  # noqa: N802  (Horovod's name)
         optimizer: any but LBFGS. It keeps its state; schedulers may exist already or be made later.
         named_parameters: model.named_parameters(). Parameters whose names agree up to the last dot
             travel as one layer.
-        compression: Compression.none or Compression.fp16.
+        compression: one of Compression.
         backward_passes_per_step: backward passes that add up before a step.
         op: Average or Sum of the gradients.
         gradient_predivide_factor: for Horovod's scripts; only 1 is supported.

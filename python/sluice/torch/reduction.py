@@ -8,7 +8,7 @@ import torch
 
 from .. import _C
 from .collectives import broadcast_object
-from .compression import is_half
+from .compression import codec_of
 from .process import participant, register
 from .record import Record, program_name
 
@@ -65,7 +65,7 @@ class Reduction:
         self._indices = {id(p): index for index, p in enumerate(self.parameters)}
         self._names = [names.get(id(p), f"parameter{i}.") for i, p in enumerate(self.parameters)]
         self._preset = preset
-        self._half = is_half(compression)
+        self._codec = codec_of(compression)
         self._record = record
         self._loss: Optional[float] = None  # of the step that has begun
         self._members: Optional[List[List[int]]] = None  # by layer: parameters
@@ -104,7 +104,7 @@ class Reduction:
         exchange = _C.GradientExchange(
             participant(),
             self._preset,
-            self._half,
+            self._codec,
             names,
             sizes,
             run,
