@@ -19,7 +19,7 @@ constexpr std::int64_t kMaxIterations = 1'000'000'000'000;
 const std::vector<std::pair<std::string, Fault::Kind>> kKinds{
     {"kill", Fault::Kind::kKill},          {"stop", Fault::Kind::kStop},
     {"slow-host", Fault::Kind::kSlowHost}, {"slow-link", Fault::Kind::kSlowLink},
-    {"cut-link", Fault::Kind::kCutLink},
+    {"cut-link", Fault::Kind::kCutLink},   {"delay", Fault::Kind::kDelay},
 };
 
 Duration from_s(double seconds) { return from_us(seconds * 1e6); }
@@ -46,6 +46,9 @@ Fault read_fault(Fields& fields, std::size_t hosts) {
   }
   if (fault.kind == Fault::Kind::kSlowHost || fault.kind == Fault::Kind::kSlowLink) {
     fault.factor = fields.get<double>("factor", Form::number(1, kMaxFactor));
+  }
+  if (fault.kind == Fault::Kind::kDelay) {
+    fault.by = from_s(fields.get<double>("by_s", Form::number(0, kLongestS)));
   }
   return fault;
 }

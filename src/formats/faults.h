@@ -13,13 +13,14 @@ namespace sluice {
 
 // Something that happens to a host, or to its link, in virtual time.
 struct Fault {
-  enum class Kind : std::uint8_t { kKill, kStop, kSlowHost, kSlowLink, kCutLink };
+  enum class Kind : std::uint8_t { kKill, kStop, kSlowHost, kSlowLink, kCutLink, kDelay };
 
   Kind kind = Kind::kKill;
   HostId host;
   Time at{0};
   Duration length{0};  // of all but kills
   double factor = 1;   // by which a slow one takes longer
+  Duration by{0};      // delays: that much later come messages without a payload
 
   bool operator==(const Fault&) const = default;
 };

@@ -108,12 +108,13 @@ nlohmann::ordered_json to_json(std::int64_t faults, double calm_s, double total_
 Fault draw_fault(std::uint64_t seed, std::size_t hosts, Duration end) {
   Random random(seed, 19);
   Fault fault;
-  fault.kind = static_cast<Fault::Kind>(random.below(5));
+  fault.kind = static_cast<Fault::Kind>(random.below(6));
   fault.host = HostId(random.below(hosts));
   fault.at = from_us(to_us(end) * random.uniform());
   fault.length = fault.kind == Fault::Kind::kKill ? Duration{0} : end / 10;
   const bool slow = fault.kind == Fault::Kind::kSlowHost || fault.kind == Fault::Kind::kSlowLink;
   fault.factor = slow ? 10 : 1;
+  fault.by = fault.kind == Fault::Kind::kDelay ? end / 100 : Duration{0};
   return fault;
 }
 

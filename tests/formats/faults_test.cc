@@ -38,12 +38,14 @@ TEST(FaultsFile, SaysWhatIsWrong) {
   EXPECT_THAT(error_of("[[fault]]\nkind = 'kill'\nhost = 3\nat_s = 1\n"),
               HasSubstr("f.toml: fault[0]: host: is 3, expected an integer from 0 to 2"));
   EXPECT_THAT(error_of("[[fault]]\nkind = 'melt'\nhost = 0\nat_s = 1\n"),
-              HasSubstr("expected one of kill, stop, slow-host, slow-link, cut-link"));
+              HasSubstr("expected one of kill, stop, slow-host, slow-link, cut-link, delay"));
   EXPECT_THAT(error_of("[[fault]]\nkind = 'stop'\nhost = 0\nat_s = 1\n"), HasSubstr("for_s"));
   EXPECT_THAT(error_of("[[fault]]\nkind = 'kill'\nhost = 0\nat_s = 1\nfor_s = 1\n"),
               HasSubstr("for_s"));
   EXPECT_THAT(error_of("[[fault]]\nkind = 'slow-host'\nhost = 0\nat_s = 1\nfor_s = 1\n"),
               HasSubstr("factor"));
+  EXPECT_THAT(error_of("[[fault]]\nkind = 'delay'\nhost = 0\nat_s = 1\nfor_s = 1\n"),
+              HasSubstr("by_s"));
   EXPECT_THAT(error_of("fault = [1]\n"), HasSubstr("expected a table [[fault]]"));
   EXPECT_THAT(error_of("detect_s = -1\n"), HasSubstr("detect_s"));
   EXPECT_THAT(error_of("detect = 1\n"), HasSubstr("detect"));

@@ -63,6 +63,9 @@ void Disturbances::on_fault(std::uint32_t index, Time now) {
       host.cut_until = std::max(host.cut_until, over);
       traffic_.cut_link(fault.host, over);
       break;
+    case Fault::Kind::kDelay:
+      traffic_.delay_control(fault.host, fault.by);
+      break;
   }
   due_.ready_at(over, {Due::Kind::kFaultOver, index});
 }
@@ -74,6 +77,8 @@ std::optional<HostId> Disturbances::on_fault_over(std::uint32_t index) {
     host.slowdown /= fault.factor;
   } else if (fault.kind == Fault::Kind::kSlowLink) {
     traffic_.slow_link(fault.host, 1 / fault.factor);
+  } else if (fault.kind == Fault::Kind::kDelay) {
+    traffic_.delay_control(fault.host, -fault.by);
   } else if (fault.kind == Fault::Kind::kKill && !std::exchange(host.is_lost, true)) {
     return fault.host;
   }

@@ -209,12 +209,20 @@ const Traffic::Departure* Traffic::on_egress_free(HostId host) {
 
 Traffic::Transit* Traffic::on_arrived(std::uint32_t slot, Time now) {
   const HostId to = destination(slot);
-  if (is_on_network(transits_[slot].message)) {
+  Transit& transit = transits_[slot];
+  if (transit.leg == Transit::Leg::kDelayed) {
+    transit.leg = Transit::Leg::kData;
+  } else if (is_on_network(transit.message)) {
     expect_next(to);
-    if (cluster_.charges_messages()) {
-      enter_thread(to, slot, false, now);
+    if (const Duration delay = delay_of(transit); delay > Duration{0}) {
+      transit.leg = Transit::Leg::kDelayed;
+      due_.ready_at(now + delay, {Due::Kind::kArrived, slot});
       return nullptr;
     }
+  }
+  if (is_on_network(transit.message) && cluster_.charges_messages()) {
+    enter_thread(to, slot, false, now);
+    return nullptr;
   }
   return arrive(slot, now);
 }
@@ -225,6 +233,7 @@ Traffic::Transit* Traffic::arrive(std::uint32_t slot, Time now) {
   Transit& transit = transits_[slot];
   switch (transit.leg) {
     case Transit::Leg::kData:
+    case Transit::Leg::kDelayed:
       transits_.free(slot);
       return &transit;
     case Transit::Leg::kAnnouncement: {

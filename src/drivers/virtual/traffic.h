@@ -25,7 +25,7 @@ class Traffic {
   // A message in flight. In a rendezvous it goes out as an announcement, comes back as a request,
   // and goes out again with its data.
   struct alignas(64) Transit {
-    enum class Leg : std::uint8_t { kAnnouncement, kRequest, kData };
+    enum class Leg : std::uint8_t { kAnnouncement, kRequest, kData, kDelayed };
     Message message;
     Leg leg = Leg::kData;
     bool outgoing = true;    // in the queue of a message thread: on its way out
@@ -76,6 +76,8 @@ class Traffic {
 
   // The link of the host is slower by this factor, or as it was before if it is below 1.
   void slow_link(HostId host, double factor) { network_.slow(host, factor); }
+  // Messages without a payload to and from the host come so much later from now on, or sooner.
+  void delay_control(HostId host, Duration by) { hosts_[host.index()].control_delay += by; }
   // Nothing passes the link of the host before this time. If a fragment is about to leave, its
   // kEgressFree is to be put off until then.
   void cut_link(HostId host, Time until);
@@ -101,6 +103,14 @@ class Traffic {
     const bool is_request = transit.leg == Transit::Leg::kRequest;
     return host_of(is_request ? transit.message.from : transit.message.to);
   }
+  // By which it comes later than usual.
+  Duration delay_of(const Transit& transit) const {
+    const bool is_control =
+        transit.leg == Transit::Leg::kData && transit.message.payload_bytes == 0;
+    return is_control ? hosts_[host_of(transit.message.from).index()].control_delay +
+                            hosts_[host_of(transit.message.to).index()].control_delay
+                      : Duration{0};
+  }
   HostId host_of_thread(std::uint32_t thread) const { return HostId(thread / threads_per_host()); }
 
   // Slots of transits, chained through them: a transit waits in one place at a time.
@@ -123,6 +133,7 @@ class Traffic {
     Queue ingress;  // what arrives, one after the other; only the first is scheduled
     bool departs = false;
     Departure departing{};  // then the message whose last fragment leaves
+    Duration control_delay{0};
   };
 
   struct Interface {

@@ -155,6 +155,21 @@ TEST(HubThreads, SilenceIsALoss) {
   EXPECT_THAT(first->why_lost(1), HasSubstr("no sign of life for "));
 }
 
+// As one that was stopped: the others do without it, and it cannot go on as if nothing had been.
+TEST(HubThreads, WhoContinuesAfterItsLossIsRefused) {
+  RunningHub hub(2);
+  const auto first = hub.connect(0);
+  first->outlive("1");
+  HubLine stopped(*connect_to(hub.address().endpoint, kLongEnough));
+  stopped.add({.kind = HubFrame::Kind::kHello, .rank = 1, .text = hub.address().token});
+  EXPECT_TRUE(stopped.write());
+  EXPECT_EQ(next(*first, 0).text, std::nullopt);
+  stopped.add({.kind = HubFrame::Kind::kText, .rank = 0, .text = "here I am"});
+  stopped.write();
+  EXPECT_TRUE(poll_within(kLongEnough, kNap, [&] { return !stopped.read(); })) << "it is told";
+  EXPECT_FALSE(first->take(0)) << "and nobody hears it";
+}
+
 // Nothing has come of the process, but the hub was not there to hear it.
 TEST(HubThreads, WhoHasStoodStillTakesNobodyForSilent) {
   auto hub = *Hub::open("127.0.0.1", 2);

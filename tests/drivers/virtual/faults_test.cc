@@ -86,6 +86,22 @@ TEST(FaultsInVirtualTime, ASlowHostAndASlowLinkCostWhileTheyLast) {
   }
 }
 
+// kvstore pulls what has changed by messages without a payload, and slices of p3 are pushed: they
+// have none.
+TEST(FaultsInVirtualTime, DelayedControlMessagesCostThoseWhoSendThem) {
+  const Cluster cluster = faulty_cluster();
+  const auto seconds = [&](const char* preset, double length) {
+    Fault delay = fault(Fault::Kind::kDelay, 1, 0, length);
+    delay.by = from_us(2000);
+    return seconds_with(preset, cluster, {.all = {delay}});
+  };
+  const double calm = seconds_with("kvstore", cluster, {});
+  EXPECT_GT(seconds("kvstore", 1000), calm + 0.002 * kFaultyIterations);
+  EXPECT_GT(seconds("kvstore", 0.004), calm);
+  EXPECT_LT(seconds("kvstore", 0.004), seconds("kvstore", 1000));
+  EXPECT_DOUBLE_EQ(seconds("p3", 1000), seconds_with("p3", cluster, {}));
+}
+
 TEST(FaultsInVirtualTime, SurvivorsReachTheEndWhereverAWorkerIsKilled) {
   for (const auto* const preset :
        {"asp", "ssp", "easgd", "gosgd", "ad-psgd", "noloco", "diloco", "ssp+dgc"}) {
