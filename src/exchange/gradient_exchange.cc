@@ -267,7 +267,11 @@ std::vector<Remembered> GradientExchange::remembered() {
 }
 
 void GradientExchange::go_on_after(std::int64_t steps, const Restore& restore) {
-  check(steps_locally() && steps_ == 0, "local steps go on where they have not begun");
+  check(steps_locally(), "only local steps have more to go on with than sums");
+  if (steps_ > 0) {
+    throw std::invalid_argument(
+        "local steps go on from a checkpoint only before the first one: load it after attach()");
+  }
   end();
   const auto former = std::exchange(memory_, std::make_shared<Memory>());
   const auto& learned = static_cast<const OpenLearner&>(*former->learners.front());
