@@ -7,8 +7,13 @@ That file has the global parameters after every outer step of a linear regressio
 """
 import copy
 import json
+import sys
+from pathlib import Path
 
 import torch
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "codecs/golden"))
+from make_golden import top_k
 
 
 def fragments_of(net, fragments):
@@ -65,6 +70,60 @@ def train(net, make_inner, loss, workers, steps, every, fragments=1, delay=0, mi
         yield step, shared, own
 
 
+def train_with_top_k(net, make_inner, loss, workers, steps, every, rate, block, kept, decay):
+    """SparseLoCo: workers send the largest values of each layer, and keep what is left of the others."""
+    nets = [copy.deepcopy(net) for _ in range(workers)]
+    own = [list(replica.parameters()) for replica in nets]
+    inner = [make_inner(parameters) for parameters in own]
+    shared = [p.detach().clone() for p in net.parameters()]
+    residuals = [[torch.zeros_like(s) for s in shared] for _ in range(workers)]
+    for step in range(1, steps + 1):
+        for worker, replica in enumerate(nets):
+            inner[worker].zero_grad()
+            loss(replica, worker, step).backward()
+            inner[worker].step()
+        if step % every == 0:
+            with torch.no_grad():
+                for i, s in enumerate(shared):
+                    sent = []
+                    for p, residual in zip(own, residuals):
+                        residual[i] = decay * residual[i] + s - p[i]
+                        sent.append(top_k(residual[i].flatten(), block, kept).view_as(s))
+                        residual[i] -= sent[-1]
+                    s -= rate * sum(sent) / workers
+                    for p in own:
+                        p[i].copy_(s)
+        yield step, shared, own
+
+
+def train_in_pairs(net, make_inner, loss, workers, steps, every, rate, momentum, pull, pairs):
+    """NoLoCo: each worker has global parameters of its own, and meets one other worker, or none."""
+    nets = [copy.deepcopy(net) for _ in range(workers)]
+    own = [list(replica.parameters()) for replica in nets]
+    inner = [make_inner(parameters) for parameters in own]
+    shared = [[p.detach().clone() for p in net.parameters()] for _ in range(workers)]
+    velocity = [[torch.zeros_like(p) for p in net.parameters()] for _ in range(workers)]
+    for step in range(1, steps + 1):
+        for worker, replica in enumerate(nets):
+            inner[worker].zero_grad()
+            loss(replica, worker, step).backward()
+            inner[worker].step()
+        if step % every == 0:
+            before = copy.deepcopy(shared)
+            with torch.no_grad():
+                for worker in range(workers):
+                    met = [pair for pair in pairs[str(step)] if worker in pair] or [[worker]]
+                    for i, s in enumerate(shared[worker]):
+                        gradient = sum(before[w][i] - own[w][i].detach() for w in met[0]) / len(met[0])
+                        mean = sum(before[w][i] for w in met[0]) / len(met[0])
+                        velocity[worker][i] = momentum * velocity[worker][i] - rate * gradient + pull * (mean - s)
+                        s += velocity[worker][i]
+                for p, s in zip(own, shared):
+                    for mine, new in zip(p, s):
+                        mine.copy_(new)
+        yield step, [s for of_worker in shared for s in of_worker], own
+
+
 SGD = {"optimizer": "sgd", "learning_rate": 0.05, "momentum": 0.9, "weight_decay": 0.001}
 ADAMW = {"optimizer": "adamw", "learning_rate": 0.02, "momentum": 0.0, "weight_decay": 0.01}
 NESTEROV = {"rate": 0.7, "momentum": 0.9}
@@ -79,6 +138,15 @@ METHODS = {
     "the longest delay": (ADAMW, {"every": 5, "fragments": 2, "delay": 4, **NESTEROV}),
     "synchronous, then streaming": (ADAMW, {"every": 4, "fragments": 2, "delay": 3, "mix": 0.25, "synchronous": 3,
                                             **NESTEROV}),
+}
+SPARSE_METHODS = {
+    "sparseloco": (ADAMW, {"every": 4, "rate": 1.0, "block": 4, "kept": 2, "decay": 0.95}),
+    "sparseloco, in other blocks": (SGD, {"every": 2, "rate": 0.8, "block": 5, "kept": 1, "decay": 0.5}),
+}
+# As Sluice draws them from seed 1.
+PAIRS = {"3": [[0, 2]], "6": [[0, 1]], "9": [[0, 2]], "12": [[0, 2]], "15": [[1, 2]]}
+PAIRED_METHODS = {
+    "noloco": (ADAMW, {"every": 3, "rate": 0.7, "momentum": 0.5, "pull": 0.7, "pairs": PAIRS}),
 }
 WORKERS, STEPS, INPUTS, OUTPUTS = 3, 16, 4, (2, 3, 1)
 
@@ -108,9 +176,10 @@ def main():
         return 0.5 * (torch.cat([layer(sample) for layer in own]) - target).square().sum()
 
     runs = {}
-    for name, (inner, cadence) in METHODS.items():
-        outer_steps, before = [], flat(net.parameters())
-        for step, shared, own in train(net, make_inner(inner), loss, WORKERS, STEPS, **cadence):
+    all_methods = [(train, METHODS), (train_with_top_k, SPARSE_METHODS), (train_in_pairs, PAIRED_METHODS)]
+    for method, name, (inner, cadence) in ((m, name, of) for m, those in all_methods for name, of in those.items()):
+        outer_steps, before = [], flat(net.parameters()) * (WORKERS if method is train_in_pairs else 1)
+        for step, shared, own in method(net, make_inner(inner), loss, WORKERS, STEPS, **cadence):
             if step > cadence.get("synchronous", 0) and flat(shared) != before:
                 outer_steps.append({"step": step, "global": flat(shared)})
             before = flat(shared)
