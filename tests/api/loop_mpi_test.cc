@@ -39,6 +39,11 @@ TEST_F(LoopMpiTest, LocalStepsLeadToTheGlobalParametersOfOneProcess) {
   EXPECT_EQ(pair.out, "2 workers, 1.00 of them right\n") << pair.err;
 }
 
+TEST_F(LoopMpiTest, TwoModelsTrainByTurns) {
+  const Outcome outcome = run(3, "two");
+  EXPECT_EQ(outcome.out, "3 workers, 1.00 of them right\n") << outcome.err;
+}
+
 TEST_F(LoopMpiTest, LeavesTheRecordOfARun) {
   const std::string run_folder = (folder_.path() / "run").string();
   const Outcome outcome = run(3, "equal preset=p3,trace=auto,run=" + run_folder);

@@ -4,6 +4,7 @@
 //                                          the results with those of one process
 //   loop_program resumed FOLDER [OPTIONS]  a loop that stops twice and goes on; compares the result
 //                                          with that of a loop that was never stopped
+//   loop_program two                       steps of two models by turns, with two kinds of exchange
 //   loop_program own                       the program initialises MPI, and runs two loops
 //   loop_program throw                     rank 1 fails in its loop
 
@@ -49,17 +50,47 @@ sluice::LoopOptions options_of(const std::string& text) {
   return options;
 }
 
+void report(sluice::LoopWorker& worker, bool right) {
+  const double share = worker.mean(right ? 1 : 0);
+  if (worker.rank() == 0) {
+    std::printf("%zu workers, %.2f of them right\n", worker.workers(), share);
+  }
+}
+
 void compare(const sluice::LoopOptions& options) {
   sluice::run_loop([&](sluice::LoopWorker& worker) {
     const auto found = sluice::trained(worker, sluice::make_adam, options, 2);
     const auto right = options.every
                            ? sluice::expected_locally(worker.workers(), sluice::make_adam, options)
                            : sluice::expected(worker.workers(), sluice::make_adam);
-    const bool equal = sluice::near(found, right);
-    const double share = worker.mean(equal ? 1 : 0);
-    if (worker.rank() == 0) {
-      std::printf("%zu workers, %.2f of them right\n", worker.workers(), share);
+    report(worker, sluice::near(found, right));
+  });
+}
+
+void train_two() {
+  sluice::run_loop([](sluice::LoopWorker& worker) {
+    const sluice::LoopOptions local = options_of("preset=diloco,every=3");
+    sluice::Net one = sluice::make_net(100 + worker.rank());
+    sluice::Net other = sluice::make_net(100 + worker.rank());
+    const auto adam = sluice::make_adam(one->parameters());
+    const auto inner = sluice::make_adam(other->parameters());
+    sluice::LoopModel& summed = sluice::attach(worker, one, *adam);
+    sluice::LoopModel& stepped = sluice::attach(worker, other, *inner, local);
+    for (std::int64_t step = 0; step < sluice::kSteps; ++step) {
+      summed.step([&] { return sluice::loss_of(one, worker.rank(), step); });
+      sluice::change_rate(*adam, step);
+      stepped.step([&] { return sluice::loss_of(other, worker.rank(), step); });
+      sluice::change_rate(*inner, step);
     }
+    summed.wait();
+    bool right =
+        sluice::near(sluice::copies_of(one), sluice::expected(worker.workers(), sluice::make_adam));
+    stepped.with_global_parameters([&] {
+      right = right &&
+              sluice::near(sluice::copies_of(other),
+                           sluice::expected_locally(worker.workers(), sluice::make_adam, local));
+    });
+    report(worker, right);
   });
 }
 
@@ -71,11 +102,7 @@ void resume(const std::string& folder, const sluice::LoopOptions& options) {
     });
   }
   sluice::run_loop([&](sluice::LoopWorker& worker) {
-    const bool right = sluice::equal(found, sluice::trained(worker, sluice::make_adam, options));
-    const double share = worker.mean(right ? 1 : 0);
-    if (worker.rank() == 0) {
-      std::printf("%zu workers, %.2f of them right\n", worker.workers(), share);
-    }
+    report(worker, sluice::equal(found, sluice::trained(worker, sluice::make_adam, options)));
   });
 }
 
@@ -89,6 +116,8 @@ int main(int argc, char** argv) {
     }
   } else if (mode == "resumed") {
     resume(argv[2], options_of(argc > 3 ? argv[3] : ""));
+  } else if (mode == "two") {
+    train_two();
   } else if (mode == "own") {
     int provided = MPI_THREAD_SINGLE;
     MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
