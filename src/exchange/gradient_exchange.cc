@@ -259,8 +259,8 @@ std::vector<Remembered> GradientExchange::remembered() {
         "an outer-delay of 0");
   }
   if (!is_alone()) {
-    participant_.thread_->call([this](ProcessGroup&) {
-      participant_.thread_->turn_until([this] { return sums_are_here(); });
+    participant_.thread_->call([this](ProcessGroup& group) {
+      participant_.thread_->turn_until([this] { return sums_are_here(); }, group);
     });
   }
   return workspace().remembered();

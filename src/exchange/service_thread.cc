@@ -127,9 +127,9 @@ void ServiceThread::turn(std::chrono::microseconds nap, ProcessGroup& group) {
   }
 }
 
-void ServiceThread::turn_until(const std::function<bool()>& done) {
+void ServiceThread::turn_until(const std::function<bool()>& done, ProcessGroup& group) {
   while (!done()) {
-    turn(kBriefNap);
+    turn(kBriefNap, group);
   }
 }
 

@@ -42,7 +42,7 @@ class ServiceThread {
   // For a task: carries out the phase until it is over. `memory` is what the phase uses.
   void carry_out(std::unique_ptr<RunningPhase> phase, std::shared_ptr<void> memory);
   // For a task: carries out the phases until this is so.
-  void turn_until(const std::function<bool()>& done);
+  void turn_until(const std::function<bool()>& done, ProcessGroup& group);
   // For a task: returns when all phases are over, which have ended in all processes.
   void finish_phases(ProcessGroup& group);
 
