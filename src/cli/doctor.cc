@@ -91,7 +91,7 @@ void add_images(std::vector<Part>& parts) {
 std::string listens(const MpiInfo& mpi) {
   const std::string hub =
       "launch --transport tcp does on 127.0.0.1, or on the address from which it reaches other "
-      "hosts, and so does a rank that gives another one its state";
+      "hosts, and so does a rank that gives another one its state, or whose link is measured";
   return "nothing on threads; each rank of several does while all connect, on the address that it "
          "uses with the others; " +
          hub + (mpi.library.empty() ? "" : "; MPI does under a process manager");

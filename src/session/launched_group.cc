@@ -1,9 +1,9 @@
 #include "session/launched_group.h"
 
-#include <stdexcept>
 #include <utility>
 
 #include "drivers/hub/hub_world.h"
+#include "drivers/hub/tcp_survey.h"
 #include "drivers/mpi/mpi_survey.h"
 #include "drivers/mpi/mpi_world.h"
 #include "drivers/processes/process_training.h"
@@ -43,10 +43,7 @@ class LaunchedGroup final : public ProcessGroup {
 
   NetworkFacts tune(Job& job, const ChosenSizes& chosen) override;
   std::optional<Survey> survey(const SurveySpec& spec) override {
-    if (!world_->has_transport()) {
-      throw std::runtime_error("links are surveyed with MPI: start with mpirun or srun");
-    }
-    return survey_links(*world_, spec);
+    return world_->has_transport() ? survey_links(*world_, spec) : survey_over_tcp(*world_, spec);
   }
 
   std::optional<int> train(const Phase& phase) override {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "base/median.h"
 #include "collectives/cost.h"
@@ -75,9 +76,15 @@ std::vector<std::int64_t> sizes_for(double gbps) {
   return sizes;
 }
 
-// All-reduces of whole models; as in train, every process is a host. The cluster gets the threads
-// that a host will have, and over TCP there are no fragments.
-Job summing_job(ProcessGroup& group, std::size_t per_machine, Cluster& cluster) {
+// All-reduces of whole models, and whether MPI can make them.
+struct Summing {
+  Job job;
+  bool with_mpi = false;
+};
+
+// As in train, every process is a host. The cluster gets the threads that a host will have, and
+// over TCP there are no fragments.
+Summing summing_job(ProcessGroup& group, std::size_t per_machine, Cluster& cluster) {
   Job job;
   job.topology = Topology(group.size(), 1, 0, per_machine);
   job.strategy = find_preset("single")->strategy;
@@ -88,7 +95,7 @@ Job summing_job(ProcessGroup& group, std::size_t per_machine, Cluster& cluster) 
                                     : facts.long_messages && facts.long_messages->receiving_thread;
   cluster.message_threads = two_threads ? 2 : 1;
   cluster.fragment_bytes = over_tcp ? 0 : cluster.fragment_bytes;
-  return job;
+  return {std::move(job), facts.long_messages.has_value()};
 }
 
 TrainAside aside(ProcessGroup& group, const Clock& clock, bool may_spin = true) {
@@ -158,14 +165,15 @@ Measured measure_cluster(ProcessGroup& group, const std::optional<Survey>& surve
   cluster.code_ns_per_byte = arithmetic.code_ns_per_byte;
   const nlohmann::json sizes = nlohmann::json::parse(group.from_leader(
       nlohmann::json(sizes_for(cluster.bandwidth_gbps)).dump(), "the sizes of the sums"));
-  Job job = summing_job(group, per_machine, cluster);
+  auto [job, with_mpi] = summing_job(group, per_machine, cluster);
   if (machines > 1) {
     log.info("measuring processor time");
     measure_processors(group, clock, job, arithmetic, cluster);
   }
   for (const auto& [collective, name] : kCollectiveNames) {
     job.strategy.collective = collective;
-    if (!check_driver_sums(job.strategy, job.topology)) {
+    if (!check_driver_sums(job.strategy, job.topology) ||
+        (job.strategy.driver_sums() && !with_mpi)) {
       continue;
     }
     log.info(fmt::format("measuring all-reduces: {}", name));

@@ -74,6 +74,18 @@ TEST_F(CliHubLaunchTest, StartsTheProcesses) {
   }
 }
 
+TEST_F(CliHubLaunchTest, LinksAreMeasuredWithoutMpi) {
+  const Outcome look = launch("-n 3 -- '" SLUICE_BINARY "' doctor --net --json");
+  ASSERT_EQ(look.code, 0) << look.err;
+  const Json survey = Json::parse(look.out);
+  EXPECT_EQ(survey.at("ranks").size(), 3U);
+  EXPECT_EQ(survey.at("links").size(), 6U);
+  EXPECT_EQ(survey.at("silent"), Json::array());
+  const Outcome probe = launch("-n 2 -- '" SLUICE_BINARY "' probe --out cluster.toml");
+  ASSERT_EQ(probe.code, 0) << probe.err;
+  EXPECT_EQ(sluice("simulate --profile net.json --cluster cluster.toml", folder_).code, 0);
+}
+
 TEST_F(CliHubLaunchTest, EndsWithTheCodeOfTheProgramAndEndsTheOthers) {
   EXPECT_EQ(launch("-n 2 -- sh -c 'test $SLUICE_RANK = 0 && exit 3; sleep 1000'").code, 3);
   EXPECT_EQ(launch("-n 2 -- no-such-program").code, 127);

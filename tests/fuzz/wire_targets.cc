@@ -9,7 +9,7 @@
 #include "codecs/block_top_k.h"
 #include "codecs/sparse.h"
 #include "drivers/hub/hub_frame.h"
-#include "drivers/mpi/survey_messages.h"
+#include "drivers/processes/survey_messages.h"
 #include "drivers/tcp/frames.h"
 #include "drivers/tcp/socket.h"
 #include "fuzz/target.h"

@@ -1,6 +1,8 @@
 #include "drivers/mpi/mpi_ping_pong.h"
 
 #include <array>
+#include <chrono>
+#include <utility>
 
 #include "drivers/mpi/mpi_tags.h"
 #include "drivers/processes/overdue.h"
@@ -9,8 +11,6 @@
 namespace sluice {
 namespace {
 
-constexpr Bytes kSmallest = 4 << 10;
-constexpr int kRoundTrips = 50;  // they are short and vary the most
 constexpr std::chrono::microseconds kNoNap{0};
 
 }  // namespace
@@ -19,53 +19,17 @@ MpiPingPong::MpiPingPong(const SurveySpec& spec)
     : spec_(spec), payload_(static_cast<std::size_t>(kMaxPingPongBytes)) {}
 
 std::optional<std::vector<LinkTimings>> MpiPingPong::measure(std::size_t self, std::size_t peer) {
-  deadline_ = clock_.now() + limit();
   const auto other = static_cast<int>(peer);
-  auto out = measure_way(other, true);
-  auto back = out ? measure_way(other, false) : std::nullopt;
-  if (!back) {
+  auto links = measure_both_ways(
+      spec_, self, peer, [&](const PingPongCommand& command) { return exchange(other, command); });
+  if (!links) {
     return std::nullopt;
   }
   command_ = {.out = -1};
   std::array<MPI_Request, 1> request{};
   MPI_Isend(&command_, sizeof command_, MPI_BYTE, other, kCommandTag, MPI_COMM_WORLD,
             request.data());
-  if (!complete(request)) {
-    return std::nullopt;
-  }
-  return std::vector<LinkTimings>{{self, peer, *std::move(out)}, {peer, self, *std::move(back)}};
-}
-
-std::optional<std::vector<Timing>> MpiPingPong::measure_way(int peer, bool outwards) {
-  std::vector<Timing> timings;
-  for (Bytes bytes = 0; bytes <= kMaxPingPongBytes; bytes = bytes == 0 ? kSmallest : bytes * 4) {
-    const auto timing = time_size(peer, bytes, outwards);
-    if (!timing) {
-      return std::nullopt;
-    }
-    timings.push_back(*timing);
-    if (bytes > 0 && timing->median >= spec_.enough) {
-      break;
-    }
-  }
-  return timings;
-}
-
-std::optional<Timing> MpiPingPong::time_size(int peer, Bytes bytes, bool outwards) {
-  const int count = bytes == 0 ? kRoundTrips : spec_.repetitions;
-  const PingPongCommand command{.out = outwards ? bytes : 0, .back = outwards ? 0 : bytes};
-  if (!exchange(peer, command)) {  // a warm-up
-    return std::nullopt;
-  }
-  std::vector<Duration> times;
-  for (int i = 0; i < count; ++i) {
-    const auto time = exchange(peer, command);
-    if (!time || clock_.now() > deadline_) {
-      return std::nullopt;
-    }
-    times.push_back(*time);
-  }
-  return timing_of(bytes, std::move(times));
+  return complete(request) ? std::move(links) : std::nullopt;
 }
 
 std::optional<Duration> MpiPingPong::exchange(int peer, const PingPongCommand& command) {

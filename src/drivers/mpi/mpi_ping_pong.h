@@ -8,18 +8,13 @@
 #include <vector>
 
 #include "drivers/mpi/mpi_survey.h"
-#include "drivers/mpi/survey_messages.h"
+#include "drivers/processes/ping_pong.h"
 #include "drivers/realtime/clock.h"
 
 namespace sluice {
 
-// Measures the link between this rank and another by ping-pongs. One of the two messages may be
-// long:
-//
-//   measuring rank   command{out, back}  payload of `out` bytes  ->
-//                                            <-  answer of `back` bytes   serving rank
-//
-// If a peer is lost, its operations stay posted, on memory that lives as long as this object.
+// Measures the link between this rank and another by ping-pongs over MPI. If a peer is lost, its
+// operations stay posted, on memory that lives as long as this object.
 class MpiPingPong {
  public:
   explicit MpiPingPong(const SurveySpec& spec);
@@ -30,19 +25,16 @@ class MpiPingPong {
   void serve(std::size_t peer);
 
   // An upper bound on how long measure() or serve() takes.
-  Duration limit() const { return spec_.patience * 6; }
+  Duration limit() const { return ping_pong_limit(spec_); }
   // Whether anything is still in flight to or from a peer that did not answer.
   bool lost() const { return lost_; }
 
  private:
-  std::optional<std::vector<Timing>> measure_way(int peer, bool outwards);
-  std::optional<Timing> time_size(int peer, Bytes bytes, bool outwards);
   std::optional<Duration> exchange(int peer, const PingPongCommand& command);
   bool complete(std::span<MPI_Request> requests);
 
   SurveySpec spec_;
   Clock clock_;
-  Time deadline_{0};  // of the link under test
   bool lost_ = false;
   PingPongCommand command_;
   std::vector<std::byte> payload_;

@@ -8,37 +8,19 @@
 #include <cstring>
 #include <optional>
 #include <span>
-#include <sstream>
 
 #include "base/units.h"
 #include "drivers/realtime/clock.h"
+#include "drivers/tcp/seat.h"
 #include "drivers/tcp/token.h"
 
 namespace sluice {
 namespace {
 
 const Duration kConnectLimit = from_us(10e6);
-// A stranger that connects and says nothing holds up the others for this long.
-const Duration kGreetingLimit = from_us(1e6);
 
 constexpr std::size_t kRankBytes = 8;
 using Greeting = std::array<std::byte, kTokenBytes + kRankBytes>;
-
-struct Seat {
-  Endpoint endpoint;
-  std::string token;
-};
-
-std::string encode(const Seat& seat) {
-  return fmt::format("{} {} {}", seat.endpoint.address, seat.endpoint.port, seat.token);
-}
-
-std::optional<Seat> decode_seat(const std::string& text) {
-  std::istringstream in(text);
-  Seat seat;
-  in >> seat.endpoint.address >> seat.endpoint.port >> seat.token;
-  return in && seat.token.size() == kTokenBytes ? std::optional(seat) : std::nullopt;
-}
 
 Greeting greeting_of(const std::string& token, std::size_t rank) {
   const std::string text = fmt::format("{}{:08x}", token, rank);
@@ -123,8 +105,8 @@ Result<std::vector<Socket>> connect_mesh(std::size_t rank, const std::string& ad
                                          const Unreachable& unreachable) {
   const auto listening =
       address.empty() ? Result<Socket>(Error("MPI does not use TCP here")) : listen_at(address);
-  const auto texts = all_gather(listening ? encode({endpoint_of(*listening), draw_token()})
-                                          : "!" + listening.error().message());
+  const auto texts =
+      all_gather(listening ? encode(seat_of(*listening)) : "!" + listening.error().message());
   Seats seats;
   for (std::size_t r = 0; r < texts.size(); ++r) {
     seats.push_back(decode_seat(texts[r]));

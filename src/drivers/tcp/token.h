@@ -6,9 +6,13 @@
 #include <random>
 #include <string>
 
+#include "base/units.h"
+
 namespace sluice {
 
 inline constexpr std::size_t kTokenBytes = 32;
+// A stranger that connects and says nothing holds up the others for this long.
+inline const Duration kGreetingLimit = from_us(1e6);
 
 // What whoever connects must show: 128 random bits.
 inline std::string draw_token() {

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "drivers/hub/direct_texts.h"
+#include "drivers/tcp/seat.h"
 #include "drivers/tcp/socket.h"
 
 namespace sluice {
@@ -91,12 +92,13 @@ TEST(DirectTextsThreads, ALetterThatMakesNoSenseIsAnError) {
 TEST(DirectTextsThreads, AnOfferThatEndsEarlyIsAnError) {
   const auto listening = *listen_at("127.0.0.1");
   const Endpoint here = endpoint_of(listening);
-  const std::string letter =
-      "o" + here.address + " " + std::to_string(here.port) + " token 1000000000000";
+  const std::string token(32, 't');
+  const std::string letter = "o" + encode(Seat{here, token}) + " 1000000000000";
   std::jthread other([&] {
     const auto socket = *accept_at(listening, from_us(10e6));
-    std::string token(5, ' ');
-    EXPECT_TRUE(read_all(socket, std::as_writable_bytes(std::span(token)), from_us(10e6)));
+    std::string shown(token.size(), ' ');
+    EXPECT_TRUE(read_all(socket, std::as_writable_bytes(std::span(shown)), from_us(10e6)));
+    EXPECT_EQ(shown, token);
   });
   EXPECT_FALSE(DirectTexts::text_of(letter)) << "and takes no memory for all that was announced";
 }

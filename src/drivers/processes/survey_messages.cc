@@ -1,4 +1,4 @@
-#include "drivers/mpi/survey_messages.h"
+#include "drivers/processes/survey_messages.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "drivers/mpi/survey_rounds.h"
+#include "drivers/processes/survey_rounds.h"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
