@@ -165,10 +165,8 @@ int launch_at_hub(const Settings& settings, const Words& command, std::int64_t r
     return bad_input(place.error());
   }
   const auto run = [&](std::int64_t restart) {
-    HubPlan plan{.command = command,
-                 .place = *place,
-                 .rejoins = restarts,
-                 .checkpoints = checkpoints};
+    HubPlan plan{
+        .command = command, .place = *place, .rejoins = restarts, .checkpoints = checkpoints};
     if (restart > 0) {
       plan.place = without_unreachable(*place, warn).value_or(*place);
     }

@@ -11,11 +11,11 @@
 #include "drivers/mpi/mpi_ping_pong.h"
 #include "drivers/mpi/mpi_tags.h"
 #include "drivers/mpi/mpi_take.h"
-#include "drivers/processes/survey_messages.h"
-#include "drivers/processes/survey_rounds.h"
 #include "drivers/processes/interfaces.h"
 #include "drivers/processes/launch.h"
 #include "drivers/processes/overdue.h"
+#include "drivers/processes/survey_messages.h"
+#include "drivers/processes/survey_rounds.h"
 #include "wire/bad_message.h"
 
 namespace sluice {
