@@ -1,5 +1,6 @@
 """What needs a newer PyTorch or a GPU: part of parallel.py. Says what it skips, and why."""
 
+import importlib
 import shutil
 
 import torch
@@ -12,15 +13,22 @@ def sgd(net: torch.nn.Module) -> torch.optim.Optimizer:
     return torch.optim.SGD(net.parameters(), 0.05, momentum=0.9)
 
 
+def missing_for_inductor() -> str:
+    try:
+        importlib.import_module("setuptools.command.build_ext")
+    except ImportError:
+        return "setuptools"
+    return "" if shutil.which("g++") else "g++"
+
+
 def check_compiled() -> None:
     """A compiled model computes what the model computes."""
     if not hasattr(torch, "compile"):
         return skip("torch.compile", f"PyTorch {torch.__version__} has none, 2.0 does")
-    backends = ["aot_eager"]
-    if shutil.which("g++") is None:
-        skip("torch.compile with inductor", "there is no g++")
-    else:
-        backends.append("inductor")
+    backends = ["aot_eager", "inductor"]
+    if missing := missing_for_inductor():
+        skip("torch.compile with inductor", f"{missing} is missing")
+        backends.remove("inductor")
     for backend in backends:
         alone, together = make_net(), make_net()
         reference = sgd(alone)
@@ -47,7 +55,8 @@ def check_hooks_after_accumulation() -> None:
 
     alone, together = make_net(), make_net()
     for parameter in [*alone.parameters(), *together.parameters()]:
-        parameter.register_post_accumulate_grad_hook(halve)
+        if parameter.requires_grad:
+            parameter.register_post_accumulate_grad_hook(halve)
     reference = sgd(alone)
     optimizer = sluice.DistributedOptimizer(sgd(together), together.named_parameters())
     for step in range(4):
