@@ -80,11 +80,14 @@ GradientExchange::GradientExchange(Participant& participant, const Options& opti
     tune(group);
     begin(group, {});
   };
-  participant.together({.text = outline(options, layers())}, [](ProcessGroup&) {});
-  if (steps_locally()) {
+  const CollectiveCall call{.text = outline(options, layers())};
+  if (steps_locally()) {  // its state begins with the parameters
+    participant.together(call, [](ProcessGroup&) {});
     options.begin_with(parameters());
-  }
-  if (has_phase() || options.record.is_wanted()) {
+    participant.thread_->call(start);
+  } else if (!is_alone()) {
+    participant.together(call, start);
+  } else if (options.record.is_wanted()) {
     participant.thread_->call(start);
   }
   if (!refused.empty()) {
