@@ -13,6 +13,19 @@ def sgd(net: torch.nn.Module) -> torch.optim.Optimizer:
     return torch.optim.SGD(net.parameters(), 0.05, momentum=0.9)
 
 
+def train_both(alone: torch.nn.Module, together: torch.nn.Module, called: torch.nn.Module) -> None:
+    """One on joined batches, and the other with Sluice on this process's part, as it is called."""
+    reference = sgd(alone)
+    optimizer = sluice.DistributedOptimizer(sgd(together), together.named_parameters())
+    for step in range(4):
+        batch = joined_batch(step)
+        for net, opt, part in ((alone, reference, batch), (called, optimizer, own_part(batch))):
+            opt.zero_grad()
+            loss_of(net, part).backward()
+            opt.step()
+    optimizer.wait()
+
+
 def missing_for_inductor() -> str:
     try:
         importlib.import_module("setuptools.command.build_ext")
@@ -31,16 +44,7 @@ def check_compiled() -> None:
         backends.remove("inductor")
     for backend in backends:
         alone, together = make_net(), make_net()
-        reference = sgd(alone)
-        optimizer = sluice.DistributedOptimizer(sgd(together), together.named_parameters())
-        compiled = torch.compile(together, backend=backend)
-        for step in range(4):
-            batch = joined_batch(step)
-            for net, opt, part in ((alone, reference, batch), (compiled, optimizer, own_part(batch))):
-                opt.zero_grad()
-                loss_of(net, part).backward()
-                opt.step()
-        optimizer.wait()
+        train_both(alone, together, torch.compile(together, backend=backend))
         check_equal(f"torch.compile, {backend}", alone, together, 1e-5)
 
 
@@ -57,15 +61,7 @@ def check_hooks_after_accumulation() -> None:
     for parameter in [*alone.parameters(), *together.parameters()]:
         if parameter.requires_grad:
             parameter.register_post_accumulate_grad_hook(halve)
-    reference = sgd(alone)
-    optimizer = sluice.DistributedOptimizer(sgd(together), together.named_parameters())
-    for step in range(4):
-        batch = joined_batch(step)
-        for net, opt, part in ((alone, reference, batch), (together, optimizer, own_part(batch))):
-            opt.zero_grad()
-            loss_of(net, part).backward()
-            opt.step()
-    optimizer.wait()
+    train_both(alone, together, together)
     check_equal("hooks after accumulation", alone, together, 1e-6)
 
 

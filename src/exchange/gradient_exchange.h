@@ -116,7 +116,7 @@ class GradientExchange {
   Participant& participant_;
   std::shared_ptr<Memory> memory_;        // of the phase, which may outlive this
   std::shared_ptr<Recording> recording_;  // null: none is wanted
-  OpenSteps* steps_of_phase_ = nullptr;   // null: there is no other process, or it has ended
+  OpenSteps* steps_of_phase_ = nullptr;   // null: there is no phase, or it has ended
   std::int64_t steps_ = 0;                // taken
   std::vector<bool> reported_;            // by layer, in this step
 };

@@ -15,7 +15,6 @@
 #include "drivers/realtime/clock.h"
 #include "drivers/tcp/exchange.h"
 #include "drivers/tcp/seat.h"
-#include "wire/bad_message.h"
 
 namespace sluice {
 namespace {
@@ -24,10 +23,9 @@ namespace {
 // least.
 class TcpPingPong {
  public:
-  TcpPingPong(Socket socket, const SurveySpec& spec)
-      : socket_(std::move(socket)),
-        spec_(spec),
-        payload_(static_cast<std::size_t>(kMaxPingPongBytes)) {
+  // The payload has kMaxPingPongBytes.
+  TcpPingPong(Socket socket, const SurveySpec& spec, std::span<std::byte> payload)
+      : socket_(std::move(socket)), spec_(spec), payload_(payload) {
     put_to_use(socket_);
   }
 
@@ -66,10 +64,10 @@ class TcpPingPong {
     std::ranges::copy(std::as_bytes(std::span(&command, 1)), bytes.begin());
     return bytes;
   }
-  std::span<std::byte> part(Bytes bytes) {
-    return std::span(payload_).first(static_cast<std::size_t>(bytes));
+  std::span<std::byte> part(Bytes bytes) const {
+    return payload_.first(static_cast<std::size_t>(bytes));
   }
-  std::span<std::byte> answer_to(const PingPongCommand& command) {
+  std::span<std::byte> answer_to(const PingPongCommand& command) const {
     return part(std::max<Bytes>(command.back, 1));
   }
   bool send(std::span<const std::byte> bytes) const {
@@ -84,21 +82,13 @@ class TcpPingPong {
   Socket socket_;
   const SurveySpec& spec_;
   Clock clock_;
-  std::vector<std::byte> payload_;
+  std::span<std::byte> payload_;
 };
-
-// The text is that of rank `from`.
-template <class T>
-T trusted(Result<T> content, std::size_t from) {
-  if (!content) {
-    throw BadMessage(from, content.error().message());
-  }
-  return *std::move(content);
-}
 
 class Surveyor {
  public:
-  Surveyor(ProcessWorld& world, const SurveySpec& spec) : world_(world), spec_(spec) {}
+  Surveyor(ProcessWorld& world, const SurveySpec& spec)
+      : world_(world), spec_(spec), payload_(static_cast<std::size_t>(kMaxPingPongBytes)) {}
 
   std::optional<Survey> run() {
     std::vector<std::string> machines;
@@ -169,7 +159,7 @@ class Surveyor {
       auto socket = seat ? connect_to(*seat, spec_.patience) : Result<Socket>(Error("nowhere"));
       SurveyResult result{.peer = peer, .links = {}};
       if (socket) {
-        result.links = TcpPingPong(*std::move(socket), spec_)
+        result.links = TcpPingPong(*std::move(socket), spec_, payload_)
                            .measure(world_.rank(), peer)
                            .value_or(std::vector<LinkTimings>{});
       }
@@ -187,12 +177,13 @@ class Surveyor {
     const Seat seat = seat_of(*listening);
     world_.send_text(peer, encode(seat));
     if (auto socket = accept_at(*listening, seat, spec_.patience)) {
-      TcpPingPong(*std::move(socket), spec_).serve(peer);
+      TcpPingPong(*std::move(socket), spec_, payload_).serve(peer);
     }
   }
 
   ProcessWorld& world_;
   const SurveySpec& spec_;
+  std::vector<std::byte> payload_;
   Survey survey_;  // the leader's
 };
 

@@ -16,19 +16,9 @@
 #include "drivers/processes/overdue.h"
 #include "drivers/processes/survey_messages.h"
 #include "drivers/processes/survey_rounds.h"
-#include "wire/bad_message.h"
 
 namespace sluice {
 namespace {
-
-// Unwraps the contents of a message from this rank; throws if it is malformed.
-template <class T>
-T trusted(Result<T> content, std::size_t rank) {
-  if (!content) {
-    throw BadMessage(rank, content.error().message());
-  }
-  return *std::move(content);
-}
 
 // 1. Every rank sends a hello to every other, so that all know whom they hear and who hears them.
 // 2. Rank 0 collects from the ranks that it reaches whom they reach, and forms rounds of pairs.

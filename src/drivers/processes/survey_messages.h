@@ -4,10 +4,12 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
 #include "formats/survey.h"
+#include "wire/bad_message.h"
 
 namespace sluice {
 
@@ -16,6 +18,15 @@ namespace sluice {
 
 // The longest message that a survey times.
 inline constexpr Bytes kMaxPingPongBytes = 64 << 20;
+
+// Unwraps the contents of a message from this rank; throws if it is malformed.
+template <class T>
+T trusted(Result<T> content, std::size_t rank) {
+  if (!content) {
+    throw BadMessage(rank, content.error().message());
+  }
+  return *std::move(content);
+}
 
 std::string write_hello(const RankInfo& info);
 Result<RankInfo> read_hello(const std::string& text);

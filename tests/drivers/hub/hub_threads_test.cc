@@ -30,6 +30,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
+using testing::in_worlds;
 using testing::kLongEnough;
 using testing::RunningHub;
 
@@ -251,24 +252,6 @@ TEST(HubThreads, AllEndIfBothAreNeeded) {
   EXPECT_EQ(happened[0].code, EXIT_FAILURE);
   EXPECT_EQ(happened[0].rank, 1U);
   EXPECT_EQ(happened[0].cut_off, 0U);
-}
-
-// Calls this for every rank, on a thread of its own.
-void in_worlds(const RunningHub& hub, std::size_t size,
-               const std::function<void(ProcessWorld&)>& body) {
-  const auto ignore = [](const std::string&) {};
-  const auto fail = [](std::size_t rank, const std::exception& why) {
-    ADD_FAILURE() << "rank " << rank << ": " << why.what();
-    return 1;
-  };
-  std::vector<std::jthread> threads;
-  for (std::size_t r = 0; r < size; ++r) {
-    threads.emplace_back([&, r] {
-      auto world = join_hub({hub.address(), r, size}, ignore, fail);
-      ASSERT_TRUE(world) << world.error().message();
-      body(**world);
-    });
-  }
 }
 
 TEST(HubThreads, CollectiveCallsDoWhatTheySay) {

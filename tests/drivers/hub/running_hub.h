@@ -1,14 +1,20 @@
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <atomic>
 #include <cstddef>
+#include <exception>
+#include <functional>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <thread>
 #include <vector>
 
 #include "drivers/hub/hub.h"
 #include "drivers/hub/hub_connection.h"
+#include "drivers/hub/hub_world.h"
 
 namespace sluice::testing {
 
@@ -53,5 +59,23 @@ class RunningHub {
   std::atomic<bool> stop_ = false;
   std::jthread thread_;
 };
+
+// Calls this for every rank, on a thread of its own.
+inline void in_worlds(const RunningHub& hub, std::size_t size,
+                      const std::function<void(ProcessWorld&)>& body) {
+  const auto ignore = [](const std::string&) {};
+  const auto fail = [](std::size_t rank, const std::exception& why) {
+    ADD_FAILURE() << "rank " << rank << ": " << why.what();
+    return 1;
+  };
+  std::vector<std::jthread> threads;
+  for (std::size_t r = 0; r < size; ++r) {
+    threads.emplace_back([&, r] {
+      auto world = join_hub({hub.address(), r, size}, ignore, fail);
+      ASSERT_TRUE(world) << world.error().message();
+      body(**world);
+    });
+  }
+}
 
 }  // namespace sluice::testing

@@ -28,20 +28,29 @@ def fragments_of(net, fragments):
     return [fragment for layer, fragment in zip(layers, of_layer) for _ in layer]
 
 
+def replicas_of(net, make_inner, workers):
+    """Those of the workers, the parameters of each, and their optimizers."""
+    nets = [copy.deepcopy(net) for _ in range(workers)]
+    own = [list(replica.parameters()) for replica in nets]
+    return nets, own, [make_inner(parameters) for parameters in own]
+
+
+def find_gradients(nets, inner, loss, step):
+    for worker, replica in enumerate(nets):
+        inner[worker].zero_grad()
+        loss(replica, worker, step).backward()
+
+
 def train(net, make_inner, loss, workers, steps, every, fragments=1, delay=0, mix=0.0, synchronous=0,
           rate=1.0, momentum=0.0):
     """Yields the step, the global parameters and those of each worker, after every step."""
-    nets = [copy.deepcopy(net) for _ in range(workers)]
-    own = [list(replica.parameters()) for replica in nets]
-    inner = [make_inner(parameters) for parameters in own]
+    nets, own, inner = replicas_of(net, make_inner, workers)
     shared = [p.detach().clone().requires_grad_() for p in net.parameters()]
     outer = torch.optim.SGD(shared, rate, momentum, nesterov=momentum > 0)
     fragment_of = fragments_of(net, fragments)
     due, outer_gradients = {}, {}  # by fragment
     for step in range(1, steps + 1):
-        for worker, replica in enumerate(nets):
-            inner[worker].zero_grad()
-            loss(replica, worker, step).backward()
+        find_gradients(nets, inner, loss, step)
         with torch.no_grad():
             if step <= synchronous:  # as algorithm bsp
                 for replicas in zip(*own):
@@ -72,16 +81,13 @@ def train(net, make_inner, loss, workers, steps, every, fragments=1, delay=0, mi
 
 def train_with_top_k(net, make_inner, loss, workers, steps, every, rate, block, kept, decay):
     """SparseLoCo: workers send the largest values of each layer, and keep what is left of the others."""
-    nets = [copy.deepcopy(net) for _ in range(workers)]
-    own = [list(replica.parameters()) for replica in nets]
-    inner = [make_inner(parameters) for parameters in own]
+    nets, own, inner = replicas_of(net, make_inner, workers)
     shared = [p.detach().clone() for p in net.parameters()]
     residuals = [[torch.zeros_like(s) for s in shared] for _ in range(workers)]
     for step in range(1, steps + 1):
-        for worker, replica in enumerate(nets):
-            inner[worker].zero_grad()
-            loss(replica, worker, step).backward()
-            inner[worker].step()
+        find_gradients(nets, inner, loss, step)
+        for optimizer in inner:
+            optimizer.step()
         if step % every == 0:
             with torch.no_grad():
                 for i, s in enumerate(shared):
@@ -98,16 +104,13 @@ def train_with_top_k(net, make_inner, loss, workers, steps, every, rate, block, 
 
 def train_in_pairs(net, make_inner, loss, workers, steps, every, rate, momentum, pull, pairs):
     """NoLoCo: each worker has global parameters of its own, and meets one other worker, or none."""
-    nets = [copy.deepcopy(net) for _ in range(workers)]
-    own = [list(replica.parameters()) for replica in nets]
-    inner = [make_inner(parameters) for parameters in own]
+    nets, own, inner = replicas_of(net, make_inner, workers)
     shared = [[p.detach().clone() for p in net.parameters()] for _ in range(workers)]
     velocity = [[torch.zeros_like(p) for p in net.parameters()] for _ in range(workers)]
     for step in range(1, steps + 1):
-        for worker, replica in enumerate(nets):
-            inner[worker].zero_grad()
-            loss(replica, worker, step).backward()
-            inner[worker].step()
+        find_gradients(nets, inner, loss, step)
+        for optimizer in inner:
+            optimizer.step()
         if step % every == 0:
             before = copy.deepcopy(shared)
             with torch.no_grad():
