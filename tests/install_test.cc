@@ -87,10 +87,12 @@ TEST(InstallTest, AProgramWithItsOwnLoopFindsSluice) {
   ASSERT_EQ(installed.code, 0) << installed.err;
   EXPECT_THAT(run_command("prefix/bin/sluice --version", folder).out, HasSubstr("sluice "));
 
-  const Outcome configured = run_command(
-      "CMAKE_PREFIX_PATH=\"$PWD/prefix:" SLUICE_PREFIX_PATH "\" " + cmake +
-          " -G Ninja -S '" SLUICE_SOURCE_DIR "/examples/own_loop' -B out " SLUICE_CMAKE_SETTINGS,
-      folder);
+  const Outcome configured =
+      run_command("CMAKE_PREFIX_PATH=\"$PWD/prefix:" SLUICE_PREFIX_PATH "\" " + cmake +
+                      " -G Ninja -S '" SLUICE_SOURCE_DIR
+                      "/examples/own_loop' -B out -DCMAKE_BUILD_TYPE=Debug "
+                      "-DCMAKE_CXX_FLAGS_DEBUG=-O0 " SLUICE_CMAKE_SETTINGS,
+                  folder);
   ASSERT_EQ(configured.code, 0) << configured.err;
   const Outcome built = run_command(cmake + " --build out", folder);
   ASSERT_EQ(built.code, 0) << built.out << built.err;
@@ -117,7 +119,9 @@ TEST(PackagesTest, HoldTheProgramAndThePythonPackageAndNameWhatTheyNeed) {
     SKIP_FOR_LACK("dpkg-deb and dpkg-shlibdeps are missing; install Debian's dpkg-dev");
   }
   const Outcome packed =
-      run_command(SLUICE_CPACK " --config '" SLUICE_BUILD_DIR "/CPackConfig.cmake' -B out", folder);
+      run_command(SLUICE_CPACK " --config '" SLUICE_BUILD_DIR
+                               "/CPackConfig.cmake' -D CPACK_DEBIAN_COMPRESSION_TYPE=gzip -B out",
+                  folder);
   ASSERT_EQ(packed.code, 0) << packed.out << packed.err;
   const auto needs = [&](const std::string& package) {
     return run_command("dpkg-deb --field out/" + package + "_*.deb Depends", folder).out;

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include "base/random.h"
 #include "nodes/presets.h"
 #include "support/simulated.h"
 #include "support/talkative.h"

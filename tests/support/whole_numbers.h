@@ -28,11 +28,7 @@ class WholeNumbers final : public Learner {
   }
   std::optional<Evaluation> evaluate() override { return {}; }
 
-  static float gradient(std::int64_t index, std::size_t rank, Iteration iteration) {
-    return static_cast<float>(
-        (static_cast<std::size_t>(index) * 7 + rank * 3 + static_cast<std::size_t>(iteration)) %
-        101);
-  }
+  static float gradient(std::int64_t index, std::size_t rank, Iteration iteration);
 
  private:
   struct Rounding final : StepHooks {
@@ -40,13 +36,7 @@ class WholeNumbers final : public Learner {
         : owner(owner), inner(inner), iteration(iteration) {}
     bool before_layer(LayerId layer) override { return inner.before_layer(layer); }
     void forward_done() override { inner.forward_done(); }
-    void gradient_ready(LayerId layer) override {
-      const Range range = owner.layers()[layer.index()].range;
-      for (auto i = range.begin; i < range.end; ++i) {
-        owner.target_[static_cast<std::size_t>(i)] = gradient(i, owner.rank_, iteration);
-      }
-      inner.gradient_ready(layer);
-    }
+    void gradient_ready(LayerId layer) override;
     WholeNumbers& owner;
     StepHooks& inner;
     Iteration iteration;
@@ -57,13 +47,7 @@ class WholeNumbers final : public Learner {
   std::span<float> target_;  // where to write gradients
 };
 
-inline std::vector<std::unique_ptr<Learner>> whole_numbers(const std::vector<std::int64_t>& params,
-                                                           std::size_t workers) {
-  std::vector<std::unique_ptr<Learner>> learners;
-  for (std::size_t w = 0; w < workers; ++w) {
-    learners.push_back(std::make_unique<WholeNumbers>(params, w));
-  }
-  return learners;
-}
+std::vector<std::unique_ptr<Learner>> whole_numbers(const std::vector<std::int64_t>& params,
+                                                    std::size_t workers);
 
 }  // namespace sluice::testing
