@@ -67,8 +67,11 @@ class JoinedWorld final : public ProcessWorld {
     }
   }
   ~JoinedWorld() override {
+    if (heartbeats_ && (shared_ || finalises_)) {
+      wait_until([&] { return heartbeats_->leave(); }, [] {});
+    }
     if (shared_) {
-      MPI_Comm_free(&comm_);
+      MPI_Comm_free(&comm_);  // with a message in it, MPI would spoil the next one
     }
     if (finalises_) {
       finalise();
@@ -244,9 +247,6 @@ class JoinedWorld final : public ProcessWorld {
   // Finalising blocks until all processes do it. With heartbeats they are all about to, so that one
   // that does not come has died.
   void finalise() {
-    if (heartbeats_) {
-      wait_until([&] { return heartbeats_->leave(); }, [] {});
-    }
     const Overdue watch([this, warned = false]() mutable {
       if (heartbeats_ && warned) {
         std::_Exit(fail_(rank(), std::runtime_error("MPI_Finalize does not return: another process "

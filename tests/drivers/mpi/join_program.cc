@@ -2,6 +2,7 @@
 //
 //   join_program again       joins twice, and leaves finalising to the exit
 //   join_program LEVEL       initialises MPI itself: single, funneled or multiple
+//   join_program beating     initialises MPI itself, and sends heartbeats as it leaves
 //   join_program thread      initialises MPI itself, and joins on another thread
 //   join_program finalised   joins after it has finalised MPI
 //   join_program fail        rank 1 exits with a failure, and the others wait for it
@@ -12,6 +13,7 @@
 #include <fmt/ranges.h>
 #include <mpi.h>
 
+#include <chrono>
 #include <exception>
 #include <iostream>
 #include <map>
@@ -64,6 +66,28 @@ bool join_beside_program(int level) {
   return joined && undisturbed && !program_runs_mpi();
 }
 
+// Only rank 0 has left when the others send theirs. If a message were left, one of the next time
+// with its number would be lost.
+bool join_and_beat() {
+  int provided = MPI_THREAD_SINGLE;
+  MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided);
+  for (int time = 0; time < 8; ++time) {
+    const auto world = join_mpi(say, fail, MpiLife::kProcess);
+    for (int words = 0; words <= 2 * (time % 2); ++words) {
+      (*world)->gather("here", "a word");
+    }
+    (*world)->expect_heartbeats();
+    if ((*world)->rank() > 0) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+      (*world)->beat();
+      (*world)->beat();
+    }
+  }
+  const bool joined = join_and_meet();
+  MPI_Finalize();
+  return joined;
+}
+
 bool join_on_thread() {
   int provided = MPI_THREAD_SINGLE;
   MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided);
@@ -94,6 +118,9 @@ bool run(const std::string& mode) {
                                           {"multiple", MPI_THREAD_MULTIPLE}};
   if (const auto level = levels.find(mode); level != levels.end()) {
     return join_beside_program(level->second);
+  }
+  if (mode == "beating") {
+    return join_and_beat();
   }
   if (mode == "thread") {
     return join_on_thread();

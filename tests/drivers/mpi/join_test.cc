@@ -28,6 +28,14 @@ TEST_F(MpiJoinTest, AProcessJoinsAgain) {
       << "mpirun complains of a process that does not";
 }
 
+// MPI numbers communicators anew once they are freed: a message that is left would be taken for one
+// of the next.
+TEST_F(MpiJoinTest, NoHeartbeatIsLeftForTheNextTime) {
+  const Outcome outcome = join("beating");
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(outcome.out, "rank 0, rank 1, rank 2\n");
+}
+
 TEST_F(MpiJoinTest, WhoInitialisedMpiFinalisesIt) {
   for (const char* level : {"funneled", "multiple"}) {
     SCOPED_TRACE(level);
