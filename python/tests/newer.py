@@ -6,7 +6,7 @@ import shutil
 import torch
 
 import sluice.torch as sluice
-from reference import check, check_equal, joined_batch, loss_of, make_net, own_part
+from reference import check, check_equal, joined_batch, loss_of, make_net, own_part, step_both
 
 
 def sgd(net: torch.nn.Module) -> torch.optim.Optimizer:
@@ -18,11 +18,7 @@ def train_both(alone: torch.nn.Module, together: torch.nn.Module, called: torch.
     reference = sgd(alone)
     optimizer = sluice.DistributedOptimizer(sgd(together), together.named_parameters())
     for step in range(4):
-        batch = joined_batch(step)
-        for net, opt, part in ((alone, reference, batch), (called, optimizer, own_part(batch))):
-            opt.zero_grad()
-            loss_of(net, part).backward()
-            opt.step()
+        step_both(step, (alone, reference), (called, optimizer))
     optimizer.wait()
 
 

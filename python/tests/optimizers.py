@@ -6,16 +6,7 @@ from typing import Dict
 import torch
 
 import sluice.torch as sluice
-from reference import (
-    Make,
-    check,
-    check_equal,
-    finish,
-    joined_batch,
-    loss_of,
-    make_net,
-    own_part,
-)
+from reference import Make, check, check_equal, finish, make_net, step_both
 
 STEPS = 4
 OPTIMIZERS: Dict[str, Make] = {
@@ -42,11 +33,7 @@ def train(preset: str, name: str) -> None:
     )
     schedules = [torch.optim.lr_scheduler.ExponentialLR(o, 0.9) for o in (reference, optimizer)]
     for step in range(STEPS):
-        batch = joined_batch(step)
-        for net, opt, part in ((alone, reference, batch), (together, optimizer, own_part(batch))):
-            opt.zero_grad()
-            loss_of(net, part).backward()
-            opt.step()
+        step_both(step, (alone, reference), (together, optimizer))
         for schedule in schedules:
             schedule.step()
     check_equal(f"{name} with {preset}", alone, together)

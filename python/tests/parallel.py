@@ -7,7 +7,16 @@ from torch import nn
 import sluice.torch as sluice
 from newer import check_compiled, check_hooks_after_accumulation, check_scaler
 from prediction import check_prediction
-from reference import check, check_equal, finish, joined_batch, loss_of, make_net, own_part
+from reference import (
+    check,
+    check_equal,
+    finish,
+    joined_batch,
+    loss_of,
+    make_net,
+    own_part,
+    step_both,
+)
 from sluice.torch import reduction
 from sluice.torch.reduction import Reduction
 
@@ -103,11 +112,7 @@ def check_sync_batch_norm() -> None:
         torch.optim.SGD(together.parameters(), 0.1, momentum=0.9), together.named_parameters()
     )
     for step in range(4):
-        batch = joined_batch(step)
-        for net, opt, part in ((alone, reference, batch), (together, optimizer, own_part(batch))):
-            opt.zero_grad()
-            loss_of(net, part).backward()
-            opt.step()
+        step_both(step, (alone, reference), (together, optimizer))
     check_equal("SyncBatchNorm", alone, together, 1e-5)
     same = torch.allclose(alone[1].running_var, together[1].running_var, atol=1e-5)
     check("SyncBatchNorm's running variance", same)
@@ -160,14 +165,7 @@ def check_long_layers() -> None:
                 optimizer, together.named_parameters(), preset="wfbp"
             )
         for step in range(4):
-            batch = joined_batch(step)
-            for net, opt, part in (
-                (alone, reference, batch),
-                (model, optimizer, own_part(batch)),
-            ):
-                opt.zero_grad()
-                loss_of(net, part).backward()
-                opt.step()
+            step_both(step, (alone, reference), (model, optimizer))
         check_equal(f"long layers, DDP: {wrapped}", alone, together)
 
 

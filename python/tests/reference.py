@@ -59,6 +59,18 @@ def loss_of(model: nn.Module, batch: Batch) -> torch.Tensor:
     return F.cross_entropy(model(batch[0]), batch[1])
 
 
+Trained = Tuple[nn.Module, torch.optim.Optimizer]
+
+
+def step_both(step: int, alone: Trained, together: Trained) -> None:
+    """One on the joined batch, and the other with Sluice on this process's part."""
+    batch = joined_batch(step)
+    for (net, optimizer), part in ((alone, batch), (together, own_part(batch))):
+        optimizer.zero_grad()
+        loss_of(net, part).backward()
+        optimizer.step()
+
+
 def largest_difference(one: nn.Module, other: nn.Module) -> float:
     return max(
         (a.detach() - b.detach()).abs().max().item()

@@ -4,7 +4,7 @@ import torch
 from mpi4py import MPI
 
 import sluice.torch as sluice
-from reference import check, check_equal, finish, joined_batch, loss_of, make_net, own_part
+from reference import check, check_equal, finish, make_net, step_both
 
 
 def main() -> None:
@@ -18,11 +18,7 @@ def main() -> None:
         torch.optim.SGD(together.parameters(), 0.1), together.named_parameters()
     )
     for step in range(4):
-        batch = joined_batch(step)
-        for net, opt, part in ((alone, reference, batch), (together, optimizer, own_part(batch))):
-            opt.zero_grad()
-            loss_of(net, part).backward()
-            opt.step()
+        step_both(step, (alone, reference), (together, optimizer))
         check("mpi4py sums", own.allreduce(1) == sluice.size())  # while gradients are in flight
     check_equal("training beside mpi4py", alone, together)
     finish()
