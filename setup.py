@@ -1,6 +1,7 @@
 """Builds the Python package with CMake: pip install --no-index --no-build-isolation .
 
-For `scripts/build -DSLUICE_PYTHON=ON` nothing of this is needed.
+For `scripts/build -DSLUICE_PYTHON=ON` nothing of this is needed. SLUICE_MODULE may name the module of such a build,
+build/python/sluice/_C.*.so, which is then taken instead of building one.
 """
 
 import os
@@ -14,9 +15,13 @@ from setuptools.command.build_ext import build_ext
 
 
 class CMakeBuild(build_ext):
-    """Builds the target sluice_python and takes its module."""
-
     def build_extension(self, ext: Extension) -> None:
+        target = Path(self.get_ext_fullpath(ext.name))
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(os.environ.get("SLUICE_MODULE") or self.built_module(), target)
+
+    def built_module(self) -> Path:
+        """Of the target sluice_python."""
         folder = Path(self.build_temp).resolve()
         configure = ["cmake", "-S", ".", "-B", str(folder), "-G", "Ninja"]
         configure += ["-DCMAKE_BUILD_TYPE=Release", "-DBUILD_TESTING=OFF", "-DSLUICE_BENCH=OFF"]
@@ -29,9 +34,7 @@ class CMakeBuild(build_ext):
             ["cmake", "--build", str(folder), "--target", "sluice_python", "--parallel", jobs]
         )
         (module,) = (folder / "python" / "sluice").glob("_C.*.so")
-        target = Path(self.get_ext_fullpath(ext.name))
-        target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(module, target)
+        return module
 
 
 setup(

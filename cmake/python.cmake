@@ -68,6 +68,8 @@ if(SLUICE_HAS_MPI)
     list(APPEND SLUICE_PYTHON_TESTS PythonSupport${processes} PythonCollectives${processes} PythonParallel${processes}
       PythonRecording${processes} PythonDiLoCo${processes} PythonCheckpoint${processes})
   endforeach()
+  add_test(NAME PythonInstalling
+    COMMAND ${Python_EXECUTABLE} ${PROJECT_SOURCE_DIR}/python/tests/installing.py $<TARGET_FILE:sluice_python>)
   add_test(NAME PythonWithMpi4py COMMAND ${SLUICE_RUN_PYTHON} 3 with_mpi4py.py)
   list(APPEND SLUICE_PYTHON_TESTS PythonWithMpi4py)
   if(NOT SLUICE_PYTHON STREQUAL "ONLY")

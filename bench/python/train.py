@@ -63,6 +63,8 @@ def main():
     optimizer = torch.optim.AdamW(net.parameters(), 1e-4) if name == "gpt" else torch.optim.SGD(net.parameters(), 0.01, momentum=0.9)
     if system not in ("ddp", "alone", "sluice-ddp"):
         optimizer = sluice.DistributedOptimizer(optimizer, net.named_parameters(), preset=system)
+    # Without an exchange nothing else makes them share a GPU at the same time.
+    gloo.dist.barrier() if system in ("ddp", "alone") else sluice.barrier()
     for iteration in range(iterations):
         if iteration == iterations // 2:
             synchronize(device)

@@ -13,10 +13,14 @@ def sgd(net: torch.nn.Module) -> torch.optim.Optimizer:
     return torch.optim.SGD(net.parameters(), 0.05, momentum=0.9)
 
 
-def train_both(alone: torch.nn.Module, together: torch.nn.Module, called: torch.nn.Module) -> None:
+def train_both(
+    alone: torch.nn.Module, together: torch.nn.Module, called: torch.nn.Module, preset: str = "p3"
+) -> None:
     """One on joined batches, and the other with Sluice on this process's part, as it is called."""
     reference = sgd(alone)
-    optimizer = sluice.DistributedOptimizer(sgd(together), together.named_parameters())
+    optimizer = sluice.DistributedOptimizer(
+        sgd(together), together.named_parameters(), preset=preset
+    )
     for step in range(4):
         step_both(step, (alone, reference), (called, optimizer))
     optimizer.wait()
@@ -61,11 +65,46 @@ def check_hooks_after_accumulation() -> None:
     check_equal("hooks after accumulation", alone, together, 1e-6)
 
 
+def check_on_gpu() -> None:
+    if not torch.cuda.is_available():
+        return skip("GradScaler and parameters on a GPU", "there is no GPU")
+    torch.cuda.set_device(sluice.local_rank() % torch.cuda.device_count())
+    check_scaler()
+    check_parameters_on_gpu()
+    check_local_steps_on_gpu()
+
+
+def check_parameters_on_gpu() -> None:
+    for preset in ("p3", "kvstore", "wfbp", "p3-allreduce"):
+        alone, together = make_net().cuda(), make_net().cuda()
+        train_both(alone, together, together, preset=preset)
+        check_equal(f"on a GPU, {preset}", alone, together, 1e-5)
+    alone, together = make_net().cuda(), make_net().cuda()
+    model = sluice.DistributedDataParallel(together, find_unused_parameters=True)
+    pairs = [(alone, sgd(alone)), (model, sgd(together))]
+    for step in range(4):
+        step_both(step, *pairs)
+    check_equal("on a GPU, DDP", alone, together, 1e-5)
+
+
+def check_local_steps_on_gpu() -> None:
+    """DiLoCo's global parameters are those of the same steps in host memory."""
+    results = []
+    for device in ("cpu", "cuda"):
+        net = make_net().to(device)
+        optimizer = sgd(net)
+        with sluice.DiLoCo(net, optimizer, sync_every=4, fragments=2, delay=1) as diloco:
+            for step in range(9):
+                optimizer.zero_grad()
+                loss_of(net, own_part(joined_batch(step))).backward()
+                optimizer.step()
+        results.append(list(diloco.global_parameters().values()))
+    largest = max((a.cpu() - b.cpu()).abs().max().item() for a, b in zip(*results))
+    check("on a GPU, DiLoCo", largest <= 1e-5, f"(largest difference {largest:.2e})")
+
+
 def check_scaler() -> None:
     """GradScaler looks at all gradients, so synchronize() comes first; it skips a step that overflows."""
-    if not torch.cuda.is_available():
-        return skip("GradScaler", "there is no GPU")
-    torch.cuda.set_device(sluice.local_rank() % torch.cuda.device_count())
     alone, together = make_net().cuda(), make_net().cuda()
     pairs = []
     for net in (alone, together):
@@ -74,7 +113,7 @@ def check_scaler() -> None:
             optimizer = sluice.DistributedOptimizer(optimizer, net.named_parameters())
         pairs.append((net, optimizer, torch.cuda.amp.GradScaler(init_scale=1024.0)))
     for step in range(4):
-        batch = tuple(part.cuda() for part in joined_batch(step))
+        batch = joined_batch(step)
         for net, optimizer, scaler in pairs:
             optimizer.zero_grad()
             part = own_part(batch) if net is together else batch

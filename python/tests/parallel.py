@@ -5,7 +5,7 @@ import torch.nn.functional as F
 from torch import nn
 
 import sluice.torch as sluice
-from newer import check_compiled, check_hooks_after_accumulation, check_scaler
+from newer import check_compiled, check_hooks_after_accumulation, check_on_gpu
 from prediction import check_prediction
 from reference import (
     check,
@@ -181,7 +181,7 @@ def main() -> None:
     check_long_layers()
     check_compiled()
     check_hooks_after_accumulation()
-    check_scaler()
+    check_on_gpu()
     if sluice.rank() == 0:
         check_prediction()
     finish()

@@ -56,7 +56,9 @@ def own_part(batch: Batch) -> Batch:
 
 
 def loss_of(model: nn.Module, batch: Batch) -> torch.Tensor:
-    return F.cross_entropy(model(batch[0]), batch[1])
+    """On the device of the model."""
+    inputs, labels = (part.to(next(model.parameters()).device) for part in batch)
+    return F.cross_entropy(model(inputs), labels)
 
 
 Trained = Tuple[nn.Module, torch.optim.Optimizer]
