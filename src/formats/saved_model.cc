@@ -6,6 +6,7 @@
 #include <cstring>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <utility>
 
 #include "base/file.h"
@@ -16,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kWorker0 = "worker.0.";
+constexpr std::string_view kParameters = "parameters";
 
 TensorCopy own_copy(const StoredTensor& tensor, std::string name) {
   return {std::move(name), tensor.type, tensor.shape, {tensor.bytes.begin(), tensor.bytes.end()}};
@@ -107,20 +108,26 @@ Result<void> visit_files(std::span<const CheckpointFile> files, const fs::path& 
   return {};
 }
 
-// What worker 0 has, which the file of its host holds.
-Result<void> take_worker_0(std::span<const StoredTensor> tensors, SavedModel& model) {
-  const std::string parameters = std::string(kWorker0) + "parameters";
-  const std::string learner = std::string(kWorker0) + "learner.";
-  bool found = false;
+bool is_parameters(const StoredTensor& tensor) {
+  return tensor.name.starts_with("worker.") && tensor.name.ends_with(kParameters) &&
+         tensor.type == ElementType::kFloat32;
+}
+
+// What the first worker has whose parameters are there: worker 0, unless its host was lost.
+Result<void> take_first_worker(std::span<const StoredTensor> tensors, SavedModel& model) {
+  const auto first = std::ranges::find_if(tensors, is_parameters);
+  if (first == tensors.end()) {
+    return Error("has no parameters of a worker");
+  }
+  model.tensors.push_back(own_copy(*first, std::string(kParameters)));
+  const std::string learner =
+      first->name.substr(0, first->name.size() - kParameters.size()) + "learner.";
   for (const StoredTensor& tensor : tensors) {
-    if (tensor.name == parameters && tensor.type == ElementType::kFloat32) {
-      model.tensors.push_back(own_copy(tensor, "parameters"));
-      found = true;
-    } else if (tensor.name.starts_with(learner)) {
+    if (tensor.name.starts_with(learner)) {
       model.tensors.push_back(own_copy(tensor, tensor.name.substr(learner.size())));
     }
   }
-  return found ? Result<void>() : Error("has no parameters of worker 0");
+  return {};
 }
 
 TensorCopy& parameters_of(SavedModel& model) {
@@ -176,7 +183,7 @@ Result<void> take_mean(const fs::path& path, const CheckpointManifest& manifest,
   }
   const auto bytes = std::as_bytes(std::span(*mean));
   if (bytes.size() != parameters_of(model).bytes.size()) {
-    return Error(fmt::format("{}: the {} are not as many as the parameters of worker 0",
+    return Error(fmt::format("{}: the {} are not as many as the parameters of a worker",
                              path.string(), name));
   }
   parameters_of(model).bytes.assign(bytes.begin(), bytes.end());
@@ -204,13 +211,13 @@ Result<SavedModel> read_checkpoint(const fs::path& path) {
   if (!manifest) {
     return manifest.error();
   }
-  const auto first = std::ranges::find(manifest->files, host_file_name(0), &CheckpointFile::name);
-  if (first == manifest->files.end()) {
-    return Error(fmt::format("{}: has no {}", path.string(), host_file_name(0)));
+  if (manifest->files.empty()) {
+    return Error(fmt::format("{}: has no file of a host", path.string()));
   }
   SavedModel model{.path = path.string(), .by_name = false};
-  const auto taken_first = visit_files(
-      {first, 1}, path, [&](const auto& tensors) { return take_worker_0(tensors, model); });
+  const auto taken_first =
+      visit_files(std::span(manifest->files).first(1), path,
+                  [&](const auto& tensors) { return take_first_worker(tensors, model); });
   if (!taken_first) {
     return taken_first.error();
   }

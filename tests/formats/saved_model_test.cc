@@ -94,6 +94,15 @@ TEST(SavedModelTest, OfACheckpointItIsWhatWorker0Has) {
   EXPECT_THAT(values_of(*model, "0"), ElementsAre(5));
 }
 
+TEST(SavedModelTest, WithoutWorker0ItIsWhatTheNextOneHas) {
+  const TemporaryFolder folder;
+  const auto model = read_saved_model(write_checkpoint(
+      folder.path(), 7, {{{"worker.1.parameters", {3, 4}}, {"worker.1.learner.0", {6}}}}));
+  ASSERT_TRUE(model) << model.error().message();
+  EXPECT_THAT(values_of(*model, "parameters"), ElementsAre(3, 4));
+  EXPECT_THAT(values_of(*model, "0"), ElementsAre(6));
+}
+
 // As a run of local steps evaluates it: pairs of workers have global parameters of their own.
 TEST(SavedModelTest, OfLocalStepsItIsTheMeanOfTheGlobalParameters) {
   const TemporaryFolder folder;
@@ -125,8 +134,8 @@ TEST(SavedModelTest, OthersAreRefusedWithACause) {
               HasSubstr("safetensors.torch.save_file"));
   EXPECT_THAT(saved_model_complaint(folder.write("short", "abc")), HasSubstr("is too short"));
   EXPECT_THAT(
-      saved_model_complaint(write_checkpoint(folder.path(), 3, {{{"worker.1.parameters", {1}}}})),
-      HasSubstr("has no parameters of worker 0"));
+      saved_model_complaint(write_checkpoint(folder.path(), 3, {{{"server.0.parameters", {1}}}})),
+      HasSubstr("has no parameters of a worker"));
   EXPECT_THAT(saved_model_complaint(write_checkpoint(
                   folder.path(), 4, {{{"worker.0.parameters", {1}}, {"worker.0.global", {1, 2}}}})),
               HasSubstr("are not as many"));
