@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -85,11 +86,16 @@ Result<void> check_writable(const std::string& out) {
 void start_logging(const std::string& level) {
   auto logger = spdlog::stderr_color_mt("sluice");
   logger->set_pattern("%^%l%$: %v");
-  // Of several processes only rank 0 logs progress.
+  // Of several processes only the one that leads logs progress.
   const auto launch = find_launch();
-  logger->set_level(launch && launch->rank > 0 ? spdlog::level::err
-                                               : spdlog::level::from_str(level));
+  const bool joins = std::getenv(kHubJoinVariable) != nullptr;
+  logger->set_level(launch && (launch->rank > 0 || joins) ? spdlog::level::err
+                                                          : spdlog::level::from_str(level));
   spdlog::set_default_logger(logger);
+}
+
+void log_as_leader(const std::string& level) {
+  spdlog::default_logger()->set_level(spdlog::level::from_str(level));
 }
 
 Log session_log() {

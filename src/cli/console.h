@@ -40,6 +40,8 @@ Result<void> check_writable(const std::string& out);
 
 // The level must be a value of the setting log-level.
 void start_logging(const std::string& level);
+// In one of several processes, if it leads from now on.
+void log_as_leader(const std::string& level);
 // A session reports to the same log; the warnings of all ranks are shown.
 Log session_log();
 

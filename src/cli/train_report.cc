@@ -45,6 +45,7 @@ int train_and_report(ProcessGroup& group, const Result<TrainSpec>& spec, const S
       std::cerr, isatty(STDERR_FILENO) != 0 ? Progress::Style::kTerminal : Progress::Style::kPlain);
   Log log = session_log();
   log.progress = &progress;
+  log.lead = [&] { log_as_leader(settings.text("log-level")); };
   auto prepared = TrainingSession::prepare(group, spec, agreement_of(settings), log);
   if (!prepared) {
     return group.is_leader() ? bad_input(prepared.error()) : kBadInput;
@@ -59,7 +60,7 @@ int train_and_report(ProcessGroup& group, const Result<TrainSpec>& spec, const S
       print_training(report.summary, page);
     }
   };
-  if (group.is_leader()) {
+  if (!report.summary.empty()) {
     group.attend(print_report);  // a pipe may be slow
   }
   if (report.fault) {

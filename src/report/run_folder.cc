@@ -7,6 +7,12 @@
 
 namespace sluice {
 namespace fs = std::filesystem;
+namespace {
+
+constexpr const char* kConfig = "config.toml";
+constexpr const char* kMetrics = "metrics.jsonl";
+
+}  // namespace
 
 Result<RunFolder> RunFolder::create(const fs::path& path) {
   std::error_code failed;
@@ -23,12 +29,25 @@ Result<RunFolder> RunFolder::create(const fs::path& path) {
   return RunFolder(path);
 }
 
+// A process that was killed may have written a part of its last row.
+std::optional<RunFolder> RunFolder::find(const fs::path& path) {
+  RunFolder folder(path);
+  std::error_code none;
+  if (!fs::exists(folder.file(kConfig), none)) {
+    return std::nullopt;
+  }
+  if (const auto rows = read_file(folder.file(kMetrics))) {
+    fs::resize_file(folder.file(kMetrics), rows->rfind('\n') + 1, none);
+  }
+  return folder;
+}
+
 Result<void> RunFolder::write_config(const std::string& toml) const {
-  return write_file(file("config.toml"), toml);
+  return write_file(file(kConfig), toml);
 }
 
 Result<void> RunFolder::append_metrics(const nlohmann::ordered_json& row) {
-  const fs::path path = file("metrics.jsonl");
+  const fs::path path = file(kMetrics);
   if (!metrics_.is_open()) {
     metrics_.open(path, std::ios::app);
   }

@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -16,6 +17,9 @@ class RunFolder {
  public:
   // Creates the folder and its parents. An existing folder must be empty.
   static Result<RunFolder> create(const std::filesystem::path& path);
+
+  // One that another process has created for the same run, if this one sees it.
+  static std::optional<RunFolder> find(const std::filesystem::path& path);
 
   const std::filesystem::path& path() const { return path_; }
   std::filesystem::path file(const std::string& name) const { return path_ / name; }

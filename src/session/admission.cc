@@ -8,6 +8,7 @@
 #include <string>
 
 #include "base/check.h"
+#include "model/aggregation_groups.h"
 #include "nodes/host.h"
 #include "nodes/regrouped_job.h"
 #include "session/donors.h"
@@ -41,6 +42,15 @@ void begin_at(Iteration iteration, HostId host, const Topology& topology,
   for (std::size_t w = 0; w < topology.workers_per_host(); ++w) {
     at.at(host.index() * topology.workers_per_host() + w) = iteration;
   }
+}
+
+std::vector<PeerJoined> joined_from(const Donors& donors, const Topology& topology,
+                                    const std::vector<Iteration>& at) {
+  std::vector<PeerJoined> joined;
+  for (const auto& [joiner, donor] : donors) {
+    joined.push_back({joiner, slowest_on(joiner, topology, at)});
+  }
+  return joined;
 }
 
 std::string file_of(const RunState& run, HostId host) {
@@ -103,8 +113,7 @@ std::vector<PeerJoined> let_in(const RunState& run, const Log& log) {
   if (ranks.empty()) {
     return {};
   }
-  Json invitation;
-  if (run.group.is_leader()) {
+  const auto invite = [&](const std::vector<std::string>& /*texts*/) {
     const Donors donors = donors_of(ranks, run.group, topology);
     std::vector<HostId> absent = run.assembly.job.absent;
     std::erase_if(absent, [&](HostId host) { return donors.contains(host); });
@@ -114,20 +123,27 @@ std::vector<PeerJoined> let_in(const RunState& run, const Log& log) {
       log.info(fmt::format("rank {} is back: it goes on with what rank {} has, from iteration {}",
                            joiner.index(), donor.index(), start));
     }
-    invitation = {{"measured", measured_of(run.assembly.job)},
-                  {"starts", run.at},
-                  {"absent", json_of(absent)},
-                  {"donors", json_of(donors)},
-                  {"evaluated", run.evaluated},
-                  {"now_ps", run.now.count()}};
-  }
-  invitation = Json::parse(run.group.from_leader(invitation.dump(), kInvitation));
+    const std::vector<PeerJoined> joined = joined_from(donors, topology, run.at);
+    History history = run.history;
+    add_losses(run.group, run.now, history);
+    history.joined.insert(history.joined.end(), ranks.begin(), ranks.end());
+    if (run.assembly.job.strategy.sums_can_be_given_up()) {
+      const Job next = job_with(joined, run.assembly.job, std::ranges::min(run.at));
+      history.regrouped.push_back({next.first, AggregationGroups(next).size()});
+    }
+    return Json{{"measured", measured_of(run.assembly.job)},
+                {"starts", run.at},
+                {"absent", json_of(absent)},
+                {"donors", json_of(donors)},
+                {"evaluated", run.evaluated},
+                {"now_ps", run.now.count()},
+                {"history", json_of(history)}}
+        .dump();
+  };
+  const Json invitation = Json::parse(run.group.agree("", invite, kInvitation));
   run.at = invitation.at("starts").get<std::vector<Iteration>>();
   const Donors donors = donors_from(invitation.at("donors"));
-  std::vector<PeerJoined> joined;
-  for (const auto& [joiner, donor] : donors) {
-    joined.push_back({joiner, slowest_on(joiner, topology, run.at)});
-  }
+  const std::vector<PeerJoined> joined = joined_from(donors, topology, run.at);
   if (const Job& job = run.assembly.job; job.strategy.sums_can_be_given_up()) {
     keep_means(run.state, *run.assembly.chunks, workers_here(run.group, topology), job,
                job_with(joined, job, std::ranges::min(run.at)));
@@ -139,7 +155,11 @@ std::vector<PeerJoined> let_in(const RunState& run, const Log& log) {
 
 Resumption await_admission(ProcessGroup& group) {
   group.await_admission();
-  const Json invitation = Json::parse(group.from_leader("", kInvitation));
+  const auto cannot = [](const std::vector<std::string>& /*texts*/) -> std::string {
+    throw std::runtime_error(
+        "who led the run was lost before it told what this process begins with");
+  };
+  const Json invitation = Json::parse(group.agree("", cannot, kInvitation));
   const HostId own = *group.own_host();
   Resumption from{.path = "the run that it joins",
                   .manifest = {},
@@ -147,7 +167,8 @@ Resumption await_admission(ProcessGroup& group) {
                   .donors = donors_from(invitation.at("donors")),
                   .evaluated = invitation.at("evaluated"),
                   .now = Time(invitation.at("now_ps").get<Time::rep>()),
-                  .joins = true};
+                  .joins = true,
+                  .history = history_from(invitation.at("history"))};
   from.first = std::ranges::min(from.starts);
   from.absent = hosts_from(invitation.at("absent"));
   from.manifest.measured = invitation.at("measured");

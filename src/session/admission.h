@@ -28,6 +28,7 @@ struct RunState {
   std::vector<Iteration>& at;  // by worker: the iteration that it begins with next
   Iteration evaluated = 0;     // when they last met for an evaluation
   Time now{0};
+  History history = {};
 };
 
 // Lets in who waits. Each host that joins takes the state of the next one that is left, and begins

@@ -14,6 +14,7 @@ namespace {
 // How often the leader looks for the files of others, and how long if they are said to be there.
 constexpr auto kBetweenLooks = std::chrono::milliseconds(20);
 constexpr auto kUntilVisible = std::chrono::seconds(30);
+constexpr auto kIfOneIsLost = std::chrono::seconds(1);
 constexpr int kLowestPriority = 19;
 
 }  // namespace
@@ -114,14 +115,21 @@ Result<void> CheckpointWriter::await_files() {
   return error_ ? Result<void>(*error_) : Result<void>();
 }
 
-Result<void> CheckpointWriter::await_end() {
+Result<void> CheckpointWriter::await_end(bool all_have_files) {
   {
     std::unique_lock lock(mutex_);
-    changed_.wait_for(lock, kUntilVisible, [this] { return has_ended_; });
+    changed_.wait_for(lock, all_have_files ? kUntilVisible : kIfOneIsLost,
+                      [this] { return has_ended_; });
   }
-  thread_.request_stop();
-  thread_.join();
+  end();
   return error_ ? Result<void>(*error_) : Result<void>();
+}
+
+void CheckpointWriter::end() {
+  if (thread_.joinable()) {
+    thread_.request_stop();
+    thread_.join();
+  }
 }
 
 CheckpointWriter::~CheckpointWriter() {
@@ -132,8 +140,7 @@ CheckpointWriter::~CheckpointWriter() {
 
 void CheckpointWriter::give_up() {
   given_up_ = true;
-  thread_.request_stop();
-  thread_.join();
+  end();
   std::error_code none;
   std::filesystem::remove_all(part_.folder.aside(part_.iteration, part_.token), none);
 }

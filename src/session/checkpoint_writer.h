@@ -51,12 +51,16 @@ class CheckpointWriter {
 
   // Waits until the files of this process are on the disk; the error says why they are not.
   Result<void> await_files();
-  // If all processes have their files: waits for the end, but not for ever.
-  Result<void> await_end();
+  // Waits for the end: for long if all processes have their files, else only for those that a lost
+  // one may have written.
+  Result<void> await_end(bool all_have_files = true);
   // Ends it, and removes what was written aside.
   void give_up();
 
   Iteration iteration() const { return part_.iteration; }
+  // Whether this process led when it was taken, and completes it.
+  bool publishes() const { return part_.manifest.has_value(); }
+  const std::vector<std::size_t>& hosts() const { return part_.hosts; }  // if it does: of all files
   // After await_end():
   std::uint64_t bytes() const { return bytes_; }  // in all files
   Duration took() const { return took_; }
@@ -64,6 +68,7 @@ class CheckpointWriter {
   std::vector<CheckpointPart::Shard> take_shards() { return std::move(part_.shards); }
 
  private:
+  void end();
   void run(const std::stop_token& stop);
   Result<void> write_files();
   Result<void> publish(const std::stop_token& stop);

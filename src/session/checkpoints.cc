@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <numeric>
@@ -20,6 +21,8 @@ Iteration mean_of(const std::vector<Iteration>& at) {
 }
 
 namespace {
+
+const std::string kHasFiles = "its files are there";
 
 // Of which parameters the model is that such a run has trained, for those who know neither its
 // algorithm nor its chunks.
@@ -124,33 +127,45 @@ void Checkpoints::settle() {
   }
   Result<void> result;
   group_.attend([&] { result = writing_->await_files(); });
-  const std::vector<std::string> faults =
-      group_.to_leader(result ? "" : result.error().message(), "the files of a checkpoint");
-  if (group_.is_leader()) {
-    const auto fault = std::ranges::find_if_not(faults, &std::string::empty);
-    if (fault == faults.end()) {
-      group_.attend([&] { result = writing_->await_end(); });
-    } else {
-      result = Error(*fault);
-      writing_->give_up();
-    }
-    if (result) {
-      ++written_;
-      bytes_ += writing_->bytes();
-      writing_took_ += writing_->took();
-      log_.info(fmt::format(
-          "checkpoint in {}: {:.1f} MB, written in {:.2f} s", path_of(writing_->iteration()),
-          static_cast<double>(writing_->bytes()) / 1e6, to_seconds(writing_->took())));
-    } else {
-      ++failed_;  // whoever could not do its part has said so
-    }
-  } else if (result) {
-    static_cast<void>(writing_->await_end());
-  }
+  const Json end = Json::parse(group_.agree(
+      result ? kHasFiles : result.error().message(),
+      [this](const std::vector<std::string>& said) { return end_of(said).dump(); },
+      "the files of a checkpoint"));
+  written_ += end.at("written") ? 1 : 0;
+  failed_ += end.at("written") ? 0 : 1;
+  bytes_ += end.at("bytes").get<std::uint64_t>();
+  writing_took_ += Duration(end.at("took_ps").get<Duration::rep>());
   if (result) {
+    static_cast<void>(writing_->await_end());
     earlier_ = writing_->take_shards();
   }
   writing_.reset();
+}
+
+// Whoever could not do its part has said so to the user. What a lost process says is empty.
+Json Checkpoints::end_of(const std::vector<std::string>& said) {
+  const std::string path = path_of(writing_->iteration());
+  bool written = std::ranges::all_of(
+      said, [](const std::string& one) { return one.empty() || one == kHasFiles; });
+  if (written && writing_->publishes()) {
+    const bool all = std::ranges::none_of(writing_->hosts(), [&](std::size_t host) {
+      return host < said.size() && said[host].empty();
+    });
+    group_.attend([&] { written = static_cast<bool>(writing_->await_end(all)); });
+  } else if (written) {
+    written = std::filesystem::exists(path);
+    if (!written) {
+      log_.warn(fmt::format("checkpoint {} was not written: who led the run was lost", path));
+    }
+  }
+  if (!written) {
+    writing_->give_up();
+    return {{"written", false}, {"bytes", 0}, {"took_ps", 0}};
+  }
+  log_.info(fmt::format("checkpoint in {}: {:.1f} MB, written in {:.2f} s", path,
+                        static_cast<double>(writing_->bytes()) / 1e6,
+                        to_seconds(writing_->took())));
+  return {{"written", true}, {"bytes", writing_->bytes()}, {"took_ps", writing_->took().count()}};
 }
 
 void Checkpoints::finish() { settle(); }

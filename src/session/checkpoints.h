@@ -46,12 +46,14 @@ class Checkpoints {
   // The same before others join the run, who know of none.
   void regroup();
 
-  // Of the leader, after finish(): how many, how long, where.
+  // After finish(): how many, how long, where.
   nlohmann::ordered_json summary() const;
 
  private:
   // Sees to it that the one before is written, or that somebody has said why it is not.
   void settle();
+  // In the leader: what has become of it.
+  nlohmann::json end_of(const std::vector<std::string>& said);
   std::string path_of(Iteration iteration) const;
   CheckpointPart part_of(const Assembly& assembly, TrainingState& state,
                          const std::vector<Iteration>& at);

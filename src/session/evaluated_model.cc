@@ -86,13 +86,15 @@ std::string sum_of_replicas(const Assembly& assembly, TrainingState& state,
   return bytes;
 }
 
-// Worker 0's copy, from its host.
+// The copy of the first worker there.
 std::string global_of(const Assembly& assembly, TrainingState& state, std::optional<HostId> host) {
-  const NodeId worker = assembly.job.topology.worker(0);
-  const HostId home = assembly.job.topology.host_of(worker);
+  const Topology& topology = assembly.job.topology;
   std::string bytes;
-  if (host.value_or(home) == home) {
-    append<float>(bytes, state.workspace(worker).global_parameters());
+  for (std::size_t w = 0; w < topology.workers() && bytes.empty(); ++w) {
+    const NodeId worker = topology.worker(w);
+    if (topology.host_of(worker) == host.value_or(topology.host_of(worker))) {
+      append<float>(bytes, state.workspace(worker).global_parameters());
+    }
   }
   return bytes;
 }
@@ -135,9 +137,13 @@ std::vector<float> model_from(const Assembly& assembly,
   std::vector<double> part(sum.size());
   const Topology& topology = assembly.job.topology;
   std::size_t living = topology.workers();
+  bool has_global = false;
   for (std::size_t r = 0; r < contributions.size(); ++r) {
     if (is_mean && contributions[r].empty()) {  // its host was lost
       living -= topology.workers_per_host();
+      continue;
+    }
+    if (kind == EvaluatedModel::kGlobal && (has_global || contributions[r].empty())) {
       continue;
     }
     Reader reader(contributions[r], r);
@@ -145,7 +151,8 @@ std::vector<float> model_from(const Assembly& assembly,
       reader.read(std::span(part));
       std::transform(sum.begin(), sum.end(), part.begin(), sum.begin(), std::plus<>());
     } else if (kind == EvaluatedModel::kGlobal) {
-      reader.read(std::span(model).first(r == 0 ? model.size() : 0));
+      reader.read(std::span(model));
+      has_global = true;
     } else {
       for_each_chunk_on(
           assembly, by_host ? std::optional(HostId(r)) : std::nullopt,

@@ -34,11 +34,16 @@ inline constexpr std::array kEvaluatedModelNames{
 
 EvaluatedModel evaluated_model(const Strategy& strategy);
 
+// Whether it takes what all processes have to make it; else each has all of it.
+inline bool is_in_parts(EvaluatedModel model) {
+  return model == EvaluatedModel::kServers || model == EvaluatedModel::kMean;
+}
+
 // What the nodes of a host, or of all hosts, have of it, as bytes. Nobody may change it meanwhile.
 std::string contribution_of(const Assembly& assembly, TrainingState& state,
                             std::optional<HostId> host);
-// The whole from the contributions of the hosts, by rank, or from a single one of all hosts. Throws
-// if they are not as long as they must be.
+// The whole from the contributions of the hosts, by rank, or from a single one of all hosts; that
+// of a lost host is empty. Throws if they are not as long as they must be.
 std::vector<float> model_from(const Assembly& assembly, std::span<const std::string> contributions);
 
 // The evaluated model as a learner: worker 0's replica, or one of its own with other parameters.

@@ -19,6 +19,16 @@ Journal::Journal(const Extent& extent, RunClock clock, Evaluate evaluate, RunFol
       lost_(std::move(lost)),
       log_(log) {}
 
+void Journal::take_over(std::vector<Iteration> at, std::int64_t steps) {
+  const Iteration first = std::ranges::min(at);
+  for (Iteration done = extent_.first; done < first; ++done) {
+    samples_ += extent_.samples_of(done);
+  }
+  steps_ = steps;
+  extent_.first = first;
+  extent_.starts = std::move(at);
+}
+
 // A worker reports its iterations in order, so they are completed in order, too. What comes of an
 // iteration that was completed without a lost worker, which had reported it, is too late.
 void Journal::on_step(const StepReport& step) {

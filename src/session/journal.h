@@ -49,6 +49,10 @@ class Journal {
   Journal(const Extent& extent, RunClock clock, Evaluate evaluate, RunFolder& folder,
           const Log& log, Lost lost = {});
 
+  // Another process has led the run until its workers were at these iterations and had taken so
+  // many steps. Those that are lost count from where the slowest of the others is.
+  void take_over(std::vector<Iteration> at, std::int64_t steps);
+
   void on_step(const StepReport& step);
   // So many workers that were lost are there again, and take part from this iteration on.
   void on_join(std::size_t workers, Iteration first) { joined_.emplace_back(workers, first); }

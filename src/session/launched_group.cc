@@ -18,6 +18,7 @@ class LaunchedGroup final : public ProcessGroup {
 
   std::size_t rank() const override { return world_->rank(); }
   std::size_t size() const override { return world_->size(); }
+  std::size_t leader() const override { return world_->leader(); }
   std::optional<HostId> own_host() const override { return HostId(rank()); }
 
   std::string from_leader(const std::string& text, const std::string& what) override {
@@ -25,6 +26,10 @@ class LaunchedGroup final : public ProcessGroup {
   }
   std::vector<std::string> to_leader(const std::string& text, const std::string& what) override {
     return world_->gather(text, what);
+  }
+  std::string agree(const std::string& own, const Decide& decide,
+                    const std::string& what) override {
+    return world_->agree(own, decide, what);
   }
   std::string scatter(const std::vector<std::string>& texts, const std::string& what) override {
     return world_->scatter(texts, what);

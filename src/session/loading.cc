@@ -6,10 +6,13 @@
 
 namespace sluice {
 
-nlohmann::ordered_json collect_loading(ProcessGroup& group, const LoadingTally& own) {
-  const nlohmann::json self{own.batches, own.ahead, own.loading.count(), own.waited.count()};
+std::string text_of(const LoadingTally& own) {
+  return nlohmann::json{own.batches, own.ahead, own.loading.count(), own.waited.count()}.dump();
+}
+
+nlohmann::ordered_json loading_of(std::span<const std::string> texts) {
   LoadingTally sum;
-  for (const std::string& report : group.to_leader(self.dump(), "the tally of the loaders")) {
+  for (const std::string& report : texts) {
     if (report.empty()) {
       continue;
     }

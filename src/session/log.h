@@ -13,6 +13,8 @@ struct Log {
   std::function<void(const std::string&)> info = [](const std::string&) {};
   std::function<void(const std::string&)> warn = [](const std::string&) {};
   Progress* progress = nullptr;  // shows the steps of the leader, one call at a time
+  // This process leads from now on: what it reports is for the user.
+  std::function<void()> lead = [] {};
 };
 
 }  // namespace sluice

@@ -14,6 +14,7 @@
 #include "drivers/processes/launch.h"
 #include "drivers/processes/numbers.h"
 #include "drivers/processes/peer_loss.h"
+#include "drivers/processes/process_world.h"
 #include "drivers/realtime/phase.h"
 #include "drivers/realtime/warn.h"
 #include "formats/survey.h"
@@ -38,16 +39,17 @@ struct NetworkUse {
   Duration ingress_busy{0};
 };
 
-// The processes of a run: this one alone, or all that a launcher such as mpirun started. Rank 0 is
-// the leader, which reads, writes and prints for all. All calls come from the thread that joined.
-// Calls that wait for others are collective: all processes make them.
+// The processes of a run: this one alone, or all that a launcher such as mpirun started. One is the
+// leader, which reads, writes and prints for all: see ProcessWorld. All calls come from the thread
+// that joined. Calls that wait for others are collective: all processes make them.
 class ProcessGroup {
  public:
   virtual ~ProcessGroup() = default;
 
   virtual std::size_t rank() const = 0;
   virtual std::size_t size() const = 0;
-  bool is_leader() const { return rank() == 0; }
+  virtual std::size_t leader() const { return 0; }
+  bool is_leader() const { return leader() == rank(); }
   // The host that this process is; none: its threads are all hosts of the run.
   virtual std::optional<HostId> own_host() const = 0;
 
@@ -65,6 +67,11 @@ class ProcessGroup {
   // warnings.
   virtual std::string from_leader(const std::string& text, const std::string& what) = 0;
   virtual std::vector<std::string> to_leader(const std::string& text, const std::string& what) = 0;
+  // Both at once, and the leader may be lost meanwhile: see ProcessWorld.
+  virtual std::string agree(const std::string& own, const Decide& decide, const std::string& what) {
+    const std::vector<std::string> texts = to_leader(own, what);
+    return from_leader(is_leader() ? decide(texts) : "", what);
+  }
   // Gives every process its own of the leader's texts, which are by rank.
   virtual std::string scatter(const std::vector<std::string>& texts, const std::string& what) = 0;
   // See ProcessWorld. In a group of one nothing changes.

@@ -124,16 +124,39 @@ Result<Record> Record::open(const RecordSpec& spec, const std::string& name) {
   if (!folder) {
     return folder.error();
   }
-  Record record;
+  Record record = without_folder(spec);
   record.opened_ = std::time(nullptr);
-  record.command_line_ = spec.command_line;
-  record.folder_ = *std::move(folder);
-  record.trace_path_ = spec.trace;
-  record.has_time_line_ = true;
-  if (record.trace_path_ == "auto") {
-    record.trace_path_ = record.folder_->file("trace.json");
-  }
+  record.use(*std::move(folder), spec);
   return record;
+}
+
+void Record::use(RunFolder folder, const RecordSpec& spec) {
+  folder_ = std::move(folder);
+  command_line_ = spec.command_line;
+  if (trace_path_ == "auto") {
+    trace_path_ = folder_->file("trace.json");
+  }
+}
+
+std::string Record::outline() const {
+  return nlohmann::json{{"folder", folder_ ? folder_->path().string() : ""}, {"opened", opened_}}
+      .dump();
+}
+
+Result<void> Record::take_over(const std::string& outline, const RecordSpec& spec,
+                               const std::string& name) {
+  const auto of_run = nlohmann::json::parse(outline);
+  opened_ = of_run.at("opened");
+  auto folder = RunFolder::find(of_run.at("folder").get<std::string>());
+  if (!folder) {
+    auto own = open_run_folder(spec, name);
+    if (!own) {
+      return own.error();
+    }
+    folder = *std::move(own);
+  }
+  use(*std::move(folder), spec);
+  return {};
 }
 
 Record Record::without_folder(const RecordSpec& spec) {

@@ -38,6 +38,12 @@ class Record {
   // For a process that only reports to the leader, or if no folder is wanted.
   static Record without_folder(const RecordSpec& spec);
 
+  // In a process that leads from now on. The record of the one before, from its outline(), goes on
+  // in the same folder, if that is there, or else in one that this opens.
+  Result<void> take_over(const std::string& outline, const RecordSpec& spec,
+                         const std::string& name);
+  std::string outline() const;
+
   // Starts observing, or continues with another assembly of the same run. The first call sets the
   // iterations from which the run is steady and from which the time line shows some.
   void watch(const Assembly& assembly, Iteration steady_from = 0, Iteration shown_from = 0);
@@ -63,6 +69,7 @@ class Record {
   Result<void> close(nlohmann::ordered_json summary, const std::vector<std::string>& hosts);
 
  private:
+  void use(RunFolder folder, const RecordSpec& spec);
   // Observes with these, with the trace if the user wants one, and with the time line.
   void observe(const Assembly& assembly, Iteration shown_from, std::vector<Observer*> observers);
 

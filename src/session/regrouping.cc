@@ -72,11 +72,11 @@ class Survivors {
     while (true) {
       CatchUps catch_ups = find();
       const bool done = catch_up(catch_ups);
-      const auto all = run_.group.to_leader(done ? kDone : "not yet", kCaughtUp);
-      const auto is_done = [](const std::string& text) { return text.empty() || text == kDone; };
-      const std::string verdict =
-          run_.group.from_leader(std::ranges::all_of(all, is_done) ? kDone : "again", kCaughtUp);
-      if (verdict == kDone) {
+      const auto verdict = [](const std::vector<std::string>& all) -> std::string {
+        const auto is_done = [](const std::string& text) { return text.empty() || text == kDone; };
+        return std::ranges::all_of(all, is_done) ? kDone : "again";
+      };
+      if (run_.group.agree(done ? kDone : "not yet", verdict, kCaughtUp) == kDone) {
         give_up_exchanges();
         return catch_ups;
       }
@@ -92,17 +92,16 @@ class Survivors {
     for (const auto& [worker, sums] : last_sums_) {
       own.push_back({worker.index(), sums});
     }
-    LastSums all;
-    for (const std::string& part : run_.group.to_leader(own.dump(), kLastSums)) {
-      for (const Json& one : part.empty() ? Json::array() : Json::parse(part)) {
-        all[NodeId(one.at(0).get<std::size_t>())] = one.at(1).get<std::vector<Iteration>>();
+    const auto catch_ups = [&](const std::vector<std::string>& parts) {
+      LastSums all;
+      for (const std::string& part : parts) {
+        for (const Json& one : part.empty() ? Json::array() : Json::parse(part)) {
+          all[NodeId(one.at(0).get<std::size_t>())] = one.at(1).get<std::vector<Iteration>>();
+        }
       }
-    }
-    Json catch_ups;
-    if (run_.group.is_leader()) {
-      catch_ups = json_of(find_catch_ups(all, fragments_, job_.strategy.cadence, next_));
-    }
-    return catch_ups_from(Json::parse(run_.group.from_leader(catch_ups.dump(), kLastSums)));
+      return json_of(find_catch_ups(all, fragments_, job_.strategy.cadence, next_)).dump();
+    };
+    return catch_ups_from(Json::parse(run_.group.agree(own.dump(), catch_ups, kLastSums)));
   }
 
   // Gives and takes; false if somebody was lost who had to give.

@@ -10,6 +10,7 @@
 #include "model/job.h"
 #include "nodes/assembly.h"
 #include "session/donors.h"
+#include "session/history.h"
 #include "session/log.h"
 #include "session/process_group.h"
 #include "session/specs.h"
@@ -31,10 +32,11 @@ struct Resumption {
   // Unless it is re-sharded: the files of the hosts of this process, or of their donors.
   std::vector<std::pair<HostId, std::string>> files = {};
   // Whether the run goes on and this process joins it. Then: when it last met for an evaluation,
-  // and what its clock showed when it let this process in.
+  // what its clock showed when it let this process in, and what has become of it.
   Iteration evaluated = 0;
   Time now{0};
   bool joins = false;
+  History history = {};
   std::vector<HostId> absent = {};  // that it goes on without
 };
 

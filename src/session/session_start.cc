@@ -152,7 +152,10 @@ void TrainingSession::add_mechanisms(const Checkpoints* checkpoints, const Train
   if (codec_choice_) {
     summary["codec_choice"] = to_json(*codec_choice_);
   }
-  if (resumption_) {
+  if (led_from_) {
+    summary["leader"] = {{"rank", group_.rank()}, {"since_iteration", *led_from_}};
+  }
+  if (resumption_ && !resumption_->joins) {
     summary["resumed"] = {{"from", resumption_->path.string()},
                           {"iteration", resumption_->manifest.iteration}};
     if (const auto& former = resumption_->former) {
@@ -176,15 +179,11 @@ void TrainingSession::add_mechanisms(const Checkpoints* checkpoints, const Train
   if (const auto lost = group_.lost(); !lost.empty()) {
     summary["lost_ranks"] = lost;
   }
-  for (const PeerLoss& loss : group_.losses()) {
-    summary["losses"].push_back(
-        {{"rank", loss.rank}, {"after_s", to_seconds(loss.at)}, {"why", loss.why}});
-  }
-  if (!trained.joined.empty()) {
-    summary["joined_ranks"] = trained.joined;
-  }
-  for (const Regrouped& one : trained.regrouped) {
-    summary["regrouped"].push_back({{"iteration", one.iteration}, {"workers", one.workers}});
+  const nlohmann::ordered_json history = json_of(trained.history);
+  for (const auto& [key, value] : history.items()) {
+    if (!value.empty()) {
+      summary[key] = value;
+    }
   }
 }
 

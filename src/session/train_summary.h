@@ -27,7 +27,7 @@ struct FinishedRun {
   const std::string& diverged;  // what was not finite; empty if it did not diverge
   const NetworkFacts& network;
   const std::optional<NetworkUse> use;    // of a simulated network
-  const nlohmann::ordered_json& loading;  // of collect_loading(); null in a replay
+  const nlohmann::ordered_json& loading;  // of loading_of(); null in a replay
 };
 
 nlohmann::ordered_json training_summary(const FinishedRun& run);

@@ -10,55 +10,25 @@
 #include "drivers/realtime/finish_line.h"
 #include "learners/idle_learner.h"
 #include "model/aggregation_groups.h"
-#include "nodes/host.h"
 #include "nodes/regrouped_job.h"
 #include "planner/merged_training.h"
 #include "report/tee.h"
 #include "session/admission.h"
 #include "session/nonfinite.h"
 #include "session/regrouping.h"
+#include "session/training_phase.h"
 
 namespace sluice {
 namespace {
 
-// A phase that only trains, all workers from `starts` on; the caller adds whom it reports to. It
-// refers to its arguments.
-Phase phase_of(const Assembly& assembly, TrainingState& state, std::span<const Iteration> starts,
-               Iteration last, const Clock& clock, Observer* observer) {
-  const Job& job = assembly.job;
-  return {
-      .topology = job.topology,
-      .chunks = *assembly.chunks,
-      .strategy = job.strategy,
-      .rules = *assembly.rules,
-      .hosts = assembly.protocols,
-      .state = state,
-      .first = std::ranges::min(starts),
-      .last = last,
-      .clock = clock,
-      .observer = observer,
-      .on_step = {},
-      .on_boundary = {},
-      .outlives =
-          [strategy = job.strategy, topology = job.topology, taken_over = job.first](HostId lost) {
-            return why_it_ends(strategy, topology, taken_over, lost).empty();
-          },
-      .starts = starts};
-}
-
-// Where the workers of the job begin.
-std::vector<Iteration> starts_of(const Job& job) {
-  std::vector<Iteration> starts;
-  for (std::size_t w = 0; w < job.topology.workers(); ++w) {
-    starts.push_back(job.start_of(job.topology.worker(w)));
-  }
-  return starts;
-}
-
 class Run {
  public:
   Run(const Job& job, const Training& training)
-      : job_(job), training_(training), at_(starts_of(job)) {}
+      : job_(job), training_(training), journal_(training.journal), at_(starts_of(job)) {
+    if (training.resumption != nullptr) {
+      trained_.history = training.resumption->history;
+    }
+  }
 
   Trained run();
 
@@ -103,11 +73,17 @@ class Run {
   bool collects() const {
     return training_.evaluates && evaluated_model(job_.strategy) != EvaluatedModel::kReplica;
   }
-  void collect_model();  // collective
-  void take_model(std::span<const std::string> contributions);
+  std::string part_of_model();
+  void take_model(std::span<const std::string> parts);
+  // Whether this process leads, but did not when the phase began.
+  bool leads_now() const {
+    return journal_ == nullptr && training_.take_the_lead && training_.group.is_leader();
+  }
+  void begin_to_lead_if_due();
 
   const Job& job_;
   const Training& training_;
+  Journal* journal_;
   std::optional<TrainingState> state_;
   Trained trained_;
   std::vector<Iteration> at_;  // by worker, between phases: the iteration that it begins with next
@@ -126,25 +102,27 @@ Trained Run::run() {
   } else if (const MergeOutcome outcome = train_merged(); !outcome.policy.plan().groups.empty()) {
     trained_.merging = merging_of(outcome, trained_.assembly);
   }
-  collect_model();
   if (training_.checkpoints != nullptr) {
     training_.checkpoints->finish();
   }
+  trained_.part = part_of_model();
+  trained_.at = at_;
   return std::move(trained_);
 }
 
-void Run::collect_model() {
-  if (collects()) {
-    ProcessGroup& group = training_.group;
-    const std::string own = contribution_of(trained_.assembly, *state_, group.own_host());
-    const std::vector<std::string> all = group.to_leader(own, "the trained model");
-    group.attend([&] { take_model(all); });
+std::string Run::part_of_model() {
+  return collects() ? contribution_of(trained_.assembly, *state_, training_.group.own_host()) : "";
+}
+
+void Run::take_model(std::span<const std::string> parts) {
+  if (training_.model != nullptr) {
+    training_.model->set(model_from(trained_.assembly, parts));
   }
 }
 
-void Run::take_model(std::span<const std::string> contributions) {
-  if (training_.model != nullptr) {
-    training_.model->set(model_from(trained_.assembly, contributions));
+void Run::begin_to_lead_if_due() {
+  if (leads_now()) {
+    journal_ = training_.take_the_lead(at_);
   }
 }
 
@@ -192,10 +170,12 @@ bool Run::train(Assembly assembly, Iteration last, Observer* also) {
   const bool is_watched = !observers.empty();
   Tee tee(std::move(observers));
   while (behind() < last && !trained_.stopped) {
+    begin_to_lead_if_due();
     if (meets_at(behind()) && evaluated_ != behind()) {
       evaluate(behind());
     }
     train_phase(end_of_phase(behind(), last), is_watched ? &tee : nullptr);
+    begin_to_lead_if_due();
     regroup();
     begin_local_steps();
     checkpoint();
@@ -212,21 +192,20 @@ void Run::train_phase(Iteration last, Observer* observer) {
   phase.interrupted = [this] { return interruption(); };
   phase.joined = joined_;
   steps_ = std::accumulate(at_.begin(), at_.end(), std::int64_t{0});
-  Journal* const journal = training_.journal;
-  phase.on_step = [=, this](const StepReport& step) {
+  phase.on_step = [this](const StepReport& step) {
     ++steps_;
-    if (journal != nullptr) {
-      journal->on_step(step);
+    if (journal_ != nullptr) {
+      journal_->on_step(step);
     }
   };
-  if (journal != nullptr) {
+  if (journal_ != nullptr) {
     phase.boundary_every = meets() ? 0 : training_.extent.evaluate_every();
-    phase.on_boundary = [=, this, &assembly](Iteration t) {
+    phase.on_boundary = [this, &assembly](Iteration t) {
       if (collects()) {
         const std::string all = contribution_of(assembly, *state_, std::nullopt);
         take_model({&all, 1});
       }
-      journal->on_boundary(t, evaluated_model(job_.strategy));
+      journal_->on_boundary(t, evaluated_model(job_.strategy));
     };
   }
   trained_.stopped = training_.group.train(phase);
@@ -263,9 +242,9 @@ bool Run::have_come_far() const {
 
 int Run::interruption() const {
   const int signal = training_.interrupted ? training_.interrupted() : 0;
-  const bool changes =
-      training_.group.has_joiners() || (job_.strategy.sums_can_be_given_up() &&
-                                        misses_somebody(training_.group, trained_.assembly.job));
+  const bool changes = leads_now() || training_.group.has_joiners() ||
+                       (job_.strategy.sums_can_be_given_up() &&
+                        misses_somebody(training_.group, trained_.assembly.job));
   if (signal == 0 && training_.group.is_leader() && changes) {
     return kRegroupSignal;
   }
@@ -283,13 +262,16 @@ void Run::note_stop() {
   for (const auto& [worker, iteration] : trained_.assembly.ended()) {
     own.push_back({worker.index(), iteration});
   }
-  ProcessGroup& group = training_.group;
-  for (const std::string& part : group.to_leader(own.dump(), "where training stopped")) {
-    for (const Json& one : part.empty() ? Json::array() : Json::parse(part)) {
-      at_.at(one.at(0)) = one.at(1);
+  const auto all = [this](const std::vector<std::string>& parts) {
+    Json at = at_;
+    for (const std::string& part : parts) {
+      for (const Json& one : part.empty() ? Json::array() : Json::parse(part)) {
+        at.at(one.at(0).get<std::size_t>()) = one.at(1);
+      }
     }
-  }
-  at_ = Json::parse(group.from_leader(Json(at_).dump(), "where training stopped"))
+    return at.dump();
+  };
+  at_ = Json::parse(training_.group.agree(own.dump(), all, "where training stopped"))
             .get<std::vector<Iteration>>();
 }
 
@@ -299,7 +281,8 @@ void Run::regroup() {
                      .state = *state_,
                      .at = at_,
                      .evaluated = evaluated_,
-                     .now = training_.clock.now()};
+                     .now = training_.clock.now(),
+                     .history = trained_.history};
   if (run.group.size() > 1 && job_.strategy.sums_can_be_given_up()) {
     if (auto job = sluice::regroup(run, training_.log)) {
       go_on_with(*std::move(job));
@@ -312,7 +295,7 @@ void Run::regroup() {
 }
 
 void Run::go_on_with(Job job) {
-  trained_.regrouped.push_back({job.first, AggregationGroups(job).size()});
+  trained_.history.regrouped.push_back({job.first, AggregationGroups(job).size()});
   replace_nodes(std::move(job));
 }
 
@@ -341,9 +324,9 @@ void Run::let_in(const RunState& run) {
   }
   joined_ = sluice::let_in(run, training_.log);
   for (const PeerJoined& joined : joined_) {
-    trained_.joined.push_back(joined.host.index());
-    if (training_.journal != nullptr) {
-      training_.journal->on_join(job_.topology.workers_per_host(), joined.iteration);
+    trained_.history.joined.push_back(joined.host.index());
+    if (journal_ != nullptr) {
+      journal_->on_join(job_.topology.workers_per_host(), joined.iteration);
     }
   }
   if (!joined_.empty() && job_.strategy.sums_can_be_given_up()) {
@@ -372,12 +355,21 @@ void Run::checkpoint() {
 // The others wait: the next phase needs all.
 void Run::evaluate(Iteration iterations) {
   evaluated_ = iterations;
-  collect_model();
+  const EvaluatedModel model = evaluated_model(job_.strategy);
   ProcessGroup& group = training_.group;
-  if (Journal* journal = training_.journal) {
-    group.attend([&] { journal->on_boundary(iterations, evaluated_model(job_.strategy)); });
-  }
-  group.from_leader("", "the evaluation");
+  const std::string own = part_of_model();
+  const auto evaluated = [&](std::vector<std::string> parts) {
+    parts.at(group.rank()) = own;
+    group.attend([&] {
+      take_model(parts);
+      begin_to_lead_if_due();
+      if (journal_ != nullptr) {
+        journal_->on_boundary(iterations, model);
+      }
+    });
+    return std::string();
+  };
+  group.agree(is_in_parts(model) ? own : "", evaluated, "the evaluation");
 }
 
 }  // namespace

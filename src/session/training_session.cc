@@ -23,46 +23,6 @@
 #include "session/train_summary.h"
 
 namespace sluice {
-namespace {
-
-// A folder that cannot be created should be reported before a long training, not after it.
-Result<void> make_save_folder(const std::string& folder) {
-  std::error_code failed;
-  if (!folder.empty()) {
-    std::filesystem::create_directories(folder, failed);
-  }
-  return failed ? Result<void>(Error(fmt::format("save: {}: the folder cannot be created: {}",
-                                                 folder, failed.message())))
-                : Result<void>();
-}
-
-Result<Record> open_record(const TrainSpec& spec, const std::string& workload,
-                           const ProcessGroup& group) {
-  if (!group.is_leader()) {
-    return Record::without_folder(spec.record);
-  }
-  if (const auto made = make_save_folder(spec.save); !made) {
-    return made.error();
-  }
-  if (const std::string& folder = spec.checkpoint.folder; !folder.empty()) {
-    if (const auto made = CheckpointFolder(folder).create(); !made) {
-      return made.error().within("checkpoint");
-    }
-  }
-  return Record::open(spec.record, spec.strategy.preset + "-" + workload);
-}
-
-// "SIGINT after 120 of 500 iterations"; empty if nothing stopped the run.
-std::string why_stopped(const Trained& trained, const Journal& journal, const Extent& extent) {
-  return trained.stopped && journal.done() < extent.iterations
-             ? fmt::format("{} after {} of {} iterations",
-                           trained.stopped == kDivergedSignal ? "divergence"
-                                                              : signal_name(*trained.stopped),
-                           journal.done(), extent.iterations)
-             : "";
-}
-
-}  // namespace
 
 TrainingSession::TrainingSession(ProcessGroup& group, TrainSpec spec, Workload work, Record record,
                                  Log log)
@@ -95,6 +55,7 @@ Result<TrainingSession> TrainingSession::prepare(ProcessGroup& group, const Resu
     log.info("starting with the parameters of " + task->start->path);
   }
   session.hosts_ = roster->hosts;
+  session.record_outline_ = group.from_leader(session.record_.outline(), "the record of the run");
   if (const auto valid =
           check_collective(session.spec_.strategy.strategy, session.topology_, group);
       !valid) {
@@ -131,139 +92,10 @@ Result<TrainingSession> TrainingSession::prepare(ProcessGroup& group, const Trai
   return TrainingSession(group, spec, *std::move(work), *std::move(record), log);
 }
 
-TrainReport TrainingSession::run() {
-  if (workers_here(group_, topology_).empty()) {
-    return serve();
-  }
-  prepare_engine();
-  const std::vector<std::unique_ptr<Learner>> learners = make_learners();
-  Learner& replica = *learners.front();
-  share_outline(replica.layers());
-  NetworkFacts network;
-  Job job = taken_up(tuned_job(replica.layers(), learners, network));
-  begin_together(replica);
-  RunModel model(replica, [this] { return work_.factory(0); });
-  Clock clock;
-  std::optional<Journal> journal;
-  if (group_.is_leader()) {
-    journal.emplace(
-        work_.extent, run_clock(clock), [&] { return model.learner().evaluate(); },
-        record_.folder(), log_, [this] { return lost_workers(); });
-  }
-  listen_for_signals();
-  const auto checkpoints = make_checkpoints(clock);
-  join(job, clock);
-  Trained trained = run_training(job, {.group = group_,
-                                       .learners = learners,
-                                       .rule = rule_,
-                                       .extent = work_.extent,
-                                       .clock = clock,
-                                       .record = &record_,
-                                       .journal = journal ? &*journal : nullptr,
-                                       .evaluates = work_.task.has_value(),
-                                       .model = group_.is_leader() ? &model : nullptr,
-                                       .on_nonfinite = on_nonfinite(job.layers),
-                                       .interrupted = interrupted_,
-                                       .checkpoints = checkpoints.get(),
-                                       .resumption = resumption_ ? &*resumption_ : nullptr,
-                                       .log = log_});
-  std::string stopped;
-  Result<void> kept;
-  if (group_.is_leader()) {
-    note_merging(network, *journal, trained);
-    stopped = why_stopped(trained, *journal, work_.extent);
-    const EvaluatedModel evaluated = evaluated_model(trained.assembly.job.strategy);
-    group_.attend([&] { kept = end_training(stopped, model.learner(), evaluated, *journal); });
-  }
-  trained.counters = collect(group_, record_, trained.counters);
-  const nlohmann::ordered_json loading =
-      work_.loader ? collect_loading(group_, work_.loader->tally()) : nlohmann::ordered_json();
-  TrainReport report;
-  const auto write_record = [&] {
-    const std::string diverged = divergence_->why(job.layers, trained.stopped, journal->loss());
-    report.summary =
-        training_summary({spec_, work_, kernels_, trained, model.learner().parameters(), record_,
-                          *journal, stopped, diverged, network, group_.network_use(), loading});
-    add_mechanisms(checkpoints.get(), trained, report.summary);
-    report.folder = record_.folder().path();
-    if (const auto closed = record_.close(report.summary, hosts_); kept && !closed) {
-      kept = closed;
-    }
-    if (kept && journal->error()) {
-      kept = *journal->error();
-    }
-  };
-  if (group_.is_leader()) {
-    group_.attend(write_record);
-  }
-  const bool by_signal = !stopped.empty() && trained.stopped != kDivergedSignal;
-  agree_on_end(kept, by_signal ? trained.stopped : std::nullopt, report);
-  return report;
-}
-
-void TrainingSession::note_merging(const NetworkFacts& network, const Journal& journal,
-                                   Trained& trained) const {
-  if (network.merging) {
-    trained.merging = network.merging;
-    trained.merging->groups = groups_of(trained.assembly);
-    trained.merging->iteration = journal.steady_iteration();
-  } else if (trained.assembly.job.strategy.partition == Partition::kMerged && !trained.merging) {
-    log_.warn("the run was too short to measure the layers, and nothing was merged");
-  }
-}
-
-// Takes part in everything that run() does with the whole group.
-TrainReport TrainingSession::serve() {
-  const bool has_task = std::holds_alternative<TaskSpec>(spec_.work);
-  if (has_task) {
-    kernels_ = group_.from_leader("", "the choice of kernels");
-    share_batches();
-  }
-  const Outline outline = outline_from(group_.from_leader("", "the outline of the run"));
-  work_.extent = outline.extent;
-  work_.extent.first = resumption_ ? resumption_->first : 0;
-  rule_ = rule_of(spec_.optimizer, work_.extent);
-  NetworkFacts network;
-  const Job job = taken_up(tuned_job(outline.layers, {}, network));
-  group_.from_leader("", "the hash of the initial parameters");
-  const Clock clock;
-  listen_for_signals();
-  const auto checkpoints = make_checkpoints(clock);
-  const Trained trained = run_training(job, {.group = group_,
-                                             .learners = {},
-                                             .rule = rule_,
-                                             .extent = work_.extent,
-                                             .clock = clock,
-                                             .record = &record_,
-                                             .evaluates = has_task,
-                                             .interrupted = interrupted_,
-                                             .checkpoints = checkpoints.get(),
-                                             .resumption = resumption_ ? &*resumption_ : nullptr});
-  collect(group_, record_, trained.counters);
-  if (has_task) {
-    collect_loading(group_, {});
-  }
-  TrainReport report;
-  agree_on_end({}, {}, report);
-  return report;
-}
-
 void TrainingSession::share_outline(const std::vector<Layer>& layers) const {
   if (has_dedicated_servers(group_, topology_)) {
     group_.from_leader(group_.is_leader() ? to_text({layers, work_.extent}) : "",
                        "the outline of the run");
-  }
-}
-
-void TrainingSession::agree_on_end(const Result<void>& kept, std::optional<int> stopped,
-                                   TrainReport& report) const {
-  const Json own{{"fault", kept ? "" : kept.error().message()}, {"stopped", stopped.value_or(0)}};
-  const Json end = Json::parse(group_.from_leader(own.dump(), "the end of the run"));
-  if (const std::string fault = end.at("fault"); !fault.empty()) {
-    report.fault = Error(fault);
-  }
-  if (const int signal = end.at("stopped"); signal != 0) {
-    report.stopped = signal;
   }
 }
 
@@ -367,17 +199,6 @@ void TrainingSession::begin_together(Learner& replica) const {
         "the model does not start with the parameters of rank 0; is its file the same on all "
         "hosts?");
   }
-}
-
-Result<void> TrainingSession::end_training(const std::string& stopped, Learner& model,
-                                           EvaluatedModel evaluated, Journal& journal) const {
-  auto saved = spec_.save.empty() ? Result<void>() : model.save(spec_.save);
-  if (stopped.empty()) {
-    journal.on_boundary(work_.extent.iterations, evaluated);
-  } else {
-    journal.on_stop(stopped);
-  }
-  return saved;
 }
 
 OnNonFinite TrainingSession::on_nonfinite(const std::vector<Layer>& layers) const {

@@ -99,16 +99,29 @@ class TrainingSession {
   void listen_for_signals();
   // When it returns, the clocks of all processes start together.
   void begin_together(Learner& replica) const;
+  // What a leader makes the result of the run from, besides what all hand in.
+  struct Made {
+    const std::vector<Layer>& layers;
+    const NetworkFacts& network;
+    RunModel& model;
+    const Checkpoints* checkpoints;
+    Journal& journal;
+  };
+  // These are in session_run.cc. All hand in what they have, and the leader makes the result of it;
+  // if it is lost meanwhile, the next one does. Every process ends in the same way. Collective.
+  void end_together(const Trained& trained, const Decide& make_result, TrainReport& report) const;
+  // In the leader: the model is saved and evaluated, the record is written.
+  std::string make_result_of(const Made& made, const std::vector<std::string>& texts,
+                             Trained& trained, TrainReport& report);
   // Adds groups that were planned before the run; warns if there are none where there should be.
   void note_merging(const NetworkFacts& network, const Journal& journal, Trained& trained) const;
   // Saves the model, before anything else that can fail or take long, and evaluates it unless the
   // run was stopped.
   Result<void> end_training(const std::string& stopped, Learner& model, EvaluatedModel evaluated,
                             Journal& journal) const;
+  // In a process that leads from now on, with workers at these iterations.
+  void take_over(std::vector<Iteration> at, Journal& journal);
   OnNonFinite on_nonfinite(const std::vector<Layer>& layers) const;
-  // Every process ends in the same way as the leader.
-  void agree_on_end(const Result<void>& kept, std::optional<int> stopped,
-                    TrainReport& report) const;
 
   ProcessGroup& group_;
   TrainSpec spec_;
@@ -117,8 +130,10 @@ class TrainingSession {
   Log log_;
   UpdateRule rule_;
   Topology topology_;
-  std::vector<std::string> hosts_;  // names, by rank
-  std::string kernels_;             // of a real model, once they are chosen
+  std::vector<std::string> hosts_;     // names, by rank
+  std::string record_outline_;         // of the process that leads at first
+  std::optional<Iteration> led_from_;  // by this process, if another one led before
+  std::string kernels_;                // of a real model, once they are chosen
   std::optional<CodecChoice> codec_choice_;
   std::optional<Resumption> resumption_;
   std::function<int()> interrupted_;      // the signal that stops the run

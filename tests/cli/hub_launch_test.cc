@@ -1,5 +1,7 @@
 // Runs "sluice launch --transport tcp", which starts processes without MPI.
 
+#include "cli/hub_launch.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -17,54 +19,6 @@ using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using Json = nlohmann::json;
-
-constexpr const char* kLaunch = "launch --transport tcp ";
-// Rank 0 shows its progress.
-constexpr const char* kInMidTraining =
-    "for i in $(seq 300); do grep -q step said-0 && break; sleep 0.1; done";
-
-// The environment in which that is used.
-constexpr const char* kAgent = "OMPI_MCA_plm_rsh_agent='sh agent'";
-
-Json summary_in(const Outcome& outcome) {
-  const std::size_t begin = outcome.out.rfind("\n{");
-  return Json::parse(outcome.out.substr(begin == std::string::npos ? 0 : begin + 1));
-}
-
-class CliHubLaunchTest : public ::testing::Test {
- protected:
-  CliHubLaunchTest() {
-    folder_.write("net.json", R"({"name":"net","batch":8,"layers":[
-        {"name":"a","params":3000,"forward_us":500,"backward_us":500},
-        {"name":"b","params":300,"forward_us":500,"backward_us":500}]})");
-  }
-
-  // One of the processes is killed after this wait, if nobody has restarted it, or all. What each
-  // says is in a file until it ends.
-  void write_work(const std::string& train, int killed, const std::string& until,
-                  const std::string& signal = "KILL") const {
-    folder_.write("said-0", "");
-    folder_.write("work.sh", "'" SLUICE_BINARY "'" + train + R"( 2> said-$SLUICE_RANK &
-        if [ $SLUICE_RESTART = 0 ] && [ -z "$SLUICE_JOINS" ] && [ $SLUICE_RANK = )" +
-                                 std::to_string(killed) + " ]; then\n" + until + R"(
-          kill -)" + signal + R"( $!
-        fi
-        wait $!
-        code=$?
-        cat said-$SLUICE_RANK >&2
-        exit $code)");
-  }
-  // A stand-in for ssh. Once there is a file "gone", 127.0.0.2 does not answer.
-  void write_agent() const {
-    folder_.write("agent",
-                  "[ $1 = 127.0.0.2 ] && [ -e gone ] && exit 255\nshift\nexec sh -c \"$*\"\n");
-  }
-  Outcome launch(const std::string& arguments) const {
-    return sluice(kLaunch + arguments, folder_);
-  }
-
-  const TemporaryFolder folder_;
-};
 
 TEST_F(CliHubLaunchTest, StartsTheProcesses) {
   const Outcome outcome = launch("-n 3 -- sh -c 'echo rank $SLUICE_RANK of $SLUICE_SIZE'");
@@ -274,16 +228,17 @@ TEST_F(CliHubLaunchTest, AKilledTrainingGoesOnFromItsNewestCheckpoint) {
   EXPECT_EQ(summary.at("parameters_hash"), calm.at("parameters_hash"));
 }
 
-// Rank 1 is killed once there is a checkpoint, and rank 0 once there is one without rank 1.
+// Rank 1 is killed once there is a checkpoint, and the server once there is one without rank 1.
 TEST_F(CliHubLaunchTest, AWorkerThatTheOthersWentOnWithoutIsBackAfterARestart) {
-  folder_.write("work.sh", "'" SLUICE_BINARY
-                           "' train --model replay:net.json --iterations 3000 --json --preset gosgd"
-                           R"( --checkpoint kept --checkpoint-every 100it 2> said-$SLUICE_RANK &
+  folder_.write("work.sh",
+                "'" SLUICE_BINARY
+                "' train --model replay:net.json --iterations 3000 --json --preset asp "
+                R"(--servers 1 --checkpoint kept --checkpoint-every 100it 2> said-$SLUICE_RANK &
         later() { for i in $(seq 600); do sh -c "$1" > /dev/null 2>&1 && break; sleep 0.1; done; }
         if [ $SLUICE_RESTART = 0 ] && [ $SLUICE_RANK = 1 ]; then
           later 'ls kept/iteration-*'
           kill -9 $!
-        elif [ $SLUICE_RESTART = 0 ] && [ $SLUICE_RANK = 0 ]; then
+        elif [ $SLUICE_RESTART = 0 ] && [ $SLUICE_RANK = 3 ]; then
           later 'ls kept/iteration-*/manifest.json && grep -L host-1 kept/iteration-*/manifest.json | grep kept'
           kill -9 $!
         fi
@@ -291,7 +246,7 @@ TEST_F(CliHubLaunchTest, AWorkerThatTheOthersWentOnWithoutIsBackAfterARestart) {
         code=$?
         cat said-$SLUICE_RANK >&2
         exit $code)");
-  const Outcome outcome = launch("-n 3 --max-restarts 1 -- sh work.sh --checkpoint kept");
+  const Outcome outcome = launch("-n 4 --max-restarts 1 -- sh work.sh --checkpoint kept");
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_THAT(outcome.err, HasSubstr("rank 1 was lost: ")) << outcome.err;
   EXPECT_THAT(outcome.err, HasSubstr("starting again (1 of 1)")) << outcome.err;

@@ -39,6 +39,17 @@ TEST(RunFolderTest, TakesAnEmptyFolderButNoOtherRun) {
   EXPECT_THAT(again.error().message(), HasSubstr("--run"));
 }
 
+TEST(RunFolderTest, IsFoundWithoutARowThatIsTorn) {
+  const TemporaryFolder folder;
+  EXPECT_FALSE(RunFolder::find(folder.path() / "none"));
+  folder.write("config.toml", "");
+  folder.write("metrics.jsonl", "{\"step\":1}\n{\"st");
+  auto found = RunFolder::find(folder.path());
+  ASSERT_TRUE(found);
+  ASSERT_TRUE(found->append_metrics({{"step", 2}}));
+  EXPECT_EQ(folder.read("metrics.jsonl"), "{\"step\":1}\n{\"step\":2}\n");
+}
+
 TEST(RunFolderTest, SaysWhyItCannotBeMade) {
   const TemporaryFolder temporary;
   temporary.write("file", "");

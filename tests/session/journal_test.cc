@@ -77,6 +77,23 @@ TEST_F(JournalTest, AnIterationIsDoneWhenThoseHaveDoneItWhoDoIt) {
   EXPECT_EQ(journal_->loss(), 3.0);
 }
 
+// Worker 0 had done four iterations when it began to lead, worker 1 two.
+TEST_F(JournalTest, OneThatTakesOverGoesOnWhereTheWorkersAre) {
+  journal_->take_over({4, 2}, 6);
+  EXPECT_EQ(journal_->done(), 2);
+  EXPECT_EQ(journal_->mean_done(), 3);
+  step(0, 4, 5.0);
+  EXPECT_EQ(journal_->done(), 2);
+  step(1, 2, 1.0);
+  step(1, 3, 1.0);
+  EXPECT_EQ(journal_->done(), 4);
+  step(1, 4, 1.0);
+  EXPECT_EQ(journal_->done(), 5);
+  EXPECT_EQ(journal_->loss(), 3.0);
+  EXPECT_EQ(rows().back().at("samples"), 80) << "of the iterations before, too";
+  EXPECT_EQ(journal_->mean_done(), 5);
+}
+
 TEST_F(JournalTest, AnIterationIsDoneWhenAllWorkersHaveDoneIt) {
   step(0, 0, 1.0);
   step(0, 1, 5.0);

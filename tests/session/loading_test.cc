@@ -4,8 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
-
-#include "session/thread_group.h"
+#include <vector>
 
 namespace sluice {
 namespace {
@@ -19,7 +18,7 @@ TEST(LoadingTest, TheSummaryHasTheTallyOfTheLoader) {
   for (std::int64_t number = 0; number < 3; ++number) {
     stream->get(number);
   }
-  const auto loading = collect_loading(*make_thread_group(), loader.tally());
+  const auto loading = loading_of(std::vector{text_of(loader.tally())});
   EXPECT_EQ(loading.at("batches"), 3);
   EXPECT_EQ(loading.at("batches_ahead"), 0);
   EXPECT_EQ(loading.at("loading_s"), to_seconds(loader.tally().loading));

@@ -177,9 +177,8 @@ TEST(ProcessGroupTest, AnOutlineSurvivesTheWay) {
 }
 
 TEST(ProcessGroupTest, TheLoadersOfAllProcessesAreAddedUp) {
-  const auto of_other = [](json& said) { said = {5, 4, 3'000'000'000'000, 2'000'000'000'000}; };
-  LedGroup group({of_other, of_other});
-  const auto loading = collect_loading(group, LoadingTally());
+  const std::string of_other = "[5, 4, 3000000000000, 2000000000000]";
+  const auto loading = loading_of(std::vector{text_of(LoadingTally()), of_other, of_other});
   EXPECT_EQ(loading.at("batches"), 10);
   EXPECT_EQ(loading.at("batches_ahead"), 8);
   EXPECT_EQ(loading.at("loading_s"), 6);

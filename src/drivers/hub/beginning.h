@@ -3,13 +3,8 @@
 #include <deque>
 #include <string>
 #include <utility>
-#include <vector>
 
 namespace sluice {
-
-// Several texts as one, and back; throws std::runtime_error at what is none.
-std::string joined(const std::vector<std::string>& texts);
-std::vector<std::string> split(const std::string& all);
 
 // What rank 0 told all others before training began, by name. A process that joins later hears it
 // from here, and so begins as they did.

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <poll.h>
-#include <sys/socket.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -16,10 +15,6 @@ namespace sluice {
 namespace {
 
 using Kind = HubFrame::Kind;
-
-// For who connects to show the token; for how many at a time.
-const Duration kGreetingTime = from_us(2e6);
-constexpr std::size_t kMaxStrangers = 256;
 
 }  // namespace
 
@@ -64,103 +59,8 @@ void Hub::wait(Duration limit) const {
   poll(wanted.data(), wanted.size(), static_cast<int>(to_us(limit) / 1e3));
 }
 
-void Hub::accept_all() {
-  for (;;) {
-    Socket socket(accept4(listening_.descriptor(), nullptr, nullptr, SOCK_CLOEXEC));
-    if (!socket.is_open()) {
-      return;
-    }
-    if (strangers_.size() < kMaxStrangers) {
-      strangers_.push_back({HubLine(std::move(socket)), clock_.now()});
-    }
-  }
-}
-
-void Hub::greet_all() {
-  const Time now = clock_.now();
-  std::erase_if(strangers_, [&](Stranger& stranger) {
-    const bool open = stranger.line.read();
-    return greet(stranger.line) || !open || now - stranger.since > kGreetingTime;
-  });
-}
-
-// True if nothing more is to be expected of it here.
-bool Hub::greet(HubLine& line) {
-  std::optional<HubFrame> hello;
-  try {
-    hello = line.frames().next(address_.token.size());
-  } catch (const std::runtime_error&) {
-    return true;
-  }
-  if (!hello) {
-    return false;
-  }
-  if (hello->kind != Kind::kHello || hello->text != address_.token ||
-      hello->rank >= seats_.size()) {
-    return true;
-  }
-  if (hello->channel == kJoins) {
-    greet_joiner(hello->rank, line);
-    return true;
-  }
-  Seat& seat = seats_[hello->rank];
-  if (seat.state == State::kLost) {  // it was taken for lost, and is not needed any more
-    line.add({.kind = Kind::kLost, .rank = hello->rank, .text = "it was given up"});
-    line.write();
-    return true;
-  }
-  if (seat.state == State::kHere) {
-    return true;
-  }
-  seat.line = std::move(line);
-  seat.state = State::kHere;
-  seat.heard = awake_.now();
-  for (const HubFrame& frame : std::exchange(seat.waiting, {})) {
-    seat.line.add(frame);
-  }
-  return true;
-}
-
-void Hub::greet_joiner(std::size_t rank, HubLine& line) {
-  Seat& seat = seats_[rank];
-  if (seat.state != State::kLost || !takes_joiners()) {
-    line.add({.kind = Kind::kEnd});
-    line.write();
-    return;
-  }
-  seat.line = std::move(line);
-  seat.state = State::kKnocking;
-  seat.beats.clear();
-  let_in_if_all_know(rank);
-}
-
-void Hub::let_in_if_all_know(std::size_t rank) {
-  Seat& seat = seats_[rank];
-  if (seat.state != State::kKnocking || !seat.unaware.empty()) {
-    return;
-  }
-  for (std::size_t r = 0; r < seats_.size(); ++r) {
-    const Seat& other = seats_[r];
-    if (r != rank && (other.state == State::kLost || other.state == State::kKnocking)) {
-      seat.line.add({.kind = Kind::kLost,
-                     .rank = static_cast<std::uint32_t>(r),
-                     .channel = other.life,
-                     .text = other.why});
-    }
-  }
-  seat.line.add({.kind = Kind::kBeginning, .text = *beginning_});
-  seat.state = State::kHere;
-  seat.heard = awake_.now();
-  seat.waits = true;
-  ++seat.life;
-  happenings_.push_back({.rank = rank, .lost = "", .code = {}, .is_back = true});
-}
-
-void Hub::knows_of_all_losses(std::size_t rank) {
-  for (std::size_t r = 0; r < seats_.size(); ++r) {
-    seats_[r].unaware.erase(rank);
-    let_in_if_all_know(r);
-  }
+bool Hub::is_over() const {
+  return std::ranges::any_of(seats_, [](const Seat& seat) { return seat.state == State::kLeft; });
 }
 
 void Hub::leave(std::size_t rank) {
@@ -220,6 +120,11 @@ void Hub::take(std::size_t rank, const HubFrame& frame) {
                                .rank = static_cast<std::uint32_t>(rank),
                                .channel = frame.channel,
                                .text = frame.text});
+    case Kind::kToAll:
+      return send_to_all(rank, frame);
+    case Kind::kAdmit:
+      count_in(joining_in(frame.text));
+      return send_to_all(rank, frame);
     case Kind::kOutlive: {
       std::istringstream ranks(frame.text);
       std::ranges::for_each(seats_, [](Seat& seat) { seat.outlived = false; });
@@ -245,12 +150,13 @@ void Hub::take(std::size_t rank, const HubFrame& frame) {
       beginning_ = frame.text;
       return;
     case Kind::kReady:
-      return send(0, {.kind = Kind::kReady,
-                      .rank = static_cast<std::uint32_t>(rank),
-                      .channel = seats_[rank].life});
-    case Kind::kAdmit:
-      expect_rank("to let in");
-      seats_[frame.rank].waits = false;
+      for (std::size_t r = 0; r < seats_.size(); ++r) {
+        if (r != rank && seats_[r].state == State::kHere) {
+          send(r, {.kind = Kind::kReady,
+                   .rank = static_cast<std::uint32_t>(rank),
+                   .channel = seats_[rank].life});
+        }
+      }
       return;
     case Kind::kBye:
       return leave(rank);
@@ -267,6 +173,17 @@ void Hub::send(std::size_t rank, HubFrame frame) {
     seat.line.add(frame);
   } else if (seat.state != State::kLost && seat.state != State::kKnocking) {
     seat.waiting.push_back(std::move(frame));
+  }
+}
+
+void Hub::send_to_all(std::size_t from, const HubFrame& frame) {
+  for (std::size_t r = 0; r < seats_.size(); ++r) {
+    if (r != from && !seats_[r].waits) {
+      send(r, {.kind = Kind::kText,
+               .rank = static_cast<std::uint32_t>(from),
+               .channel = frame.channel,
+               .text = frame.text});
+    }
   }
 }
 

@@ -11,6 +11,7 @@
 
 #include "base/result.h"
 #include "drivers/hub/cuts.h"
+#include "drivers/hub/hub_admission.h"
 #include "drivers/hub/hub_line.h"
 #include "drivers/hub/round_trips.h"
 #include "drivers/hub/waking_clock.h"
@@ -34,8 +35,8 @@ struct HubAddress {
 //
 // A rank that was lost, and that the others go on without, may come back in another process: its
 // next life. The hub lets it in when everybody knows of the loss, so that nothing comes to it that
-// was meant for its predecessor, and gives it what rank 0 wants it to know. Then it is up to rank 0
-// when the others count it in again.
+// was meant for its predecessor, and gives it what rank 0 wanted it to know. Then it is up to who
+// leads when the others count it in again. The run is over once somebody leaves.
 class Hub {
  public:
   // Something that the launcher should know of.
@@ -82,7 +83,7 @@ class Hub {
     std::uint32_t life = 0;
     std::string why;                                   // it was lost
     std::set<std::size_t> unaware;                     // of the loss
-    bool waits = false;                                // for rank 0 to count it in
+    bool waits = false;                                // to be counted in
     std::deque<std::pair<std::uint32_t, Time>> beats;  // under way: the number, and since when
   };
 
@@ -96,12 +97,14 @@ class Hub {
   void let_in_if_all_know(std::size_t rank);
   void knows_of_all_losses(std::size_t rank);
   void leave(std::size_t rank);
-  bool is_over() const { return seats_[0].state == State::kLeft; }
+  bool is_over() const;
   // It came too late to join, and was told to end.
   bool was_sent_home(const Seat& seat) const { return seat.waits && is_over(); }
   void serve(std::size_t rank);
   void take(std::size_t rank, const HubFrame& frame);
   void send(std::size_t rank, HubFrame frame);
+  void send_to_all(std::size_t from, const HubFrame& frame);
+  void count_in(const Lives& joining);
   void lose(const Happening& loss);
   void note_cut(std::size_t one, std::size_t other);
   void settle_cuts();

@@ -165,7 +165,7 @@ void HubConnection::take(const HubFrame& frame) {
         letters.push_back({frame.rank, std::nullopt});
       }
       lost_[frame.rank] = {frame.channel, frame.text};
-      losses_.push_back({frame.rank, clock_.now(), frame.text});
+      losses_.emplace_back(clock_.now(), PeerLoss{frame.rank, frame.channel, {}, frame.text});
       joiners_.erase(frame.rank);
       line_.add({.kind = HubKind::kHeard, .rank = frame.rank, .channel = frame.channel});
       return;
@@ -222,6 +222,14 @@ void HubConnection::send(std::size_t to, std::uint32_t channel, std::string text
   wake();
 }
 
+void HubConnection::send_to_all(std::uint32_t channel, const std::string& text) {
+  post({.kind = HubKind::kToAll, .channel = channel, .text = text});
+}
+
+void HubConnection::send_admission(std::uint32_t channel, const std::string& text) {
+  post({.kind = HubKind::kAdmit, .channel = channel, .text = text});
+}
+
 std::optional<Letters::Letter> HubConnection::take(std::uint32_t number) {
   const std::lock_guard lock(mutex_);
   auto& letters = channel(number);
@@ -245,7 +253,12 @@ std::string HubConnection::why_lost(std::size_t rank) const {
 
 std::vector<PeerLoss> HubConnection::losses() const {
   const std::lock_guard lock(mutex_);
-  return losses_;
+  std::vector<PeerLoss> all;
+  for (const auto& [at, loss] : losses_) {
+    all.push_back(loss);
+    all.back().ago = clock_.now() - at;
+  }
+  return all;
 }
 
 bool HubConnection::is_lost(std::size_t rank) const {
@@ -286,16 +299,13 @@ std::optional<std::string> HubConnection::beginning() const {
 
 void HubConnection::ready() { post({.kind = HubKind::kReady}); }
 
-std::map<std::size_t, std::uint32_t> HubConnection::joiners() const {
+Lives HubConnection::joiners() const {
   const std::lock_guard lock(mutex_);
   return joiners_;
 }
 
 // A channel of the next phase may be there already, with the loss in it.
 void HubConnection::admit(std::size_t rank, std::uint32_t life) {
-  if (rank_ == 0) {
-    post({.kind = HubKind::kAdmit, .rank = static_cast<std::uint32_t>(rank)});
-  }
   const std::lock_guard lock(mutex_);
   lives_[rank] = life;
   joiners_.erase(rank);

@@ -11,6 +11,7 @@
 #include <optional>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "drivers/hub/hub.h"
@@ -38,6 +39,9 @@ class HubConnection {
 
   // Texts of different channels do not wait for each other. Nothing is sent to a rank that is lost.
   void send(std::size_t to, std::uint32_t channel, std::string text);
+  // See HubFrame::Kind::kToAll, and kAdmit.
+  void send_to_all(std::uint32_t channel, const std::string& text);
+  void send_admission(std::uint32_t channel, const std::string& text);
   // The next text of a channel, or that a rank was lost; what was lost before comes first.
   std::optional<Letters::Letter> take(std::uint32_t channel);
   bool all_sent() const;
@@ -56,10 +60,10 @@ class HubConnection {
   // to be let in.
   std::optional<std::string> beginning() const;
   void ready();
-  // In rank 0: the ranks that are ready, each with the life that it is in.
-  std::map<std::size_t, std::uint32_t> joiners() const;
+  // The ranks that are ready, each with the life that it is in.
+  Lives joiners() const;
   // This rank counts again, in this life, unless it has been lost in it. All who count in the run
-  // do this between phases; rank 0 also tells the hub.
+  // do this once they get its admission.
   void admit(std::size_t rank, std::uint32_t life);
   // All processes should end. Returns when the hub has been told, if it can be.
   void fail(int code);
@@ -94,10 +98,10 @@ class HubConnection {
     std::uint32_t life;
     std::string why;
   };
-  std::map<std::size_t, Loss> lost_;              // the last of each rank
-  std::vector<PeerLoss> losses_;                  // all
-  std::map<std::size_t, std::uint32_t> lives_;    // by rank, of those that were let in again
-  std::map<std::size_t, std::uint32_t> joiners_;  // see joiners()
+  std::map<std::size_t, Loss> lost_;               // the last of each rank
+  std::vector<std::pair<Time, PeerLoss>> losses_;  // all
+  Lives lives_;                                    // of those that were let in again
+  Lives joiners_;                                  // see joiners()
   std::optional<std::string> beginning_;
   std::string fault_;
   std::optional<Time> fault_since_;

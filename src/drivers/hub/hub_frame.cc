@@ -8,7 +8,7 @@ namespace sluice {
 namespace {
 
 constexpr std::size_t kHeadBytes = 1 + 4 + 4 + 8;
-constexpr std::string_view kKinds = "htblkcogrsafeq";
+constexpr std::string_view kKinds = "htwblkcogrsafeq";
 
 void append_number(std::string& to, std::uint64_t number, std::size_t bytes) {
   for (std::size_t i = 0; i < bytes; ++i) {

@@ -16,15 +16,18 @@ struct HubFrame {
     kHello = 'h',      // to the hub, first: the rank, the token of the run, and in the channel
                        // whether it joins a run that goes on without this rank
     kText = 't',       // to the hub: whom it is for; from the hub: whom it is from
+    kToAll = 'w',      // to the hub: a text for all others that count. All get it at the same place
+                       // between what they hear of losses, or nobody does
     kBeat = 'b',       // both ways, twice a second; one with a channel comes back from the process
     kLost = 'l',       // from the hub: this rank, of which life (the channel), and why
     kHeard = 'k',      // to the hub: this process knows that, and sends the rank nothing more
     kCutOff = 'c',     // to the hub: the connection with this rank has broken, and it is not lost
-    kOutlive = 'o',    // to the hub, from rank 0: the ranks that the others may go on without
+    kOutlive = 'o',    // to the hub: the ranks that the others may go on without
     kBeginning = 'g',  // to the hub, from rank 0: what who joins later has to know
-    kReady = 'r',      // to the hub: this process waits to be let in; from the hub, to rank 0:
-                       // this rank does, in which life (the channel)
-    kAdmit = 'a',      // to the hub, from rank 0: this rank is let in
+    kReady = 'r',      // to the hub: this process waits to be let in; from the hub, to all: this
+                       // rank does, in which life (the channel)
+    kAdmit = 'a',      // to the hub, from who leads: a kToAll, for these ranks as well, which count
+                       // from here on: how many, and each with its life; more may follow
     kSignal = 's',     // from the hub: as if this signal had come
     kFail = 'f',       // to the hub: all should end with this code
     kEnd = 'e',        // from the hub: end at once, with this code

@@ -19,6 +19,7 @@ class HubLetters final : public Letters {
   void send(std::size_t to, std::string text) override {
     connection_.send(to, channel_, std::move(text));
   }
+  void send_to_all(const std::string& text) override { connection_.send_to_all(channel_, text); }
   std::optional<Letter> take() override {
     if (const std::string fault = connection_.fault(); !fault.empty()) {
       throw std::runtime_error(fault);

@@ -4,35 +4,32 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
-#include <deque>
 #include <nlohmann/json.hpp>
-#include <sstream>
 #include <stdexcept>
 #include <utility>
 
 #include "base/check.h"
 #include "drivers/hub/beginning.h"
 #include "drivers/hub/direct_texts.h"
+#include "drivers/hub/hub_admission.h"
 #include "drivers/hub/hub_connection.h"
 #include "drivers/hub/hub_letters.h"
+#include "drivers/hub/hub_texts.h"
 #include "drivers/hub/reduce.h"
+#include "drivers/hub/tcp_ring.h"
+#include "drivers/processes/joined_texts.h"
 #include "drivers/processes/overdue.h"
-#include "drivers/processes/ring_cost.h"
-#include "drivers/tcp/exchange.h"
-#include "drivers/tcp/mesh.h"
 #include "formats/link_cost.h"
 
 namespace sluice {
 namespace {
 
 constexpr std::uint32_t kTextChannel = 0;
-constexpr std::uint32_t kAdmissionChannel = 0xFFFFFFFF;
 constexpr const char* kLinkCost = "the cost of a message";
 constexpr const char* kBroadcast = "a broadcast";
-const Duration kTurnLimit = from_us(30e6);
 
 class HubWorld final : public ProcessWorld {
  public:
@@ -42,7 +39,7 @@ class HubWorld final : public ProcessWorld {
         warn_(std::move(warn)),
         fail_(std::move(fail)),
         direct_texts_(connection_->own_address()),
-        texts_(job.size) {
+        texts_(*connection_, kTextChannel, job.size, job.joins ? job.size : 0) {
     if (job.joins) {
       await([this] { return connection_->beginning().has_value(); }, "what the others began with",
             0);
@@ -53,38 +50,37 @@ class HubWorld final : public ProcessWorld {
   std::size_t rank() const override { return job_.rank; }
   std::size_t size() const override { return job_.size; }
 
+  std::size_t leader() const override { return texts_.leader(); }
+
   std::vector<std::string> gather(const std::string& text, const std::string& what) override {
-    if (rank() != 0) {
-      send(0, text);
+    if (!leads()) {
+      send(leader(), text);
       return {};
     }
-    std::vector<std::string> texts(size());
-    texts[0] = text;
-    for (std::size_t r = 1; r < size(); ++r) {
-      texts[r] = receive(r, what);
-    }
-    return texts;
+    return gather_here(text, what);
   }
 
   std::string broadcast(const std::string& text, const std::string& what) override {
-    if (rank() != 0) {
-      return receive(0, what);
-    }
-    note(what, text);
-    for (std::size_t r = 1; r < size(); ++r) {
-      send(r, text);
-    }
-    return text;
+    return from_leader(
+        {}, [&] { return text; }, what);
+  }
+
+  std::string agree(const std::string& own, const Decide& decide,
+                    const std::string& what) override {
+    return from_leader(
+        own, [&] { return decide(gather_here(own, what)); }, what);
   }
 
   std::string scatter(const std::vector<std::string>& texts, const std::string& what) override {
-    if (rank() != 0) {
-      return receive(0, what);
+    if (!leads()) {
+      return receive(leader(), what);
     }
-    for (std::size_t r = 1; r < size(); ++r) {
-      send(r, texts.at(r));
+    for (std::size_t r = 0; r < size(); ++r) {
+      if (r != rank()) {
+        send(r, texts.at(r));
+      }
     }
-    return texts.at(0);
+    return texts.at(rank());
   }
 
   void meet() override {
@@ -97,34 +93,10 @@ class HubWorld final : public ProcessWorld {
       return link_cost_from(Json::parse(beginning_->take(kLinkCost)));
     }
     std::optional<Beginning> so_far = std::exchange(beginning_, std::nullopt);
-    const LinkCost link = measure_link_now();
+    const LinkCost link = measure_link_over_tcp(*this);
     beginning_ = std::move(so_far);
     note(kLinkCost, json_of(link).dump());
     return link;
-  }
-  LinkCost measure_link_now() {
-    const auto sockets =
-        connect_mesh(rank(), address(), [this](const std::string& own) { return all_gather(own); });
-    if (!sockets) {
-      throw std::runtime_error("the processes cannot connect over TCP: " +
-                               sockets.error().message());
-    }
-    const Socket& next = sockets->at((rank() + 1) % size());
-    const Socket& previous = sockets->at((rank() + size() - 1) % size());
-    // An empty message is one byte, since TCP has none.
-    const auto turn = [&](std::span<const std::byte> out, std::span<std::byte> in) {
-      std::array<std::byte, 1> least{};
-      const auto done = out.empty() ? exchange_bytes(next, least, previous, least, kTurnLimit)
-                                    : exchange_bytes(next, out, previous, in, kTurnLimit);
-      if (!done) {
-        throw std::runtime_error("the links cannot be measured: " + done.error().message());
-      }
-    };
-    const auto slowest = [this](double own) {
-      all_reduce({&own, 1, NumberType::kFloat64}, Reduction::kMax);
-      return own;
-    };
-    return measure_ring({.turn = turn, .slowest = slowest});
   }
 
   std::vector<std::size_t> machines() override {
@@ -149,64 +121,53 @@ class HubWorld final : public ProcessWorld {
 
   void outlive(std::function<bool(std::size_t rank)> which) override {
     outlives_ = std::move(which);
-    if (rank() == 0) {
-      std::vector<std::size_t> ranks;
-      for (std::size_t r = 0; r < size(); ++r) {
-        if (outlives_(r)) {
-          ranks.push_back(r);
-        }
+    std::vector<std::size_t> ranks;
+    for (std::size_t r = 0; r < size(); ++r) {
+      if (outlives_(r)) {
+        ranks.push_back(r);
       }
-      connection_->outlive(fmt::format("{}", fmt::join(ranks, " ")));
     }
+    connection_->outlive(fmt::format("{}", fmt::join(ranks, " ")));
   }
   void cut_off(std::size_t rank) override { connection_->cut_off(rank); }
   bool joins() const override { return job_.joins; }
   bool has_joiners() const override { return !connection_->joiners().empty(); }
   void note_beginning() override {
-    if (rank() == 0) {
+    if (leads()) {
       beginning_.emplace();
     }
   }
   void end_beginning(bool takes_joiners) override {
-    if (beginning_ && rank() == 0 && takes_joiners) {
+    if (beginning_ && leads() && takes_joiners) {
       connection_->tell_joiners(beginning_->text());
     }
     beginning_.reset();
   }
   std::vector<std::size_t> let_in() override {
-    std::string who;
-    if (rank() == 0) {
-      for (const auto& [rank, life] : connection_->joiners()) {
-        who += fmt::format("{} {} ", rank, life);
+    const auto admission = [this] {
+      texts_.take_all();  // so that what predecessors have sent can be told from the rest
+      HubAdmission now{.joining = connection_->joiners(), .all = lives_, .channels = channels_};
+      for (const auto& [rank, life] : now.joining) {
+        now.all[rank] = life;
       }
-    }
-    who = broadcast(who, "who joins");
-    std::vector<std::size_t> ranks = admit_all(who);
-    lives_ += who;
-    take_texts();
-    for (const std::size_t joined : ranks) {
-      texts_[joined].clear();  // of its predecessor
-      if (rank() == 0) {
-        connection_->send(joined, kAdmissionChannel, fmt::format("{} {}", channels_, lives_));
-      }
-    }
-    return ranks;
+      return encode(now);
+    };
+    return admit(joining_in(from_leader({}, admission, "who joins", Tells::kAlsoWhoJoins)));
   }
   void await_admission() override {
     connection_->ready();
-    std::optional<std::string> admission;
+    std::optional<Letters::Letter> letter;
     const auto came = [&] {
-      while (const auto letter = connection_->take(kAdmissionChannel)) {
-        admission = letter->text ? letter->text : admission;
-      }
-      return admission.has_value();
+      do {
+        letter = connection_->take(kTextChannel);
+      } while (letter && !letter->text);
+      return letter.has_value();
     };
     await(came, "to be let in", 0);
-    std::istringstream in(*admission);
-    in >> channels_;
-    std::string lives;
-    std::getline(in, lives);
-    admit_all(lives);
+    texts_.lead(letter->from);
+    const HubAdmission admission = decode_admission(*letter->text);
+    channels_ = admission.channels;
+    admit(admission.all);
     beginning_.reset();
   }
   void send_text(std::size_t to, const std::string& text) override {
@@ -298,7 +259,7 @@ class HubWorld final : public ProcessWorld {
   // Whether this process hears of the beginning of a run that goes on, from which it is away yet.
   bool relives() const { return job_.joins && beginning_; }
   void note(const std::string& what, const std::string& text) {
-    if (beginning_ && rank() == 0) {
+    if (beginning_ && leads()) {
       beginning_->note(what, text);
     }
   }
@@ -310,18 +271,15 @@ class HubWorld final : public ProcessWorld {
   }
 
   std::vector<std::string> gather_all(const std::string& own, const std::string& what) {
-    const std::string all = joined(gather(own, what));
-    return split(broadcast(all, what));
+    return split(agree(own, joined, what));
   }
 
-  // The ranks in pairs of rank and life.
-  std::vector<std::size_t> admit_all(const std::string& pairs) {
+  std::vector<std::size_t> admit(const Lives& joining) {
     std::vector<std::size_t> ranks;
-    std::istringstream in(pairs);
-    std::size_t rank = 0;
-    std::uint32_t life = 0;
-    while (in >> rank >> life) {
+    for (const auto& [rank, life] : joining) {
       connection_->admit(rank, life);
+      texts_.count_in(rank);
+      lives_[rank] = life;
       ranks.push_back(rank);
     }
     return ranks;
@@ -341,35 +299,65 @@ class HubWorld final : public ProcessWorld {
     poll_until(look, overdue, while_waiting_ ? std::chrono::microseconds(0) : kNap);
   }
 
+  // Whom a text of the leader is for.
+  enum class Tells : bool { kAll, kAlsoWhoJoins };
+
+  // The text of who leads. All hear it between the same losses, or do not hear it. So all know
+  // whether it has told this text before it was lost, and who does so now.
+  std::string from_leader(const std::optional<std::string>& own,
+                          const std::function<std::string()>& make, const std::string& what,
+                          Tells tells = Tells::kAll) {
+    if (relives()) {
+      return beginning_->take(what);
+    }
+    for (; texts_.last_leader() != rank(); texts_.take_next_leader(rank())) {
+      if (own) {
+        send(texts_.last_leader(), *own);
+      }
+      if (auto text = receive_unless_lost(texts_.last_leader(), what)) {
+        return *std::move(text);
+      }
+    }
+    const std::string text = make();
+    note(what, text);
+    if (tells == Tells::kAll) {
+      connection_->send_to_all(kTextChannel, text);
+    } else {
+      connection_->send_admission(kTextChannel, text);
+    }
+    return text;
+  }
+
+  std::vector<std::string> gather_here(const std::string& own, const std::string& what) {
+    std::vector<std::string> texts(size());
+    for (std::size_t r = 0; r < size(); ++r) {
+      texts[r] = r == rank() ? own : receive(r, what);
+    }
+    return texts;
+  }
+
   // Nothing if this rank is lost, and the run goes on without it.
   std::string receive(std::size_t from, const std::string& what) {
+    return receive_unless_lost(from, what).value_or("");
+  }
+  std::optional<std::string> receive_unless_lost(std::size_t from, const std::string& what) {
     if (relives()) {
       return beginning_->take(what);
     }
     const auto here = [&] {
-      take_texts();
-      return !texts_[from].empty() || !connection_->why_lost(from).empty();
+      texts_.take_all();
+      return texts_.has(from) || texts_.is_lost(from);
     };
     await(here, what, from);
-    take_texts();  // what it sent before it was lost
-    if (texts_[from].empty()) {
-      if (outlives_ && outlives_(from)) {
-        return "";
-      }
-      fail(std::make_exception_ptr(std::runtime_error(
-          fmt::format("rank {} was lost: {}", from, connection_->why_lost(from)))));
+    texts_.take_all();  // what it sent before it was lost
+    if (texts_.has(from)) {
+      return texts_.next(from);
     }
-    std::string text = std::move(texts_[from].front());
-    texts_[from].pop_front();
-    return text;
-  }
-
-  void take_texts() {
-    while (auto letter = connection_->take(kTextChannel)) {
-      if (letter->text) {
-        texts_.at(letter->from).push_back(*std::move(letter->text));
-      }
+    if (outlives_ && outlives_(from)) {
+      return std::nullopt;
     }
+    fail(std::make_exception_ptr(std::runtime_error(
+        fmt::format("rank {} was lost: {}", from, connection_->why_lost(from)))));
   }
 
   const std::unique_ptr<HubConnection> connection_;
@@ -377,11 +365,11 @@ class HubWorld final : public ProcessWorld {
   const Warn warn_;
   const Fail fail_;
   DirectTexts direct_texts_;
-  std::vector<std::deque<std::string>> texts_;  // by rank, that have come and were not taken
+  HubTexts texts_;
   std::uint32_t channels_ = kTextChannel;
-  // In rank 0 from note_beginning() to end_beginning(); in a process that joins, until it does.
+  // In the leader from note_beginning() to end_beginning(); in a process that joins, until it does.
   std::optional<Beginning> beginning_;
-  std::string lives_;  // of all that were let in, as admit_all() takes them
+  Lives lives_;  // of all that were let in
   std::function<bool(std::size_t rank)> outlives_;
   std::function<void()> while_waiting_;
 };

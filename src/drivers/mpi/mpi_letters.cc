@@ -28,6 +28,18 @@ void MpiLetters::send(std::size_t to, std::string text) {
   requests_.add(request, [kept](const MPI_Status&) {});
 }
 
+void MpiLetters::send_to_all(const std::string& text) {
+  int rank = 0;
+  int size = 0;
+  MPI_Comm_rank(comm_, &rank);
+  MPI_Comm_size(comm_, &size);
+  for (int to = 0; to < size; ++to) {
+    if (to != rank) {
+      send(static_cast<std::size_t>(to), text);
+    }
+  }
+}
+
 std::optional<Letters::Letter> MpiLetters::take() {
   auto taken = take_text(comm_, kLetterTag);
   return taken ? std::optional(Letter{taken->first, std::move(taken->second)}) : std::nullopt;

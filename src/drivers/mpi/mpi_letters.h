@@ -20,6 +20,7 @@ class MpiLetters final : public Letters {
   MpiLetters& operator=(const MpiLetters&) = delete;
 
   void send(std::size_t to, std::string text) override;
+  void send_to_all(const std::string& text) override;
   std::optional<Letter> take() override;
   bool all_sent() override;
   void close() override { closed_ = true; }

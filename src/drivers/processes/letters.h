@@ -20,6 +20,9 @@ class Letters {
   virtual ~Letters() = default;
 
   virtual void send(std::size_t to, std::string text) = 0;
+  // To all others. Where processes may be lost: all get it, or nobody does, and all at the same
+  // place between the losses that they hear of.
+  virtual void send_to_all(const std::string& text) = 0;
   virtual std::optional<Letter> take() = 0;
   // Whether all that was sent has left; call this now and then until it has.
   virtual bool all_sent() = 0;

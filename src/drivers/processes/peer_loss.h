@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 
 #include "base/units.h"
@@ -10,7 +11,8 @@ namespace sluice {
 // That a process of a run was lost.
 struct PeerLoss {
   std::size_t rank = 0;
-  Time at{0};  // since the process that tells it began
+  std::uint32_t life = 0;  // how often it had come back before
+  Duration ago{0};
   std::string why;
 };
 

@@ -109,6 +109,7 @@ Session::Session(ProcessWorld& world, const Phase& phase, const Carrier& carrier
       letters_(world.open_letters()),
       supervision_({.letters = *letters_,
                     .rank = world.rank(),
+                    .leader = world.leader(),
                     .transport = *transport_,
                     .topology = phase.topology,
                     .gates = gates_,
@@ -262,9 +263,8 @@ void tune_process() {
 
 void begin(ProcessWorld& world, const Phase& phase) {
   tune_process();
-  world.outlive([outlives = phase.outlives](std::size_t rank) {
-    return rank > 0 && outlives && outlives(HostId(rank));
-  });
+  world.outlive(
+      [outlives = phase.outlives](std::size_t rank) { return outlives && outlives(HostId(rank)); });
 }
 
 }  // namespace

@@ -39,9 +39,15 @@ struct TransportSpec {
   std::shared_ptr<SocketAlarm> alarm = nullptr;  // of the mailbox; null: data wakes nobody
 };
 
+// Makes the text of the leader for all from those of all, by rank.
+using Decide = std::function<std::string(const std::vector<std::string>& texts)>;
+
 // The processes of this job, as MPI or a hub knows them. All calls come from the thread that
 // joined. A call that waits for other processes reports their ranks through a warning every ten
 // seconds. A failure of the network ends the job.
+//
+// One of them leads: at first rank 0, and if the run goes on without the one that leads, the lowest
+// rank that is left. One that comes back does not lead because of its rank.
 class ProcessWorld {
  public:
   // Leaves the job, and waits for the others to leave too, if this world was made for it alone.
@@ -50,13 +56,24 @@ class ProcessWorld {
   virtual std::size_t rank() const = 0;
   virtual std::size_t size() const = 0;
 
-  // Rank 0 gets the text of every rank, by rank; the others get nothing. `what` names the text in
-  // warnings.
+  // Who leads, as far as this process knows; the same in all when agree() or broadcast() returns,
+  // but for losses since. In a process that has not joined yet, nobody.
+  virtual std::size_t leader() const { return 0; }
+  bool leads() const { return leader() == rank(); }
+
+  // The leader gets the text of every rank, by rank; the others get nothing. `what` names the text
+  // in warnings.
   virtual std::vector<std::string> gather(const std::string& text, const std::string& what) = 0;
-  // All get the text of rank 0.
+  // All get the text of the leader. If it is lost before, they get that of the next one.
   virtual std::string broadcast(const std::string& text, const std::string& what) = 0;
-  // Every rank gets its own of the texts that rank 0 has, by rank.
+  // Every rank gets its own of the texts that the leader has, by rank.
   virtual std::string scatter(const std::vector<std::string>& texts, const std::string& what) = 0;
+  // All give the leader their texts, and get what it makes of them; that of a lost process is
+  // empty. If the leader is lost before all get that, the next one makes it.
+  virtual std::string agree(const std::string& own, const Decide& decide, const std::string& what) {
+    const std::vector<std::string> texts = gather(own, what);
+    return broadcast(leads() ? decide(texts) : "", what);
+  }
 
   // Returns when this process and every other one have heard of each other: MPI's collective
   // operations block without a message if two processes do not reach each other.
@@ -101,7 +118,7 @@ class ProcessWorld {
   // All others. Whether a process may join later is the same in all.
   virtual void note_beginning() {}
   virtual void end_beginning(bool /*takes_joiners*/) {}
-  // In rank 0, from any thread: somebody waits to be let in.
+  // From any thread: somebody waits to be let in.
   virtual bool has_joiners() const { return false; }
   // Between phases, collective: lets in who waits, and tells who that is.
   virtual std::vector<std::size_t> let_in() { return {}; }

@@ -24,6 +24,7 @@ constexpr Duration kBetweenWarnings = 30 * kBeat;
 Supervision::Supervision(World world)
     : world_(std::move(world)),
       rank_(world_.rank),
+      leader_(world_.leader),
       size_(world_.topology.hosts()),
       watch_({world_.transport, world_.topology, world_.gates, world_.chunks, world_.clock}),
       lost_(size_),
@@ -103,12 +104,17 @@ void Supervision::tell(std::size_t to, Topic topic, const std::string& text) {
   world_.letters.send(to, static_cast<char>(topic) + text);
 }
 
-void Supervision::tell_others(Topic topic, const std::string& text) {
-  for (std::size_t r = 0; r < size_; ++r) {
-    if (r != rank_ && !lost_[r]) {
-      tell(r, topic, text);
-    }
+void Supervision::tell_leader(Topic topic, const std::string& text) {
+  if (leads()) {
+    hear(rank_, static_cast<char>(topic) + text);
+  } else {
+    tell(leader_, topic, text);
   }
+}
+
+void Supervision::tell_all(Topic topic, const std::string& text) {
+  world_.letters.send_to_all(static_cast<char>(topic) + text);
+  hear(rank_, static_cast<char>(topic) + text);
 }
 
 void Supervision::listen() {
@@ -124,17 +130,32 @@ void Supervision::listen() {
 // Its protocol ends the phase if that cannot go on. All others are told too, and begin to count
 // anew without it: nobody counts what went to and from it any more.
 void Supervision::lose(std::size_t rank) {
-  if (rank == 0) {
-    throw std::runtime_error("rank 0 was lost, which leads the others");
-  }
   lost_[rank] = true;
   heartbeats_[rank] = {};
   world_.transport.lose(rank);
   world_.mailbox.post(PeerLost{HostId(rank)});
-  if (rank_ == 0) {
+  if (lost_[leader_]) {
+    follow_next_leader();
+  }
+  if (leads()) {
     stop_if_all_held();
     count_if_all_done();
   }
+}
+
+// All have heard the same of the one before. Each tells the next one what it had told that.
+void Supervision::follow_next_leader() {
+  leader_ = static_cast<std::size_t>(std::ranges::find(lost_, false) - lost_.begin());
+  std::ranges::fill(heard_, now());
+  interrupted_ = false;
+  asked_.reset();
+  if (stopping_ != 0 && !stopped_) {
+    tell_leader(Topic::kHeld, std::to_string(world_.line.hold()));
+  }
+  if (said_done_) {
+    tell_done();
+  }
+  said_last_ = said_last_ && closing_;
 }
 
 void Supervision::hear(std::size_t rank, const std::string& letter) {
@@ -166,7 +187,8 @@ void Supervision::hear(std::size_t rank, const std::string& letter) {
     case Topic::kInterrupted:
       return hold_all(static_cast<int>(number_of(rank, text)));
     case Topic::kHold:
-      return tell(0, Topic::kHeld, std::to_string(world_.line.hold()));
+      stopping_ = static_cast<int>(number_of(rank, text));
+      return tell_leader(Topic::kHeld, std::to_string(world_.line.hold()));
     case Topic::kHeld:
       return process_held(rank, number_of(rank, text));
     case Topic::kStop: {
@@ -176,7 +198,7 @@ void Supervision::hear(std::size_t rank, const std::string& letter) {
     case Topic::kDone:
       return process_done(rank, number_of(rank, text));
     case Topic::kCount:
-      asked_ = number_of(rank, text);
+      asked_ = round_ = number_of(rank, text);
       return;
     case Topic::kCounted: {
       const auto [round, sent, received] = numbers_of<3>(rank, text);
@@ -200,20 +222,15 @@ void Supervision::look_for_interrupt() {
   }
   if (const int signal = world_.interrupted(); signal != 0) {
     interrupted_ = true;
-    if (rank_ == 0) {
-      hold_all(signal);
-    } else {
-      tell(0, Topic::kInterrupted, std::to_string(signal));
-    }
+    tell_leader(Topic::kInterrupted, std::to_string(signal));
   }
 }
 
-// On rank 0, after the first signal that it learns of. If all are done there is nothing to stop.
+// In the leader, after the first signal that it learns of. If all are done there is nothing to
+// stop.
 void Supervision::hold_all(int signal) {
   if (stopping_ == 0 && !over_) {
-    stopping_ = signal;
-    tell_others(Topic::kHold);
-    process_held(0, world_.line.hold());
+    tell_all(Topic::kHold, std::to_string(signal));
   }
 }
 
@@ -224,9 +241,8 @@ void Supervision::process_held(std::size_t rank, Iteration begun) {
 }
 
 void Supervision::stop_if_all_held() {
-  if (held_[0] && !stopped_ && all_others([&](std::size_t r) { return held_[r]; })) {
-    tell_others(Topic::kStop, fmt::format("{} {}", furthest_, stopping_));
-    stop(furthest_, stopping_);
+  if (held_[rank_] && !stopped_ && all_others([&](std::size_t r) { return held_[r]; })) {
+    tell_all(Topic::kStop, fmt::format("{} {}", furthest_, stopping_));
   }
 }
 
@@ -244,25 +260,24 @@ void Supervision::pass_on_workers() {
   if (finished || is_due(next_report_, kBetweenReports)) {
     steps.swap(own_);
   }
-  if (rank_ == 0) {
+  if (leads()) {
     reports_.insert(reports_.end(), steps.begin(), steps.end());
   }
   lock.unlock();
   if (error) {
     std::rethrow_exception(error);
   }
-  if (rank_ != 0 && !steps.empty()) {
-    tell(0, Topic::kSteps, encode(steps, now()));
+  if (!leads() && !steps.empty()) {
+    tell(leader_, Topic::kSteps, encode(steps, now()));
   }
-  if (!finished) {
-    return;
+  if (finished) {
+    tell_done();
   }
+}
+
+void Supervision::tell_done() {
   const auto at = watch_.furthest_behind();
-  if (rank_ == 0) {
-    process_done(0, at ? at->iteration : 0);
-  } else {
-    tell(0, Topic::kDone, std::to_string(at ? at->iteration : 0));
-  }
+  tell_leader(Topic::kDone, std::to_string(at ? at->iteration : 0));
 }
 
 void Supervision::process_done(std::size_t rank, Iteration at) {
@@ -271,16 +286,13 @@ void Supervision::process_done(std::size_t rank, Iteration at) {
 }
 
 void Supervision::count_if_all_done() {
-  if (done_[0] && !over_ && all_others([&](std::size_t r) { return done_[r].has_value(); })) {
+  if (done_[rank_] && !over_ && all_others([&](std::size_t r) { return done_[r].has_value(); })) {
     census_.emplace(static_cast<int>(std::ranges::count(lost_, false)));
     count_all();
   }
 }
 
-void Supervision::count_all() {
-  asked_ = ++round_;
-  tell_others(Topic::kCount, std::to_string(round_));
-}
+void Supervision::count_all() { tell_all(Topic::kCount, std::to_string(round_ + 1)); }
 
 void Supervision::answer_count() {
   if (!asked_ || !world_.mailbox.is_settled() || world_.transport.is_busy()) {
@@ -288,24 +300,19 @@ void Supervision::answer_count() {
   }
   const std::int64_t round = *std::exchange(asked_, std::nullopt);
   const MessageCount count = world_.transport.count();
-  if (rank_ == 0) {
-    process_counted(round, count);
-  } else {
-    tell(0, Topic::kCounted, fmt::format("{} {} {}", round, count.sent, count.received));
-  }
+  tell_leader(Topic::kCounted, fmt::format("{} {} {}", round, count.sent, count.received));
 }
 
 // An answer to a round before a process was lost is void.
 void Supervision::process_counted(std::int64_t round, const MessageCount& count) {
-  if (round != round_ || over_) {
+  if (!census_ || round != round_ || over_) {
     return;
   }
   const std::optional<bool> quiet = census_->add(count);
   if (quiet && !*quiet) {
     count_all();
   } else if (quiet) {
-    tell_others(Topic::kAllDone);
-    all_done();
+    tell_all(Topic::kAllDone);
   }
 }
 
@@ -314,18 +321,18 @@ void Supervision::all_done() {
   world_.transport.part();
 }
 
-// Rank 0 sends the last message, and the messages of each pair arrive in order. So no message is
-// left when all close.
+// The leader sends the last message, and the messages of each pair arrive in order. So no message
+// is left when all close.
 void Supervision::close_if_over() {
   if (closed_ || !over_ || !world_.transport.parted()) {
     return;
   }
-  if (!said_last_ && rank_ != 0) {
-    tell(0, Topic::kBye);
+  if (!said_last_ && !leads()) {
+    tell(leader_, Topic::kBye);
     said_last_ = true;
   } else if (!said_last_ && all_others([&](std::size_t r) { return parted_[r]; })) {
-    tell_others(Topic::kClose);
-    said_last_ = closing_ = true;
+    tell_all(Topic::kClose);
+    said_last_ = true;
   }
   if (said_last_ && closing_ && world_.letters.all_sent()) {
     closed_ = true;
@@ -336,19 +343,19 @@ void Supervision::close_if_over() {
 
 void Supervision::beat() {
   const Heartbeat own = watch_.heartbeat();
-  if (rank_ != 0) {
+  if (!leads()) {
     if (!said_last_) {
-      tell(0, Topic::kHeartbeat, encode(own));
+      tell(leader_, Topic::kHeartbeat, encode(own));
     }
-    return expect_life(0);
+    return expect_life(leader_);
   }
   if (said_last_) {
     return;
   }
-  heartbeats_[0] = own;
-  tell_others(Topic::kAlive);
-  for (std::size_t r = 1; r < heard_.size(); ++r) {
-    if (!parted_[r] && !lost_[r]) {
+  heartbeats_[rank_] = own;
+  tell_all(Topic::kAlive);
+  for (std::size_t r = 0; r < heard_.size(); ++r) {
+    if (r != rank_ && !parted_[r] && !lost_[r]) {
       expect_life(r);
     }
   }

@@ -41,6 +41,8 @@ std::optional<std::size_t> rank_in(const Greeting& greeting, const std::string& 
 // By rank; none of those that do not take part.
 using Seats = std::vector<std::optional<Seat>>;
 
+bool has_value(const std::optional<Seat>& seat) { return seat.has_value(); }
+
 using Unreachable = std::function<void(std::size_t rank)>;
 
 Result<void> connect_to_lower(std::size_t rank, const Seats& seats, const std::string& token,
@@ -67,8 +69,7 @@ Result<void> connect_to_lower(std::size_t rank, const Seats& seats, const std::s
 Result<void> accept_higher(std::size_t rank, const Seats& seats, const Socket& listening,
                            const std::string& token, std::vector<Socket>& sockets) {
   const Clock clock;
-  auto missing = std::ranges::count_if(std::span(seats).subspan(rank + 1),
-                                       [](const auto& seat) { return seat.has_value(); });
+  auto missing = std::ranges::count_if(std::span(seats).subspan(rank + 1), has_value);
   while (missing > 0) {
     const Duration left = kConnectLimit - clock.now();
     auto socket = left > Duration(0) ? accept_at(listening, left)
@@ -90,7 +91,7 @@ Result<void> accept_higher(std::size_t rank, const Seats& seats, const Socket& l
 
 Result<void> connect_all(std::size_t rank, const Socket& listening, const Seats& seats,
                          std::vector<Socket>& sockets, const Unreachable& unreachable) {
-  const std::string& token = seats.front()->token;
+  const std::string& token = (*std::ranges::find_if(seats, has_value))->token;
   if (const auto connected = connect_to_lower(rank, seats, token, sockets, unreachable);
       !connected) {
     return connected;
@@ -110,9 +111,8 @@ Result<std::vector<Socket>> connect_mesh(std::size_t rank, const std::string& ad
   Seats seats;
   for (std::size_t r = 0; r < texts.size(); ++r) {
     seats.push_back(decode_seat(texts[r]));
-    if (!seats[r] && (r == 0 || !texts[r].empty())) {
-      return Error(texts[r].empty() ? "it has gone" : texts[r].substr(1))
-          .within(fmt::format("rank {}", r));
+    if (!seats[r] && !texts[r].empty()) {
+      return Error(texts[r].substr(1)).within(fmt::format("rank {}", r));
     }
   }
   std::vector<Socket> sockets(seats.size());

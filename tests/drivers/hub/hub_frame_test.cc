@@ -13,9 +13,9 @@ namespace {
 HubFrame any_frame() {
   using Kind = HubFrame::Kind;
   return {
-      .kind = *rc::gen::element(Kind::kHello, Kind::kText, Kind::kBeat, Kind::kLost, Kind::kHeard,
-                                Kind::kOutlive, Kind::kBeginning, Kind::kReady, Kind::kAdmit,
-                                Kind::kSignal, Kind::kFail, Kind::kEnd, Kind::kBye),
+      .kind = *rc::gen::element(Kind::kHello, Kind::kText, Kind::kToAll, Kind::kBeat, Kind::kLost,
+                                Kind::kHeard, Kind::kOutlive, Kind::kBeginning, Kind::kReady,
+                                Kind::kAdmit, Kind::kSignal, Kind::kFail, Kind::kEnd, Kind::kBye),
       .rank = *rc::gen::arbitrary<std::uint32_t>(),
       .channel = *rc::gen::arbitrary<std::uint32_t>(),
       .text = *rc::gen::arbitrary<std::string>()};

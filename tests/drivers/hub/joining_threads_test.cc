@@ -22,13 +22,12 @@
 namespace sluice {
 namespace {
 
+using testing::await;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using testing::kLongEnough;
 using ::testing::Pair;
 using testing::RunningHub;
-
-void await(const std::function<bool()>& done) { EXPECT_TRUE(poll_within(kLongEnough, kNap, done)); }
 
 // Ranks 0 and 1 of three, after rank 2 was lost.
 class JoiningThreads : public ::testing::Test {

@@ -15,10 +15,15 @@
 #include "drivers/hub/hub.h"
 #include "drivers/hub/hub_connection.h"
 #include "drivers/hub/hub_world.h"
+#include "drivers/processes/overdue.h"
 
 namespace sluice::testing {
 
 inline const Duration kLongEnough = from_us(60e6);
+
+inline void await(const std::function<bool()>& done) {
+  EXPECT_TRUE(poll_within(kLongEnough, kNap, done));
+}
 
 // A hub on a thread of its own.
 class RunningHub {
