@@ -20,11 +20,11 @@ namespace {
 constexpr double kPatience = 20;
 constexpr double kMostKills = 1e6;
 
-// Rank 0 leads. Where the first iterations are synchronous, they need all workers.
+// Where the first iterations are synchronous, they need all workers.
 bool ends(const FaultyRun& run, HostId lost, bool is_synchronous) {
   const Strategy& strategy = run.job.strategy;
   const Iteration first = is_synchronous ? run.job.first : strategy.cadence.synchronous;
-  return lost.index() == 0 || !why_it_ends(strategy, run.cluster.topology, first, lost).empty();
+  return !why_it_ends(strategy, run.cluster.topology, first, lost).empty();
 }
 
 struct Kill {
