@@ -1,6 +1,6 @@
 """The storm of presets whose workers go on when another one is lost: trainings one after the other, until its time is over. `launch` starts a
-lost worker again, and it joins the others. Rank 0 leads and servers hold the parameters: with one of them the training ends, and `launch` starts
-it again with all workers."""
+lost worker again, and it joins the others, also if it led them. Servers hold the parameters: with one of them the training ends, and `launch`
+starts it again with all workers."""
 import dataclasses
 import json
 import random
@@ -37,19 +37,19 @@ class Loss(Fault):
     traced_at: float = None  # when it was made, by the clock of the trace
 
 
-def plan(args, draw, leader_too):
+def plan(args, draw, server_too):
     """The faults of one training, one after the other."""
     kinds = (args.kinds or "kill,stop,cut,slow").split(",")
     lethal = [kind for kind in kinds if kind in ENDING]
     workers = args.hosts - SERVERS[args.preset]
-    if lethal and leader_too:
-        yield Loss(draw.choice(lethal), draw.choice([0, *range(workers, args.hosts)]))
+    if lethal and server_too and workers < args.hosts:
+        yield Loss(draw.choice(lethal), draw.randrange(workers, args.hosts))
     while True:
         kind = draw.choice(kinds)
-        yield Loss(kind, draw.randrange(args.hosts) if kind == "slow" else draw.randrange(1, workers))
+        yield Loss(kind, draw.randrange(args.hosts if kind == "slow" else workers))
 
 
-def endure(run, weather, fault, leads):
+def endure(run, weather, fault, serves):
     fault.iteration = run.iteration()
     former = run.records()
     fault.at = run.now()
@@ -62,7 +62,7 @@ def endure(run, weather, fault, leads):
         return
     lift = threading.Timer(LASTS_S if fault.kind == "cut" else 0, lambda: weather.end(fault))
     lift.start()
-    if leads:
+    if serves:
         run.ends(fault)
         run.begins_again(fault, former)
     else:
@@ -115,22 +115,22 @@ def note_pauses(made, trace):
     return longest_pause(hosts, max(steps[FIRST_STEPS] for steps in hosts), times[0])
 
 
-def weathered(args, draw, weather, number, leader_too):
+def weathered(args, draw, weather, number, server_too):
     """One training; what came of it."""
     folder = Path(f"training-{number}")
     folder.mkdir()
     run = Run(args, training(args), folder, RESTARTS)
-    leaders = {0, *range(args.hosts - SERVERS[args.preset], args.hosts)}
+    servers = range(args.hosts - SERVERS[args.preset], args.hosts)
     made = []
     origin = None  # of the record's clock
-    for fault in plan(args, draw, leader_too):
+    for fault in plan(args, draw, server_too):
         run.wait(lambda: run.iteration() >= FIRST_STEPS, AGAIN_WITHIN_S)
         origin = run.record_begin() if origin is None else origin
         run.wait(lambda: False, draw.uniform(args.pause / 2, args.pause))
         if run.ended() or run.iteration() >= args.iterations:
             break
         try:
-            endure(run, weather, fault, fault.rank in leaders)
+            endure(run, weather, fault, fault.rank in servers)
         except (OSError, lab.Failure) as error:
             fault.wrong = str(error)
         fault.traced_at = fault.at - origin
