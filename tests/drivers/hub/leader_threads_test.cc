@@ -63,6 +63,12 @@ class LeaderThreads : public ::testing::Test {
     world.outlive([](std::size_t) { return true; });
     world.all_gather("all can go on");
   }
+  // When all know of each other that they do, the hub has the beginning.
+  static void train(ProcessWorld& world) {
+    begin(world);
+    world.end_beginning(true);
+    world.all_gather("all train");
+  }
   void lose(std::size_t rank) {
     hub_.end(rank);
     await([&] {
@@ -91,8 +97,7 @@ TEST_F(LeaderThreads, WhatItWasToMakeTheNextOneMakesOfWhatAllSay) {
   for (std::size_t r = 1; r < kSize; ++r) {
     others.emplace_back([&, r] {
       const auto world = join(r);
-      begin(*world);
-      world->end_beginning(true);
+      train(*world);
       EXPECT_EQ(agree(*world), "1: -123");
       EXPECT_EQ(world->leader(), 1U);
       EXPECT_EQ(world->broadcast(std::to_string(r), "the test"), "1");
@@ -100,8 +105,7 @@ TEST_F(LeaderThreads, WhatItWasToMakeTheNextOneMakesOfWhatAllSay) {
     });
   }
   auto first = join(0);
-  begin(*first);
-  first->end_beginning(true);
+  train(*first);
   std::this_thread::sleep_for(std::chrono::milliseconds(200));  // they have told it
   lose(0);
   first.reset();
@@ -114,8 +118,7 @@ TEST_F(LeaderThreads, EachOfSeveralIsFollowedByTheLowestThatIsLeft) {
   for (std::size_t r = 0; r < kSize; ++r) {
     threads.emplace_back([&, r] {
       auto world = join(r);
-      begin(*world);
-      world->end_beginning(true);
+      train(*world);
       for (std::size_t leader = 0; leader <= r; ++leader) {
         if (leader == 1 && r + 1 == kSize) {
           await([&] { return world->lost().size() == 2; });
@@ -137,8 +140,7 @@ TEST_F(LeaderThreads, WhoComesBackFollowsAlthoughItsRankIsLower) {
   for (std::size_t r = 1; r < kSize; ++r) {
     others.emplace_back([&, r] {
       const auto world = join(r);
-      begin(*world);
-      world->end_beginning(true);
+      train(*world);
       EXPECT_EQ(agree(*world), "1: -123");
       if (world->leads()) {
         await([&] { return world->has_joiners(); });
@@ -150,8 +152,7 @@ TEST_F(LeaderThreads, WhoComesBackFollowsAlthoughItsRankIsLower) {
     });
   }
   auto first = join(0);
-  begin(*first);
-  first->end_beginning(true);
+  train(*first);
   lose(0);
   first.reset();
   const auto again = join(0, true);
