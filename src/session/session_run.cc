@@ -185,6 +185,9 @@ std::string TrainingSession::make_result_of(const Made& made, const std::vector<
   const std::string stopped = why_stopped(trained, made.journal, work_.extent);
   Result<void> kept = end_training(stopped, made.model.learner(),
                                    evaluated_model(trained.assembly.job.strategy), made.journal);
+  if (work_.loader) {  // which the evaluation has used again
+    all.loading.at(group_.rank()) = text_of(work_.loader->tally());
+  }
   trained.counters = adopt(all.seen, group_, record_);
   const nlohmann::ordered_json loading =
       work_.loader ? loading_of(all.loading) : nlohmann::ordered_json();
