@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cctype>
 #include <cstddef>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -17,6 +19,15 @@ inline constexpr const char* kInMidTraining =
 
 // The environment in which that is used.
 inline constexpr const char* kAgent = "OMPI_MCA_plm_rsh_agent='sh agent'";
+
+// "asp --servers 1" is asp, "ad-psgd" is ad_psgd.
+inline std::string test_name_of(const ::testing::TestParamInfo<const char*>& preset_and_settings) {
+  const std::string words = preset_and_settings.param;
+  std::string name = words.substr(0, words.find(' '));
+  std::ranges::replace_if(
+      name, [](unsigned char c) { return std::isalnum(c) == 0; }, '_');
+  return name;
+}
 
 inline nlohmann::json summary_in(const Outcome& outcome) {
   const std::size_t begin = outcome.out.rfind("\n{");

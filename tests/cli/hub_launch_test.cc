@@ -5,8 +5,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <cctype>
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -141,13 +139,7 @@ INSTANTIATE_TEST_SUITE_P(, CliJoiningPresetTest,
                                            "post-local-sgd --synchronous-first 5",
                                            "asp --servers 1", "ssp --servers 1",
                                            "asp+dgc --servers 1", "easgd --servers 1"),
-                         [](const auto& info) {
-                           const std::string words = info.param;
-                           std::string name = words.substr(0, words.find(' '));
-                           std::ranges::replace_if(
-                               name, [](unsigned char c) { return std::isalnum(c) == 0; }, '_');
-                           return name;
-                         });
+                         test_name_of);
 
 TEST_P(CliJoiningPresetTest, AWorkerThatWasKilledJoinsTheOthersAgain) {
   write_work(

@@ -25,6 +25,7 @@ namespace {
 using testing::await;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
+using testing::join_or_fail;
 using testing::kLongEnough;
 using ::testing::Pair;
 using testing::RunningHub;
@@ -190,12 +191,7 @@ class JoiningWorldsThreads : public ::testing::Test {
   static constexpr std::size_t kSize = 3;
 
   std::unique_ptr<ProcessWorld> join(std::size_t rank, bool again) const {
-    const auto ignore = [](const std::string&) {};
-    const auto fail = [](std::size_t who, const std::exception& why) {
-      ADD_FAILURE() << "rank " << who << ": " << why.what();
-      return 1;
-    };
-    auto world = *join_hub({hub_.address(), rank, kSize, again}, ignore, fail);
+    auto world = join_or_fail({hub_.address(), rank, kSize, again});
     world->note_beginning();
     return world;
   }

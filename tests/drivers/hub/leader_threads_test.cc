@@ -22,6 +22,7 @@ namespace {
 
 using testing::await;
 using ::testing::ElementsAre;
+using testing::join_or_fail;
 using testing::RunningHub;
 
 std::string joined_texts(const std::vector<std::string>& texts) {
@@ -49,12 +50,7 @@ class LeaderThreads : public ::testing::Test {
   static constexpr std::size_t kSize = 4;
 
   std::unique_ptr<ProcessWorld> join(std::size_t rank, bool again = false) const {
-    const auto ignore = [](const std::string&) {};
-    const auto fail = [](std::size_t who, const std::exception& why) {
-      ADD_FAILURE() << "rank " << who << ": " << why.what();
-      return 1;
-    };
-    auto world = *join_hub({hub_.address(), rank, kSize, again}, ignore, fail);
+    auto world = join_or_fail({hub_.address(), rank, kSize, again});
     world->note_beginning();
     return world;
   }

@@ -65,20 +65,27 @@ class RunningHub {
   std::jthread thread_;
 };
 
-// Calls this for every rank, on a thread of its own.
-inline void in_worlds(const RunningHub& hub, std::size_t size,
-                      const std::function<void(ProcessWorld&)>& body) {
+// The test fails if the run does, or if the process is none of it.
+inline std::unique_ptr<ProcessWorld> join_or_fail(const HubJob& job) {
   const auto ignore = [](const std::string&) {};
   const auto fail = [](std::size_t rank, const std::exception& why) {
     ADD_FAILURE() << "rank " << rank << ": " << why.what();
     return 1;
   };
+  auto world = join_hub(job, ignore, fail);
+  EXPECT_TRUE(world) << world.error().message();
+  return world ? *std::move(world) : nullptr;
+}
+
+// Calls this for every rank, on a thread of its own.
+inline void in_worlds(const RunningHub& hub, std::size_t size,
+                      const std::function<void(ProcessWorld&)>& body) {
   std::vector<std::jthread> threads;
   for (std::size_t r = 0; r < size; ++r) {
     threads.emplace_back([&, r] {
-      auto world = join_hub({hub.address(), r, size}, ignore, fail);
-      ASSERT_TRUE(world) << world.error().message();
-      body(**world);
+      const auto world = join_or_fail({hub.address(), r, size});
+      ASSERT_TRUE(world);
+      body(*world);
     });
   }
 }
